@@ -172,7 +172,7 @@ static struct host make_host(uint32_t slots, uint64_t capacity, uint64_t rate, i
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .algorithm = SHMLIMIT_LEASE,
 		                      .capacity = capacity,
-		                      .count = rate,
+		                      .refill = rate,
 		                      .period_ns = SECOND_NS };
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = slots };
 	struct host host = { .limiter = bench_create(&options) };

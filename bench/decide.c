@@ -336,7 +336,7 @@ static void prepare(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .clock = SHMLIMIT_CLOCK_COARSE };
 	struct shmlimit_rule dry = {
-		.struct_size = sizeof(dry), .mode = SHMLIMIT_DRY_RUN, .capacity = 1, .count = 1, .period_ns = DAY
+		.struct_size = sizeof(dry), .mode = SHMLIMIT_DRY_RUN, .capacity = 1, .refill = 1, .period_ns = DAY
 	};
 	/* A hundred decisions take longer than the period: none is denied. */
 	struct shmlimit_rule window = {
@@ -347,14 +347,14 @@ static void prepare(void)
 	};
 	struct shmlimit_rule warmup = { .struct_size = sizeof(warmup),
 		                        .algorithm = SHMLIMIT_WARMUP,
-		                        .count = 250000,
+		                        .refill = 250000,
 		                        .period_ns = SECOND,
 		                        .warmup_ns = SECOND,
 		                        .max_wait_ns = 200 * SECOND };
 	struct shmlimit_rule lease = { .struct_size = sizeof(lease),
 		                       .algorithm = SHMLIMIT_LEASE,
 		                       .capacity = SHMLIMIT_LEASE_CAPACITY_MAX,
-		                       .count = 1,
+		                       .refill = 1,
 		                       .period_ns = SECOND };
 	struct shmlimit_rule counted = {
 		.struct_size = sizeof(counted), .algorithm = SHMLIMIT_COUNTER, .capacity = 1000000000, .period_ns = DAY

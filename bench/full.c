@@ -53,7 +53,7 @@ static int set_rule(struct shmlimit *l, const char *name, uint64_t capacity, uin
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .flags = is_protected ? SHMLIMIT_RULE_PROTECTED : 0,
 		                      .capacity = capacity,
-		                      .count = capacity,
+		                      .refill = capacity,
 		                      .period_ns = period_ns };
 	int id = shmlimit_rule_set(l, name, &rule);
 

@@ -56,7 +56,7 @@ static int lease_rule(struct shmlimit *l, const char *name, uint64_t capacity, u
 		.struct_size = sizeof(rule),
 		.algorithm = SHMLIMIT_LEASE,
 		.capacity = capacity,
-		.count = count,
+		.refill = count,
 		.period_ns = SECOND_NS,
 	};
 	int id = shmlimit_rule_set(l, name, &rule);

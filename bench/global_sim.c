@@ -437,7 +437,7 @@ static void set_rule(void)
 		.struct_size = sizeof(params),
 		.algorithm = SHMLIMIT_LEASE,
 		.capacity = rate,
-		.count = rate,
+		.refill = rate,
 		.period_ns = SECOND_NS,
 	};
 

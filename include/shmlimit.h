@@ -3,9 +3,9 @@
  *
  * A limiter is a POSIX shared-memory segment. It holds rules and a table of token buckets,
  * called funnels here: one for each (rule, key). A funnel holds up to `capacity` tokens;
- * `count` tokens come back every `period`. In any stretch of time it admits at most
+ * `refill` tokens come back every `period`. In any stretch of time it admits at most
  *
- *	capacity + count * (time / period)
+ *	capacity + refill * (time / period)
  *
  * tokens, summed over every thread of every process that opened the segment. There is no
  * daemon, no lock that a decision could wait for, and nothing to repair after a process was
@@ -164,7 +164,7 @@ struct shmlimit_options {
 	uint64_t reserved[1]; /* must be zero */
 };
 
-/* A rule. Zero everything, set struct_size, then at least capacity, count and period_ns. */
+/* A rule. Zero everything, set struct_size, then at least capacity, refill and period_ns. */
 struct shmlimit_rule {
 	uint32_t struct_size; /* sizeof(struct shmlimit_rule) */
 	uint32_t algorithm;   /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW, _LEASE, _COUNTER, _HOLD */
@@ -176,7 +176,7 @@ struct shmlimit_rule {
 	 * largest count; 0 = 2^31 - 1. WARMUP: 0, or what follows from the rest.
 	 */
 	uint64_t capacity;
-	uint64_t count; /* `count` tokens come back, 1 or more; WINDOW, COUNTER, HOLD: 0, or the capacity ... */
+	uint64_t refill; /* `refill` tokens come back, 1 or more; WINDOW, COUNTER, HOLD: 0, or the capacity ... */
 	/*
 	 * ... every `period_ns` nanoseconds, 1 or more. WINDOW: length of the window. HOLD: how
 	 * long a place is held that is neither left nor renewed. COUNTER: the longest time that a
@@ -604,20 +604,20 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  * if anything but the mode changes. The `_at` variant is for segments whose decisions have given
  * times too.
  *
- * FUNNEL: a burst of `capacity`, then `count` tokens every `period_ns`.
- * WINDOW: at most `capacity` tokens in any stretch of `period_ns`, exactly; `count` is 0.
- * WARMUP: `count` tokens every `period_ns` once warm. Each request waits for the debt before
+ * FUNNEL: a burst of `capacity`, then `refill` tokens every `period_ns`.
+ * WINDOW: at most `capacity` tokens in any stretch of `period_ns`, exactly; `refill` is 0.
+ * WARMUP: `refill` tokens every `period_ns` once warm. Each request waits for the debt before
  * it, as in Guava's RateLimiter.create(rate, warmupPeriod). The capacity is Guava's stored
  * permits, and follows from the rest.
- * LEASE: capacity, count and period of a funnel that many hosts share. A key without a slot has
+ * LEASE: capacity, refill and period of a funnel that many hosts share. A key without a slot has
  * no tokens: see shmlimit_lease_take().
  * HOLD: at most `capacity` places at once; one that is not left ends after `period_ns`, at most 2^54
- * (208 days): see shmlimit_enter(). `count` is 0.
+ * (208 days): see shmlimit_enter(). `refill` is 0.
  *
- * Returns the id (0 or more), or: -EDOM capacity, count, period_ns or warmup_ns is 0; -ERANGE
+ * Returns the id (0 or more), or: -EDOM capacity, refill, period_ns or warmup_ns is 0; -ERANGE
  * the rule cannot be represented exactly (see shmlimit_rule_range()), a WARMUP rule stores no
  * whole token, or a LEASE rule's capacity is above SHMLIMIT_LEASE_CAPACITY_MAX or, times the
- * period over its common factor with 1000 * count, is 2^53 or more; -EFBIG a WINDOW or HOLD rule's
+ * period over its common factor with 1000 * refill, is 2^53 or more; -EFBIG a WINDOW or HOLD rule's
  * capacity is above the segment's window_max; -EBUSY the rule exists and has another algorithm;
  * -EINVAL a mode, algorithm or flag is unknown or does not go with the others, or a WARMUP
  * rule's capacity or cold factor is out of range; -E2BIG a field is set that this library does
@@ -648,7 +648,7 @@ int shmlimit_rule_find(struct shmlimit *limiter, const char *rule_name);
 
 /*
  * Fill *out (set its struct_size first) with the rule as it was set. Returns 0, -ESRCH,
- * -EINVAL, or -EUCLEAN if its capacity, count or period is 0. No rule can be set like that, so
+ * -EINVAL, or -EUCLEAN if its capacity, refill or period is 0. No rule can be set like that, so
  * a process has overwritten it: set it again or remove it.
  */
 int shmlimit_rule_get(struct shmlimit *limiter, int rule, struct shmlimit_rule *out);
@@ -885,8 +885,8 @@ int shmlimit_peek_at(struct shmlimit *limiter, int rule, const void *key, size_t
 /*
  * redis-cell's CL.THROTTLE key capacity count period [quantity] and its reply, for programs that
  * pass the limit with each request. Takes `quantity` tokens (0: peeks) from a funnel of `capacity`
- * that gets `count` tokens back every `period_s` seconds. The first call with a new triple makes
- * it a rule without a name (listed as ~capacity:count:period), which exists until it is removed. A
+ * that gets `refill` tokens back every `period_s` seconds. The first call with a new triple makes
+ * it a rule without a name (listed as ~capacity:refill:period), which exists until it is removed. A
  * segment has room for options.rules of them.
  *
  *	reply[0]   0 allowed, 1 denied: also the value returned
@@ -902,7 +902,7 @@ int shmlimit_peek_at(struct shmlimit *limiter, int rule, const void *key, size_t
  * nothing was taken, try again. Signals: not to be called from handlers. Cost: a take, and a
  * look-up in this process.
  */
-int shmlimit_throttle(struct shmlimit *limiter, const void *key, size_t key_len, uint64_t capacity, uint64_t count,
+int shmlimit_throttle(struct shmlimit *limiter, const void *key, size_t key_len, uint64_t capacity, uint64_t refill,
                       uint64_t period_s, uint64_t quantity, int64_t reply[5]);
 
 /*
@@ -1172,7 +1172,7 @@ int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answ
  *	EILSEQ        a name is empty or contains a forbidden character
  *	ENAMETOOLONG  a name is too long
  *	EMSGSIZE      a key is not 1 to 1024 bytes long
- *	EDOM          a rule's capacity, count, period or warm-up is 0
+ *	EDOM          a rule's capacity, refill, period or warm-up is 0
  *	ERANGE        a rule cannot be represented exactly
  *	EFBIG         a window or a table is larger than the segment was created for
  *	EBUSY         a rule's algorithm cannot be changed: remove the rule first

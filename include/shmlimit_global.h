@@ -5,7 +5,7 @@
  * a time, and its processes spend them in shared memory. A token is debited on the backend
  * before it is spent on the host. So in any stretch of time all hosts together admit at most
  *
- *	capacity + count * (time / period)
+ *	capacity + refill * (time / period)
  *
  * tokens. A busy key makes about ten calls per second per host, regardless of its request rate.
  * A denial is remembered until a retry can succeed, so a flooded key costs the backend nothing.

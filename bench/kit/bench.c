@@ -160,7 +160,7 @@ struct shmlimit *bench_create(const struct shmlimit_options *options)
 int bench_rule(struct shmlimit *l, const char *name, uint64_t capacity, uint64_t count, uint64_t period_ns)
 {
 	struct shmlimit_rule rule = {
-		.struct_size = sizeof(rule), .capacity = capacity, .count = count, .period_ns = period_ns
+		.struct_size = sizeof(rule), .capacity = capacity, .refill = count, .period_ns = period_ns
 	};
 	int id = shmlimit_rule_set(l, name, &rule);
 

@@ -52,8 +52,8 @@ int algorithm_capacity_max(const struct shmlimit_rule *rule, uint64_t *capacity)
 	if (rule->algorithm >= ALGORITHMS || algorithms[rule->algorithm]->warms_up)
 		return -EINVAL;
 	if (algorithms[rule->algorithm]->counts_capacity)
-		spec.count = 0; /* or it must be the capacity */
-	spec.credit = 0;        /* or it would be above the smallest capacity */
+		spec.refill = 0; /* or it must be the capacity */
+	spec.credit = 0;         /* or it would be above the smallest capacity */
 	*capacity = spec.capacity = 1;
 	error = algorithm_compile(&spec, SHMLIMIT_WINDOW_MAX, &params);
 	if (error != 0)
@@ -76,7 +76,7 @@ void algorithm_rule(const struct layout_params *params, struct shmlimit_rule *ou
 	out->algorithm = params_algorithm(params);
 	out->flags = params_flags(params);
 	out->capacity = params->capacity;
-	out->count = params->count;
+	out->refill = params->count;
 	out->period_ns = params->period_ns;
 	out->max_wait_ns = params->max_wait_ns;
 	if (a->rule != NULL)

@@ -61,7 +61,7 @@ int count_compile(const struct shmlimit_rule *rule, struct layout_params *params
 	uint64_t longest_ns = rule->period_ns != 0 ? rule->period_ns : DEFAULT_PERIOD_NS;
 	unsigned quota_bits = bit_length(capacity), tick_bits;
 
-	if (rule->flags != 0 || rule->max_wait_ns != 0 || (rule->count != 0 && rule->count != capacity))
+	if (rule->flags != 0 || rule->max_wait_ns != 0 || (rule->refill != 0 && rule->refill != capacity))
 		return -EINVAL;
 	if (capacity > SHMLIMIT_CAPACITY_MAX || rule->period_ns > PERIOD_MAX_NS)
 		return -ERANGE;

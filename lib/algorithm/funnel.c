@@ -99,7 +99,7 @@ static unsigned set_inverse(struct layout_params *params)
 static int compile(const struct shmlimit_rule *rule, unsigned quota_bits, unsigned bits, uint64_t back_ns,
                    struct layout_params *params)
 {
-	uint64_t capacity = rule->capacity, count = rule->count, period_ns = rule->period_ns;
+	uint64_t capacity = rule->capacity, count = rule->refill, period_ns = rule->period_ns;
 	uint64_t common, ahead_ns, refill_ns, slack_ns, debt_ns;
 	unsigned shift, spare;
 	u128 fill;
@@ -157,7 +157,7 @@ static int compile(const struct shmlimit_rule *rule, unsigned quota_bits, unsign
 	params->ahead = params->debt + (ns_to_ticks(params, slack_ns) << quota_bits);
 	params->max_wait_ns = rule->max_wait_ns;
 	params->flags = rule->flags;
-	params->count = rule->count;
+	params->count = rule->refill;
 	params->period_ns = rule->period_ns;
 	return 0;
 }

@@ -21,7 +21,7 @@ int hold_compile(const struct shmlimit_rule *rule, uint32_t most, struct layout_
 		return -EDOM;
 	if (rule->capacity > most)
 		return -EFBIG;
-	if (rule->flags != 0 || rule->max_wait_ns != 0 || (rule->count != 0 && rule->count != rule->capacity))
+	if (rule->flags != 0 || rule->max_wait_ns != 0 || (rule->refill != 0 && rule->refill != rule->capacity))
 		return -EINVAL;
 	if (rule->period_ns > HOLD_PERIOD_MAX_NS)
 		return -ERANGE;

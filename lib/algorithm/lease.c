@@ -33,17 +33,17 @@ static int backend_can_count(const struct shmlimit_rule *rule)
 {
 	uint64_t common;
 
-	if (rule->count >= BACKEND_EXACT / 1000)
+	if (rule->refill >= BACKEND_EXACT / 1000)
 		return 0;
-	common = common_divisor(rule->count * 1000, rule->period_ns);
-	return (u128)rule->capacity * (rule->period_ns / common) + rule->count * 1000 / common < BACKEND_EXACT;
+	common = common_divisor(rule->refill * 1000, rule->period_ns);
+	return (u128)rule->capacity * (rule->period_ns / common) + rule->refill * 1000 / common < BACKEND_EXACT;
 }
 
 int lease_compile(const struct shmlimit_rule *rule, struct layout_params *params)
 {
 	unsigned bits = bit_length(rule->capacity);
 
-	if (rule->capacity == 0 || rule->count == 0 || rule->period_ns == 0)
+	if (rule->capacity == 0 || rule->refill == 0 || rule->period_ns == 0)
 		return -EDOM;
 	if (bits > LEASE_QUOTA_BITS_MAX || !backend_can_count(rule))
 		return -ERANGE;
@@ -51,13 +51,13 @@ int lease_compile(const struct shmlimit_rule *rule, struct layout_params *params
 		return -EINVAL;
 	params->capacity = rule->capacity;
 	params->scale[1] = (uint64_t)1 << 54; /* a tick of funnel_time() is a nanosecond: 2^118 */
-	params->num = rule->count;
+	params->num = rule->refill;
 	params->den = rule->period_ns;
 	params->back = ((uint64_t)1 << LEASE_TIME_BITS) - LEASE_AHEAD_NS;
 	params->ahead = LEASE_AHEAD_NS;
 	params->shape = params_shape(bits, 0, SHMLIMIT_LEASE, 0);
 	params->flags = (uint64_t)rule->credit << 32;
-	params->count = rule->count;
+	params->count = rule->refill;
 	params->period_ns = rule->period_ns;
 	return 0;
 }

@@ -62,7 +62,7 @@ static u128 times_rho(u128 a, uint64_t cold_milli)
 static uint64_t capacity_units(const struct shmlimit_rule *rule, uint64_t cold_milli, unsigned unit_bits)
 {
 	/* tokens a warm-up at the stable rate, times the period; the period being below 2^60 the shift fits */
-	u128 stable = (u128)rule->warmup_ns * rule->count, units;
+	u128 stable = (u128)rule->warmup_ns * rule->refill, units;
 
 	if (stable / rule->period_ns >> (48 - unit_bits) != 0)
 		return 0;
@@ -81,7 +81,7 @@ static int compile(const struct shmlimit_rule *rule, uint32_t cold_milli, uint64
 		/* A funnel of units that fills within the warm-up; the dearest request, cold and whole, costs 3/2 of it. */
 		struct shmlimit_rule funnel = {
 			.capacity = units,
-			.count = units,
+			.refill = units,
 			.period_ns = rule->warmup_ns,
 			.max_wait_ns = rule->max_wait_ns + rule->warmup_ns + (rule->warmup_ns + 1) / 2 + 1,
 		};
@@ -106,7 +106,7 @@ int warmup_compile(const struct shmlimit_rule *rule, struct layout_params *param
 	uint32_t cold_milli = rule->cold_factor_milli != 0 ? rule->cold_factor_milli : WARMUP_COLD_DEFAULT_MILLI;
 	int error;
 
-	if (rule->count == 0 || rule->period_ns == 0 || rule->warmup_ns == 0)
+	if (rule->refill == 0 || rule->period_ns == 0 || rule->warmup_ns == 0)
 		return -EDOM;
 	if (cold_milli < WARMUP_COLD_MIN_MILLI || cold_milli > WARMUP_COLD_MAX_MILLI ||
 	    (rule->flags & ~SHMLIMIT_RULE_NEXT_PAYS) != 0)
@@ -122,7 +122,7 @@ int warmup_compile(const struct shmlimit_rule *rule, struct layout_params *param
 	params->shape |= (uint64_t)SHMLIMIT_WARMUP << 16; /* FUNNEL's number is 0 */
 	params->max_wait_ns = rule->max_wait_ns;
 	params->flags = (uint64_t)cold_milli << 32 | rule->flags;
-	params->count = rule->count;
+	params->count = rule->refill;
 	params->period_ns = rule->period_ns;
 	params->warmup_ns = rule->warmup_ns;
 	return 0;

@@ -41,7 +41,7 @@
 #define WARMUP_COLD_MAX_MILLI 1000000u /* a thousand times slower when cold */
 
 /*
- * Fill *params from a WARMUP rule. Returns 0, or -EDOM count, period or warm-up
+ * Fill *params from a WARMUP rule. Returns 0, or -EDOM refill, period or warm-up
  * is 0; -EINVAL the cold factor is out of range, a flag is unknown, or the
  * capacity is neither 0 nor what follows from the rest; -ERANGE no token is
  * stored within the warm-up period, or the times cannot be represented so that the rate, warm or cold, is right to one

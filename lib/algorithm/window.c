@@ -30,7 +30,7 @@ int window_compile(const struct shmlimit_rule *rule, uint64_t most, struct layou
 		return -EDOM;
 	if (rule->capacity > most)
 		return -EFBIG;
-	if ((rule->count != 0 && rule->count != rule->capacity) || (rule->flags & SHMLIMIT_RULE_NEXT_PAYS) != 0 ||
+	if ((rule->refill != 0 && rule->refill != rule->capacity) || (rule->flags & SHMLIMIT_RULE_NEXT_PAYS) != 0 ||
 	    ((rule->flags & SHMLIMIT_RULE_COUNT_REFUSED) != 0 && rule->max_wait_ns != 0))
 		return -EINVAL;
 	if (rule->period_ns > SPAN_MAX_NS || rule->max_wait_ns > SPAN_MAX_NS ||

@@ -45,16 +45,16 @@ static uint64_t window_s(const struct shmlimit_rule *rule, uint64_t quota)
 	uint64_t ns, s;
 
 	/* A rule that gives out its capacity once a period need not say so. */
-	if (rule->count == 0) {
+	if (rule->refill == 0) {
 		ns = rule->period_ns;
 	} else if (!__builtin_mul_overflow(quota, rule->period_ns, &ns)) {
-		ns = ns / rule->count + (ns % rule->count != 0);
+		ns = ns / rule->refill + (ns % rule->refill != 0);
 	} else {
-		unsigned __int128 product = (unsigned __int128)quota * rule->period_ns + (rule->count - 1);
+		unsigned __int128 product = (unsigned __int128)quota * rule->period_ns + (rule->refill - 1);
 
-		if (product / rule->count > UINT64_MAX)
+		if (product / rule->refill > UINT64_MAX)
 			return INTEGER_MAX;
-		ns = (uint64_t)(product / rule->count);
+		ns = (uint64_t)(product / rule->refill);
 	}
 	s = seconds(ns);
 	return s > 0 ? s : 1;

@@ -60,7 +60,7 @@ static uint64_t mark_of(const struct shmlimit_rule *rule)
 {
 	const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
 	const uint64_t parts[] = { rule->algorithm,   rule->mode,      rule->flags,
-		                   rule->capacity,    rule->count,     rule->period_ns,
+		                   rule->capacity,    rule->refill,    rule->period_ns,
 		                   rule->max_wait_ns, rule->warmup_ns, rule->cold_factor_milli,
 		                   rule->credit };
 	uint64_t mark = 0;
@@ -87,7 +87,7 @@ static void keep_the_rest(struct shmlimit_rule *wanted, const struct shmlimit_ru
 static int is_same_rate(const struct shmlimit_rule *a, const struct shmlimit_rule *b)
 {
 	return a->algorithm == b->algorithm && a->mode == b->mode && a->capacity == b->capacity &&
-	       a->count == b->count && a->period_ns == b->period_ns;
+	       a->refill == b->refill && a->period_ns == b->period_ns;
 }
 
 EXPORT int shmlimit_rule_ensure(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given)
@@ -140,7 +140,7 @@ EXPORT int shmlimit_rule_name(struct shmlimit *l, int rule, char name[SHMLIMIT_R
 /* What no rule is set with, so that callers may divide by it. A WINDOW's count may be left out. */
 static int is_damaged(const struct shmlimit_rule *rule)
 {
-	return rule->capacity == 0 || rule->period_ns == 0 || (rule->count == 0 && rule->algorithm != SHMLIMIT_WINDOW);
+	return rule->capacity == 0 || rule->period_ns == 0 || (rule->refill == 0 && rule->algorithm != SHMLIMIT_WINDOW);
 }
 
 EXPORT int shmlimit_rule_get(struct shmlimit *l, int rule, struct shmlimit_rule *out)

@@ -23,12 +23,12 @@ struct row {
 
 /* clang-format off */
 static const struct row rows[] = {
-	{ "funnel", "--capacity 10 --rate 10/10s", { .capacity = 10, .count = 10, .period_ns = 10 * SECOND } },
+	{ "funnel", "--capacity 10 --rate 10/10s", { .capacity = 10, .refill = 10, .period_ns = 10 * SECOND } },
 	{ "window", "--rate 10/10s", { .algorithm = SHMLIMIT_WINDOW, .capacity = 10, .period_ns = 10 * SECOND } },
 	{ "counter", "--capacity 10 --period 10s",
 	  { .algorithm = SHMLIMIT_COUNTER, .capacity = 10, .period_ns = 10 * SECOND } },
 	{ "warmup", "--rate 10/10s --warmup 10s",
-	  { .algorithm = SHMLIMIT_WARMUP, .count = 10, .period_ns = 10 * SECOND, .warmup_ns = 10 * SECOND } },
+	  { .algorithm = SHMLIMIT_WARMUP, .refill = 10, .period_ns = 10 * SECOND, .warmup_ns = 10 * SECOND } },
 };
 /* clang-format on */
 

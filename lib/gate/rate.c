@@ -131,7 +131,7 @@ int rate_read(const char *text, struct shmlimit_rule *rule)
 		*rule = (struct shmlimit_rule){ .struct_size = rule->struct_size,
 			                        .algorithm = SHMLIMIT_HOLD,
 			                        .capacity = count,
-			                        .count = count,
+			                        .refill = count,
 			                        .period_ns = period_ns };
 		return 0;
 	}
@@ -150,7 +150,7 @@ int rate_read(const char *text, struct shmlimit_rule *rule)
 	if (*skip_spaces(at) != '\0')
 		return -EINVAL;
 	rule->capacity = burst;
-	rule->count = count;
+	rule->refill = count;
 	rule->period_ns = period_ns;
 	return 0;
 }

@@ -431,9 +431,9 @@ static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
 	if (right != NULL)
 		return right;
 	if (rate.algorithm == SHMLIMIT_WINDOW) {
-		if (rate.capacity != rate.count)
+		if (rate.capacity != rate.refill)
 			return "has a burst, which a window does not have";
-		rate.count = 0;
+		rate.refill = 0;
 	}
 	/* It is the rule that is protected: its other limits may leave the word out. */
 	rate.flags = rule->rate.flags |= limit->flags;

@@ -121,7 +121,7 @@ static int compile(const struct state_rule *r, uint32_t window_max, struct layou
 		.algorithm = r->algorithm,
 		.flags = r->flags,
 		.capacity = r->capacity,
-		.count = r->count,
+		.refill = r->count,
 		.period_ns = r->period_ns,
 		.max_wait_ns = r->max_wait_ns,
 		.warmup_ns = r->warmup_ns,

@@ -123,7 +123,7 @@ static int put_rule(struct saving *s, uint32_t id)
 	r.algorithm = rule.algorithm;
 	r.flags = rule.flags;
 	r.capacity = rule.capacity;
-	r.count = rule.count;
+	r.count = rule.refill;
 	r.period_ns = rule.period_ns;
 	r.max_wait_ns = rule.max_wait_ns;
 	r.warmup_ns = rule.warmup_ns;

@@ -128,7 +128,9 @@ static int find_or_put(struct shmlimit *l, const char *name, const struct shmlim
 /* Define the rule in the segment, where another process may have done so, and remember it. */
 static int define(struct shmlimit *l, struct triple t)
 {
-	struct shmlimit_rule rule = { .capacity = t.capacity, .count = t.count, .period_ns = t.period_s * 1000000000u };
+	struct shmlimit_rule rule = { .capacity = t.capacity,
+		                      .refill = t.count,
+		                      .period_ns = t.period_s * 1000000000u };
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 	int id;
 

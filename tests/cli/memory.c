@@ -188,7 +188,7 @@ static void put_back(void)
 		                            .window_max = 4,
 		                            .store_keys = 32 };
 	struct shmlimit_rule funnel = {
-		.struct_size = sizeof(funnel), .capacity = 3, .count = 5, .period_ns = 3600 * SECOND_NS
+		.struct_size = sizeof(funnel), .capacity = 3, .refill = 5, .period_ns = 3600 * SECOND_NS
 	};
 	struct shmlimit_rule hold = {
 		.struct_size = sizeof(hold), .algorithm = SHMLIMIT_HOLD, .capacity = 3, .period_ns = 3600 * SECOND_NS
@@ -200,7 +200,7 @@ static void put_back(void)
 	struct shmlimit_rule lease = { .struct_size = sizeof(lease),
 		                       .algorithm = SHMLIMIT_LEASE,
 		                       .capacity = 100,
-		                       .count = 10,
+		                       .refill = 10,
 		                       .period_ns = SECOND_NS };
 	struct shmlimit *l = NULL;
 

@@ -14,13 +14,13 @@ while read -r text count period_ns shown; do
 	run shmlimit rule set "$segment" r --capacity 15 --rate "$text"
 	is "$rc $err" "0 " "$text is a rate"
 	run shmlimit rule show "$segment" r --json
-	is "$(printf '%s' "$out" | jq -r '"\(.count) \(.period_ns) \(.rate)"')" "$count $period_ns $shown" \
+	is "$(printf '%s' "$out" | jq -r '"\(.refill) \(.period_ns) \(.rate)"')" "$count $period_ns $shown" \
 		"$text is $count tokens a $period_ns ns, and is shown as $shown"
 	shmlimit rule remove "$segment" r
 	run shmlimit rule set "$segment" r --capacity 15 --rate "$shown"
 	is $rc 0 "what is shown, $shown, is a rate"
 	run shmlimit rule show "$segment" r --json
-	is "$(printf '%s' "$out" | jq -r '"\(.count) \(.period_ns)"')" "$count $period_ns" "the rate that is read is the one that was shown"
+	is "$(printf '%s' "$out" | jq -r '"\(.refill) \(.period_ns)"')" "$count $period_ns" "the rate that is read is the one that was shown"
 	shmlimit rule remove "$segment" r
 done <<END
 30/60s 30 60000000000 30/m

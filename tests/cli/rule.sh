@@ -54,7 +54,7 @@ like "$out" '^range back: [0-9]{3,}d[0-9hms.]*$' "a rule's range back is over a 
 like "$out" '^range ahead: [0-9]+d[0-9hms.]*$' "a rule's range ahead is over days"
 
 run shmlimit rule show "$segment" login --json
-is "$(printf '%s' "$out" | jq -c '[.name, .id, .capacity, .rate, .count, .period_ns,
+is "$(printf '%s' "$out" | jq -c '[.name, .id, .capacity, .rate, .refill, .period_ns,
 	.max_wait_ns, .next_pays, .mode, .refill_ns]')" \
 	'["login",0,15,"30/m",30,60000000000,0,false,"enforce",30000000000]' "the same as JSON"
 is "$(printf '%s' "$out" | jq '.back_ns > 365 * 86400e9 and .ahead_ns > 86400e9 and .resolution_ps > 0')" true \

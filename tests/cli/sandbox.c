@@ -134,7 +134,7 @@ static void save(struct shmlimit *l)
 int main(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .slots_max = 256 };
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 3, .count = 1, .period_ns = SECOND };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 3, .refill = 1, .period_ns = SECOND };
 	static const int errors[] = { EPERM, ENOSYS };
 	struct shmlimit *l = unit_create("sandbox", &options);
 	char err[OUTPUT], want[64];

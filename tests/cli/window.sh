@@ -23,7 +23,7 @@ is "$rc $out$err" "0 " "a window needs its rate only"
 run shmlimit rule show "$segment" w
 is "$(printf '%s\n' "$out" | sed -n '3,9p' | tr '\n' ';')" \
 	"algorithm: window;capacity: 3;rate: 3/d;count-refused: no;max-wait: 0s;protected: no;mode: enforce;" "a window is shown as it was set"
-is "$(shmlimit rule show "$segment" w --json | jq -c '[.algorithm, .capacity, .count, .period_ns, .count_refused]')" \
+is "$(shmlimit rule show "$segment" w --json | jq -c '[.algorithm, .capacity, .refill, .period_ns, .count_refused]')" \
 	'["window",3,3,86400000000000,false]' "in JSON, too"
 answers=
 for cost in 1 1 2 1 1; do

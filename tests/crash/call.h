@@ -84,8 +84,8 @@ static inline int call_rule_set(const struct call *c)
 
 	if (c->params.capacity != 0)
 		params.capacity = c->params.capacity;
-	if (c->params.count != 0)
-		params.count = c->params.count;
+	if (c->params.refill != 0)
+		params.refill = c->params.refill;
 	params.mode = c->params.mode;
 	return shmlimit_rule_set_at(scene.l, c->key == NULL ? "subject" : c->key, &params, call_ns(c));
 }

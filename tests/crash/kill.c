@@ -44,7 +44,7 @@ static const struct scenario {
 	{ "rule_set: a new rule", { { TAKE, "k", 1 } }, { RULE_SET, "new" }, 3, 3 },
 	{ "rule_set: a lower capacity", { { TAKE, "k", 1 }, { TAKE, "l", 4 } },
 	  { RULE_SET, .params = { .capacity = 2 } }, SUBJECT, SUBJECT },
-	{ "rule_set: another rate", { { TAKE, "k", 1 }, { CHARGE, "l", 7 } }, { RULE_SET, .params = { .count = 3 } },
+	{ "rule_set: another rate", { { TAKE, "k", 1 }, { CHARGE, "l", 7 } }, { RULE_SET, .params = { .refill = 3 } },
 	  SUBJECT, SUBJECT },
 	{ "rule_set: another mode", { { TAKE, "k", 1 } }, { RULE_SET, .params = { .mode = SHMLIMIT_OFF } }, SUBJECT,
 	  SUBJECT },

@@ -50,7 +50,7 @@ static inline struct shmlimit_rule scene_subject(void)
 		rule.period_ns = CAPACITY * HOUR_NS;
 		break;
 	case SHMLIMIT_WARMUP:
-		rule.count = 1;
+		rule.refill = 1;
 		rule.period_ns = HOUR_NS;
 		rule.warmup_ns = CAPACITY * HOUR_NS;
 		break;
@@ -65,7 +65,7 @@ static inline struct shmlimit_rule scene_subject(void)
 		/* fall through */
 	default:
 		rule.capacity = CAPACITY;
-		rule.count = 1;
+		rule.refill = 1;
 		rule.period_ns = HOUR_NS;
 	}
 	return rule;

@@ -25,7 +25,7 @@ int main(void)
 #include "audit.h"
 
 #define PREPARED 5
-#define MANY .capacity = 1000000000, .count = 1000000000
+#define MANY .capacity = 1000000000, .refill = 1000000000
 
 static const struct scenario {
 	const char *title;
@@ -85,7 +85,7 @@ static const struct scenario {
 	  { { TAKE, "k", 1 }, { SET_KILLED, .params = { .capacity = 3 } } }, { TAKE, "k", 1 }, 0, { 3, 2 } },
 	{ "take: converting, the capacity being higher",
 	  { { TAKE, "k", 1 }, { SET_KILLED, .params = { .capacity = 9 } } }, { TAKE, "k", 1 }, 0, { 4, 3 } },
-	{ "take: converting a debt", { { CHARGE, "k", 7 }, { SET_KILLED, .params = { .count = 2 } } },
+	{ "take: converting a debt", { { CHARGE, "k", 7 }, { SET_KILLED, .params = { .refill = 2 } } },
 	  { TAKE, "k", 1 }, 1, { 0, 0 } },
 	{ "take: converting, after three writers that were killed",
 	  { { TAKE, "k", 1 }, { SET_KILLED, .params = { .capacity = 9 } }, { SET_KILLED, .params = { .capacity = 8 } },
@@ -187,7 +187,7 @@ static const struct scenario {
 	{ "warmup: reserve", { { TAKE, "k", 1 } }, { RESERVE, "k", 2 }, 0, { 0, 0 }, 0, WARMUP },
 	{ "warmup: refund", { { TAKE, "k", 1 } }, { REFUND, "k", 5 }, 0, { 0, 1 }, 0, WARMUP },
 	{ "warmup: charge", { { 0 } }, { CHARGE, "k", 3 }, 0, { 1, 0 }, 0, WARMUP },
-	{ "warmup: converting", { { TAKE, "k", 1 }, { SET_KILLED, .params = { .count = 2 } } }, { RESERVE, "k", 1 }, 0,
+	{ "warmup: converting", { { TAKE, "k", 1 }, { SET_KILLED, .params = { .refill = 2 } } }, { RESERVE, "k", 1 }, 0,
 	  { 0, 0 }, 0, WARMUP },
 
 	/* Leases: the tokens that are here, whatever becomes of the process that asks for more. */
@@ -323,7 +323,7 @@ static const struct scenario {
 	  { RULE_SET, .params = { .capacity = 2 } }, SUBJECT, { 4, 2 } },
 	{ "rule_set: a higher capacity", { { TAKE, "k", 1 }, { CHARGE, "l", 7 } },
 	  { RULE_SET, .params = { .capacity = 9 } }, SUBJECT, { 4, 4 } },
-	{ "rule_set: another rate", { { TAKE, "k", 1 }, { CHARGE, "l", 7 } }, { RULE_SET, .params = { .count = 3 } },
+	{ "rule_set: another rate", { { TAKE, "k", 1 }, { CHARGE, "l", 7 } }, { RULE_SET, .params = { .refill = 3 } },
 	  SUBJECT, { 4, 4 } },
 	{ "rule_set: another mode", { { TAKE, "k", 1 } }, { RULE_SET, .params = { .mode = SHMLIMIT_OFF } }, SUBJECT,
 	  { 4, DRAIN_MAX } },

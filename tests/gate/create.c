@@ -95,7 +95,7 @@ static void changed(void)
 	shmlimit_gate_close(fresh);
 	fresh = gate_new("create=yes rule=day rate=\"200/day burst 300\"");
 	l = look(&rule, "day");
-	ok(rule.capacity == 300 && rule.count == 200, "a gate that begins with another rate gives it to the rule");
+	ok(rule.capacity == 300 && rule.refill == 200, "a gate that begins with another rate gives it to the rule");
 	is(rule.mode, SHMLIMIT_DRY_RUN, "a gate that begins leaves a rule's mode alone");
 	shmlimit_gate_attach(old);
 	shmlimit_close(l);
@@ -137,7 +137,7 @@ static void alike(void)
 
 static int is_rate(const struct shmlimit_rule *a, const struct shmlimit_rule *b)
 {
-	return a->algorithm == b->algorithm && a->capacity == b->capacity && a->count == b->count &&
+	return a->algorithm == b->algorithm && a->capacity == b->capacity && a->refill == b->refill &&
 	       a->period_ns == b->period_ns;
 }
 

@@ -105,7 +105,7 @@ static void bans(struct shmlimit *l, int large)
 	rule = (struct shmlimit_rule){ .struct_size = sizeof(rule),
 		                       .algorithm = SHMLIMIT_LEASE,
 		                       .capacity = 2,
-		                       .count = 1,
+		                       .refill = 1,
 		                       .period_ns = 3600 * SECOND };
 	shmlimit_rule_set(l, "ban", &rule);
 	is(ASK(g, "k", 1), SHMLIMIT_DENIED, "a LEASE rule cannot be peeked at: the failure policy answers");
@@ -200,7 +200,7 @@ static void leases(struct shmlimit *l)
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .algorithm = SHMLIMIT_LEASE,
 		                      .capacity = 2,
-		                      .count = 1,
+		                      .refill = 1,
 		                      .period_ns = 3600 * SECOND };
 	struct shmlimit_gate *g;
 

@@ -80,7 +80,7 @@ static void host(void)
 
 int main(void)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1000, .count = 1, .period_ns = SECOND };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1000, .refill = 1, .period_ns = SECOND };
 	struct shmlimit *l;
 	int status;
 	pid_t pid;

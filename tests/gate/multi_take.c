@@ -21,7 +21,7 @@ static int set(const char *name, uint32_t algorithm, uint64_t capacity, uint32_t
 		                      .algorithm = algorithm,
 		                      .mode = mode,
 		                      .capacity = capacity,
-		                      .count = 1,
+		                      .refill = 1,
 		                      .period_ns = 3600 * SECOND };
 	int id = shmlimit_rule_set(l, name, &rule);
 

@@ -24,7 +24,7 @@ static void set(const char *name, uint32_t algorithm, uint64_t capacity)
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .algorithm = algorithm,
 		                      .capacity = capacity,
-		                      .count = algorithm != SHMLIMIT_HOLD,
+		                      .refill = algorithm != SHMLIMIT_HOLD,
 		                      .period_ns = 3600 * SECOND };
 
 	if (shmlimit_rule_set(l, name, &rule) < 0)

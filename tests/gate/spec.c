@@ -168,7 +168,7 @@ static void meanings(void)
 	ok(s.create && s.x_fields && s.options.mode == 0660 && s.options.group == 1 && s.options.slots == 128,
 	   "a segment that is created has mode, group and slots");
 	ok(s.options.window_max == 7 && s.rules[0].has_rate && s.rules[0].rate.algorithm == SHMLIMIT_WINDOW &&
-	           s.rules[0].rate.capacity == 7 && s.rules[0].rate.count == 0,
+	           s.rules[0].rate.capacity == 7 && s.rules[0].rate.refill == 0,
 	   "a segment that is created has room for its windows");
 	is(s.agent_thread, 1, "a thread may be the host's agent");
 	ok(s.deadline_us == 20000 && s.share_milli == 250 && strcmp(s.backend, "unix:///run/redis.sock") == 0,
@@ -266,10 +266,10 @@ static void most(void)
 		const char *algorithm, *format;
 		struct shmlimit_rule rule;
 	} rates[] = {
-		{ "funnel", "1/s burst %" PRIu64, { .algorithm = SHMLIMIT_FUNNEL, .count = 1, .period_ns = SECOND } },
+		{ "funnel", "1/s burst %" PRIu64, { .algorithm = SHMLIMIT_FUNNEL, .refill = 1, .period_ns = SECOND } },
 		{ "funnel",
 		  "3 per 2 days burst %" PRIu64,
-		  { .algorithm = SHMLIMIT_FUNNEL, .count = 3, .period_ns = 2 * 86400 * SECOND } },
+		  { .algorithm = SHMLIMIT_FUNNEL, .refill = 3, .period_ns = 2 * 86400 * SECOND } },
 		{ "window", "%" PRIu64 "/s", { .algorithm = SHMLIMIT_WINDOW, .period_ns = SECOND } },
 		{ "window", "%" PRIu64 "/hour", { .algorithm = SHMLIMIT_WINDOW, .period_ns = 3600 * SECOND } },
 	};
@@ -326,7 +326,7 @@ static void rates(void)
 		struct shmlimit_rule rule = { .capacity = 0 };
 
 		ok(rate_read(good[i].text, &rule) == 0 && rule.capacity == good[i].capacity &&
-		           rule.count == good[i].count && rule.period_ns == good[i].period_ns,
+		           rule.refill == good[i].count && rule.period_ns == good[i].period_ns,
 		   "\"%s\" is a rate", good[i].text);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

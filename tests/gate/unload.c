@@ -68,7 +68,7 @@ static void global_begin(void)
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .algorithm = SHMLIMIT_LEASE,
 		                      .capacity = 100,
-		                      .count = 10,
+		                      .refill = 10,
 		                      .period_ns = SECOND };
 
 	if (((__typeof__(&shmlimit_create))call(RTLD_DEFAULT, "shmlimit_create"))(unit_name, NULL, &l) != 0 ||

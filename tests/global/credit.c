@@ -34,7 +34,7 @@ static int set_credit(struct shmlimit *at, const char *name, uint64_t capacity, 
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .algorithm = SHMLIMIT_LEASE,
 		                      .capacity = capacity,
-		                      .count = 1,
+		                      .refill = 1,
 		                      .period_ns = DAY,
 		                      .credit = credit };
 	int id = shmlimit_rule_set(at, name, &rule);

@@ -358,7 +358,7 @@ static void inexact(void)
 	struct shmlimit_rule fine = { .struct_size = sizeof(fine),
 		                      .algorithm = SHMLIMIT_LEASE,
 		                      .capacity = 104249,
-		                      .count = 7,
+		                      .refill = 7,
 		                      .period_ns = 86400000000000 };
 	struct shmlimit_global *g = handle(server.url, SHMLIMIT_GLOBAL_DENY, PATIENT_NS);
 
@@ -366,7 +366,7 @@ static void inexact(void)
 	   "the largest capacity that the backend can count at a rate is decided by it: %s", reports.last);
 	for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
 		fine.capacity = params[i].capacity;
-		fine.count = params[i].count;
+		fine.refill = params[i].count;
 		fine.period_ns = params[i].period_ns;
 		is(shmlimit_rule_set(l, "fine", &fine), -ERANGE,
 		   "a rule that the backend cannot count is refused when it is set, %zu", i);

@@ -126,7 +126,7 @@ static void in_other_ways(void)
 	struct shmlimit_global *g = open_hasty(SHMLIMIT_GLOBAL_ALLOW);
 	struct shmlimit_global_ticket t = { .struct_size = sizeof(t) };
 	int rule = lease_rule(l, "others", 100, 1, DAY), answers[2];
-	struct shmlimit_rule plain = { .struct_size = sizeof(plain), .capacity = 2, .count = 1, .period_ns = DAY };
+	struct shmlimit_rule plain = { .struct_size = sizeof(plain), .capacity = 2, .refill = 1, .period_ns = DAY };
 	struct shmlimit_request two[2] = { { .rule = rule, .key = "a", .key_len = 1, .cost = 1 },
 		                           { .key = "a", .key_len = 1, .cost = 1 } };
 	struct shmlimit_result r[2];

@@ -88,7 +88,7 @@ static int take_some(struct shmlimit_global *g, int rule)
 int main(void)
 {
 	struct shmlimit_rule here = {
-		.struct_size = sizeof(here), .capacity = MAILBOX_CELLS, .count = 1, .period_ns = DAY
+		.struct_size = sizeof(here), .capacity = MAILBOX_CELLS, .refill = 1, .period_ns = DAY
 	};
 	struct shmlimit_global *g, *strict;
 	struct agent_process agent;

@@ -238,7 +238,7 @@ static inline int lease_rule(struct shmlimit *l, const char *name, uint64_t capa
 		.struct_size = sizeof(rule),
 		.algorithm = SHMLIMIT_LEASE,
 		.capacity = capacity,
-		.count = count,
+		.refill = count,
 		.period_ns = period_ns,
 	};
 	int id = shmlimit_rule_set(l, name, &rule);

@@ -111,7 +111,7 @@ static void modes(void)
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .algorithm = SHMLIMIT_LEASE,
 		                      .capacity = 1,
-		                      .count = 1,
+		                      .refill = 1,
 		                      .period_ns = 86400000000000,
 		                      .mode = SHMLIMIT_DRY_RUN };
 	int id = shmlimit_rule_set(l, "seen", &rule), allowed = 0;

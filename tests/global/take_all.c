@@ -40,7 +40,7 @@ static int local_rule(const char *name, uint32_t algorithm, uint64_t capacity)
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .algorithm = algorithm,
 		                      .capacity = capacity,
-		                      .count = algorithm == SHMLIMIT_FUNNEL,
+		                      .refill = algorithm == SHMLIMIT_FUNNEL,
 		                      .period_ns = DAY };
 	int id = shmlimit_rule_set(l, name, &rule);
 
@@ -203,7 +203,7 @@ static void dry_runs(struct shmlimit_global *g)
 		                      .algorithm = SHMLIMIT_LEASE,
 		                      .mode = SHMLIMIT_DRY_RUN,
 		                      .capacity = 1,
-		                      .count = 1,
+		                      .refill = 1,
 		                      .period_ns = DAY };
 	int dry = shmlimit_rule_set(l, "dry", &rule), b = lease_rule(l, "enforced", 1, 1, DAY);
 

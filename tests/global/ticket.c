@@ -151,7 +151,7 @@ static void beside(struct shmlimit_global *g)
 {
 	struct shmlimit_global_ticket t = ticket_of(0), here = t, more[100];
 	int rule = lease_rule(l, "beside", 1000, 1, DAY), local, allowed = 0, pending = 0, answer[100];
-	struct shmlimit_rule params = { .struct_size = sizeof(params), .capacity = 1000, .count = 1, .period_ns = DAY };
+	struct shmlimit_rule params = { .struct_size = sizeof(params), .capacity = 1000, .refill = 1, .period_ns = DAY };
 	char keys[100][4];
 
 	local = shmlimit_rule_set(l, "local", &params);

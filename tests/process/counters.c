@@ -160,7 +160,7 @@ static int mode_rule(const char *name, uint32_t mode)
 		.struct_size = sizeof(rule),
 		.mode = mode,
 		.capacity = 1,
-		.count = 1,
+		.refill = 1,
 		.period_ns = 1000000000,
 	};
 	int id = shmlimit_rule_set(play->l, name, &rule);

@@ -59,7 +59,7 @@ static int reserve_all(int kills, int *bad)
 	struct shmlimit_rule rule = {
 		.struct_size = sizeof(rule),
 		.capacity = CAPACITY,
-		.count = SECOND / TOKEN_NS,
+		.refill = SECOND / TOKEN_NS,
 		.period_ns = SECOND,
 		.max_wait_ns = (uint64_t)DEBT * TOKEN_NS,
 	};

@@ -135,7 +135,7 @@ static void full_table(void)
 
 static void read_only(void)
 {
-	struct shmlimit_rule r = { .struct_size = sizeof(r), .capacity = 1, .count = 1, .period_ns = 1 };
+	struct shmlimit_rule r = { .struct_size = sizeof(r), .capacity = 1, .refill = 1, .period_ns = 1 };
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	unsigned char *before;
@@ -276,7 +276,7 @@ int main(void)
 		.struct_size = sizeof(r),
 		.mode = SHMLIMIT_DRY_RUN,
 		.capacity = CAPACITY,
-		.count = 1,
+		.refill = 1,
 		.period_ns = HOUR_NS,
 	};
 

@@ -329,7 +329,7 @@ static struct shmlimit *make_stage(void)
 	};
 	struct shmlimit_rule paced = { .struct_size = sizeof(paced),
 		                       .capacity = 1,
-		                       .count = 1,
+		                       .refill = 1,
 		                       .period_ns = 1000000,
 		                       .max_wait_ns = 3600000000000 };
 	struct shmlimit *l;
@@ -399,7 +399,7 @@ static int is_passed_over(int (*operation)(void), enum call which, int error)
 
 static int rule_set(void)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1, .count = 1, .period_ns = 1000 };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1, .refill = 1, .period_ns = 1000 };
 	int id = shmlimit_rule_set(handle, "new", &rule);
 
 	return id < 0 ? id : 0;
@@ -472,7 +472,7 @@ static int acquire(void)
 /* As it was before: rules, names, tables and handles. */
 static void put_back(void)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1, .count = 1, .period_ns = 1000 };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1, .refill = 1, .period_ns = 1000 };
 
 	shmlimit_close(opened);
 	opened = NULL;

@@ -221,7 +221,7 @@ static int forks_beside_deciding_threads(void)
 
 static void *switch_modes(void *arg)
 {
-	struct shmlimit_rule r = { .struct_size = sizeof(r), .capacity = 5, .count = 1, .period_ns = 1000 };
+	struct shmlimit_rule r = { .struct_size = sizeof(r), .capacity = 5, .refill = 1, .period_ns = 1000 };
 
 	(void)arg;
 	for (uint32_t i = 0; !atomic_load(&play->stop); i++) {

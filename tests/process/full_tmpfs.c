@@ -66,7 +66,7 @@ static void destroy(const char *suffix)
 /* Set every rule, take for so large a number of keys that every page of the table has some, and close. Returns 0. */
 static int use_up(struct shmlimit *l)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 2, .count = 1, .period_ns = 1000000000 };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 2, .refill = 1, .period_ns = 1000000000 };
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 	uint64_t live = 0;

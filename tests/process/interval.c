@@ -325,7 +325,7 @@ static void make_rule(const struct scene *scene)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .capacity = scene->capacity,
-		                      .count = scene->count,
+		                      .refill = scene->count,
 		                      .period_ns = scene->period_ns,
 		                      .max_wait_ns = scene->max_wait_ns };
 

@@ -347,7 +347,7 @@ static void expect(int right)
 /* The rare calls. No call may rely on the rule that comes and goes. */
 static void do_rare(struct rng *rng, const void *key, size_t key_len, uint64_t now_ns)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 7, .count = 1, .period_ns = 1000 };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 7, .refill = 1, .period_ns = 1000 };
 	int id;
 
 	switch (rng_below(rng, 4)) {

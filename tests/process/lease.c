@@ -208,7 +208,7 @@ int main(void)
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .algorithm = SHMLIMIT_LEASE,
 		                      .capacity = CAPACITY,
-		                      .count = 1000,
+		                      .refill = 1000,
 		                      .period_ns = 1000000000 };
 	struct rng rng;
 	struct crew crew;

@@ -81,7 +81,7 @@ static void unusable(int error)
 /* Whatever was opened works, and goes on working when its name is gone. */
 static void use(struct shmlimit *l, struct rng *rng, int writable)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 5, .count = 1, .period_ns = 1000000 };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 5, .refill = 1, .period_ns = 1000000 };
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	uint64_t key = rng_draw(rng);
 	struct shmlimit_result r;

@@ -54,7 +54,7 @@ static struct shmlimit_rule version(uint64_t n)
 	return (struct shmlimit_rule){
 		.struct_size = sizeof(struct shmlimit_rule),
 		.capacity = n % 2 ? LARGE : SMALL,
-		.count = n % 2 ? 30 : 70,
+		.refill = n % 2 ? 30 : 70,
 		.period_ns = SECOND,
 		.max_wait_ns = n % 3 * SECOND,
 	};

@@ -54,7 +54,7 @@ static int set_version(uint64_t n)
 {
 	static const uint64_t period_ns[5] = { SECOND, 3600 * SECOND, 7 * SECOND, 86400 * SECOND, SECOND / 1000 };
 	struct shmlimit_rule rule = {
-		.struct_size = sizeof(rule), .capacity = CAPACITY, .count = 1 + n % 5, .period_ns = period_ns[n % 5]
+		.struct_size = sizeof(rule), .capacity = CAPACITY, .refill = 1 + n % 5, .period_ns = period_ns[n % 5]
 	};
 
 	return shmlimit_rule_set_at(play->l, "newcomer", &rule, T0);

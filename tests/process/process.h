@@ -359,7 +359,7 @@ static inline int stage_rule(struct shmlimit *l, const char *name, uint64_t capa
 	struct shmlimit_rule rule = {
 		.struct_size = sizeof(rule),
 		.capacity = capacity,
-		.count = count,
+		.refill = count,
 		.period_ns = period_ns,
 	};
 	int id = shmlimit_rule_set(l, name, &rule);

@@ -51,7 +51,7 @@ static int set(const char *name, uint32_t algorithm, uint64_t capacity, uint64_t
 		                      .algorithm = algorithm,
 		                      .flags = flags,
 		                      .capacity = capacity,
-		                      .count = capacity,
+		                      .refill = capacity,
 		                      .period_ns = period_ns };
 
 	return shmlimit_rule_set_at(play->l, name, &rule, T0);

@@ -164,7 +164,7 @@ static void decide_under_signals(struct crew *crew, int index)
 /* Other calls, of which only decisions are for handlers, are interrupted as well. */
 static void look_under_signals(struct crew *crew, int index)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 7, .count = 1, .period_ns = 1000 };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 7, .refill = 1, .period_ns = 1000 };
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 	uint64_t seen = atomic_load(&play->worker[index].inside);
 

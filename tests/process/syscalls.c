@@ -217,7 +217,7 @@ static struct shmlimit *create_full(uint32_t on_full, int *slow)
 static void set_up(void)
 {
 	struct shmlimit_options coarse = { .struct_size = sizeof(coarse), .slots = 16, .clock = SHMLIMIT_CLOCK_COARSE };
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 2, .count = 1, .period_ns = SLOW_NS };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 2, .refill = 1, .period_ns = SLOW_NS };
 
 	stage.full_allow = create_full(SHMLIMIT_FULL_ALLOW, &stage.allow_slow);
 	stage.full_deny = create_full(SHMLIMIT_FULL_DENY, &stage.deny_slow);

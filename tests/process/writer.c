@@ -29,7 +29,7 @@ static void fresh(void)
 {
 	struct shmlimit_rule funnel = { .struct_size = sizeof(funnel),
 		                        .capacity = CAPACITY,
-		                        .count = CAPACITY,
+		                        .refill = CAPACITY,
 		                        .period_ns = FILL_NS,
 		                        .max_wait_ns = WAIT_NS };
 
@@ -234,7 +234,7 @@ static void hold_lock(struct crew *crew, int index)
 
 static int call(int which)
 {
-	struct shmlimit_rule other = { .struct_size = sizeof(other), .capacity = 1, .count = 1, .period_ns = SECOND };
+	struct shmlimit_rule other = { .struct_size = sizeof(other), .capacity = 1, .refill = 1, .period_ns = SECOND };
 	int fd = -1, error;
 
 	switch (which) {

@@ -246,7 +246,7 @@ static int rule_get(void)
 static int rule_change(void)
 {
 	struct shmlimit_rule rule = {
-		.struct_size = sizeof(rule), .capacity = 2 * CAPACITY, .count = 1, .period_ns = DAY
+		.struct_size = sizeof(rule), .capacity = 2 * CAPACITY, .refill = 1, .period_ns = DAY
 	};
 	int id = shmlimit_rule_set(l, "funnel", &rule);
 

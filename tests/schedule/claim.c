@@ -9,7 +9,7 @@
 #define CAPACITY 2
 #define TOKEN_NS 1000
 
-static const struct shmlimit_rule rule = { .capacity = CAPACITY, .count = 1, .period_ns = TOKEN_NS };
+static const struct shmlimit_rule rule = { .capacity = CAPACITY, .refill = 1, .period_ns = TOKEN_NS };
 
 static struct shmlimit *set_empty(void)
 {
@@ -167,7 +167,7 @@ static const struct scene allowing = {
 static struct shmlimit *set_losing(void)
 {
 	struct shmlimit *l = stage_set(SHMLIMIT_FULL_ALLOW, SLOTS - 1,
-	                               (struct shmlimit_rule){ .capacity = 10, .count = 1, .period_ns = SECOND });
+	                               (struct shmlimit_rule){ .capacity = 10, .refill = 1, .period_ns = SECOND });
 	uint32_t key = 1;
 
 	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), 1, NULL);
@@ -230,9 +230,10 @@ static const struct scene losing_window = {
 /* The same of a lease: the key that lost its slot may ask the backend, which denied another key. */
 static struct shmlimit *set_losing_lease(void)
 {
-	struct shmlimit *l = stage_set(
-		SHMLIMIT_FULL_ALLOW, SLOTS - 1,
-		(struct shmlimit_rule){ .algorithm = SHMLIMIT_LEASE, .capacity = 10, .count = 1, .period_ns = SECOND });
+	struct shmlimit *l =
+		stage_set(SHMLIMIT_FULL_ALLOW, SLOTS - 1,
+	                  (struct shmlimit_rule){
+				  .algorithm = SHMLIMIT_LEASE, .capacity = 10, .refill = 1, .period_ns = SECOND });
 	uint32_t key = 1;
 
 	(void)shmlimit_lease_deposit(l, stage.rule, &key, sizeof(key), 10, 1, SECOND, NULL);

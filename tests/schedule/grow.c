@@ -5,7 +5,7 @@
  */
 #include "growing.h"
 
-static const struct shmlimit_rule rule = { .capacity = CAPACITY, .count = 1, .period_ns = SECOND };
+static const struct shmlimit_rule rule = { .capacity = CAPACITY, .refill = 1, .period_ns = SECOND };
 
 static struct shmlimit *set_key(void)
 {
@@ -63,7 +63,7 @@ static const struct scene newcomers = {
 
 static struct shmlimit *set_half(void)
 {
-	struct shmlimit *l = set_growing((struct shmlimit_rule){ .capacity = MANY, .count = 1, .period_ns = SECOND });
+	struct shmlimit *l = set_growing((struct shmlimit_rule){ .capacity = MANY, .refill = 1, .period_ns = SECOND });
 
 	take_before(l, KEY, MANY - HALF);
 	return l;
@@ -141,7 +141,7 @@ static const struct scene reset = {
 static struct shmlimit *set_lease(void)
 {
 	struct shmlimit *l = set_growing((struct shmlimit_rule){
-		.algorithm = SHMLIMIT_LEASE, .capacity = GIVEN, .count = 1, .period_ns = SECOND });
+		.algorithm = SHMLIMIT_LEASE, .capacity = GIVEN, .refill = 1, .period_ns = SECOND });
 
 	deposit_before(l, KEY, GIVEN);
 	return l;

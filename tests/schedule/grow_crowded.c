@@ -19,7 +19,7 @@ static struct shmlimit *set_crowded(uint32_t on_full, unsigned places, uint64_t 
 {
 	struct shmlimit *l = stage_set(
 		on_full, 1,
-		(struct shmlimit_rule){ .algorithm = algorithm, .capacity = FEW, .count = 1, .period_ns = token_ns });
+		(struct shmlimit_rule){ .algorithm = algorithm, .capacity = FEW, .refill = 1, .period_ns = token_ns });
 	struct layout_slot held = { 0, 0 }, *slot;
 	struct table_window one, other;
 	struct generation tables;

@@ -5,7 +5,7 @@
  */
 #include "growing.h"
 
-static const struct shmlimit_rule rule = { .capacity = CAPACITY, .count = 1, .period_ns = SECOND };
+static const struct shmlimit_rule rule = { .capacity = CAPACITY, .refill = 1, .period_ns = SECOND };
 
 static struct shmlimit *set_key(void)
 {

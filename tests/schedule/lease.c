@@ -23,7 +23,7 @@ static struct shmlimit *set_lease(void)
 {
 	return stage_set(SHMLIMIT_FULL_DENY, 2,
 	                 (struct shmlimit_rule){
-				 .algorithm = SHMLIMIT_LEASE, .capacity = CAPACITY, .count = 1, .period_ns = SECOND });
+				 .algorithm = SHMLIMIT_LEASE, .capacity = CAPACITY, .refill = 1, .period_ns = SECOND });
 }
 
 static void begin(void)
@@ -216,7 +216,7 @@ static struct shmlimit *set_giving_back(void)
 	return stage_set(
 		SHMLIMIT_FULL_DENY, 2,
 		(struct shmlimit_rule){
-			.algorithm = SHMLIMIT_LEASE, .capacity = 4 * CAPACITY, .count = 1, .period_ns = SECOND });
+			.algorithm = SHMLIMIT_LEASE, .capacity = 4 * CAPACITY, .refill = 1, .period_ns = SECOND });
 }
 
 static void begin_giving_back(void)

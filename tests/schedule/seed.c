@@ -13,7 +13,7 @@ static uint64_t *word(void)
 static struct shmlimit *set(void)
 {
 	return stage_set(SHMLIMIT_FULL_DENY, 2,
-	                 (struct shmlimit_rule){ .capacity = 1, .count = 1, .period_ns = SECOND });
+	                 (struct shmlimit_rule){ .capacity = 1, .refill = 1, .period_ns = SECOND });
 }
 
 static void add_in_two_steps(unsigned who)

@@ -89,7 +89,7 @@ static inline struct shmlimit *stage_set(uint32_t on_full, unsigned held, struct
 	stage.l->secret[0] = 0x5eed;
 	stage.l->secret[1] = 0xca11;
 	stage.first = *stage.l;
-	stage.held = set_rule("held", (struct shmlimit_rule){ .capacity = 1, .count = 1, .period_ns = DAY_NS });
+	stage.held = set_rule("held", (struct shmlimit_rule){ .capacity = 1, .refill = 1, .period_ns = DAY_NS });
 	stage.rule = set_rule("scene", rule);
 	for (uint32_t key = 0; key < held; key++)
 		if (shmlimit_take(stage.l, stage.held, &key, sizeof(key), 1, NULL) != SHMLIMIT_ALLOWED)

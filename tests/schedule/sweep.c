@@ -332,7 +332,7 @@ static void judge_leasing(void)
 
 static struct shmlimit *set_funnel(void)
 {
-	return set((struct shmlimit_rule){ .capacity = 4, .count = 4, .period_ns = PERIOD_NS });
+	return set((struct shmlimit_rule){ .capacity = 4, .refill = 4, .period_ns = PERIOD_NS });
 }
 
 static struct shmlimit *set_window(void)
@@ -355,7 +355,7 @@ static struct shmlimit *set_hold(void)
 static struct shmlimit *set_lease(void)
 {
 	return set((struct shmlimit_rule){
-		.algorithm = SHMLIMIT_LEASE, .capacity = 4, .count = 4, .period_ns = PERIOD_NS });
+		.algorithm = SHMLIMIT_LEASE, .capacity = 4, .refill = 4, .period_ns = PERIOD_NS });
 }
 
 static struct shmlimit *set_growing(void)

@@ -13,7 +13,7 @@ static struct shmlimit *set_key(void)
 {
 	struct shmlimit *l =
 		stage_set(SHMLIMIT_FULL_DENY, 2,
-	                  (struct shmlimit_rule){ .capacity = LEFT + 1, .count = 1, .period_ns = TOKEN_NS });
+	                  (struct shmlimit_rule){ .capacity = LEFT + 1, .refill = 1, .period_ns = TOKEN_NS });
 	uint32_t key = KEY;
 
 	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), 1, NULL);
@@ -80,7 +80,7 @@ static void act_at_once(unsigned who)
 static struct shmlimit *set_large(void)
 {
 	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, 2,
-	                               (struct shmlimit_rule){ .capacity = 1000, .count = 1, .period_ns = TOKEN_NS });
+	                               (struct shmlimit_rule){ .capacity = 1000, .refill = 1, .period_ns = TOKEN_NS });
 	uint32_t key = KEY;
 
 	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), 1000 - LEFT, NULL);
@@ -101,7 +101,7 @@ static struct shmlimit *set_many(void)
 {
 	struct shmlimit *l =
 		stage_set(SHMLIMIT_FULL_DENY, 2,
-	                  (struct shmlimit_rule){ .capacity = 10000000, .count = 1, .period_ns = TOKEN_NS });
+	                  (struct shmlimit_rule){ .capacity = 10000000, .refill = 1, .period_ns = TOKEN_NS });
 	uint32_t key = KEY;
 
 	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), 10000000 - LEFT, NULL);

@@ -55,7 +55,7 @@ static void act_reserving(unsigned who)
 static struct shmlimit *set_funnel(void)
 {
 	return stage_set(SHMLIMIT_FULL_DENY, 2,
-	                 (struct shmlimit_rule){ .capacity = CAPACITY, .count = 1, .period_ns = TOKEN_NS });
+	                 (struct shmlimit_rule){ .capacity = CAPACITY, .refill = 1, .period_ns = TOKEN_NS });
 }
 
 static struct shmlimit *set_funnel_in_debt(void)
@@ -63,7 +63,7 @@ static struct shmlimit *set_funnel_in_debt(void)
 	return stage_set(
 		SHMLIMIT_FULL_DENY, 2,
 		(struct shmlimit_rule){
-			.capacity = CAPACITY, .count = 1, .period_ns = TOKEN_NS, .max_wait_ns = 10 * PERIOD_NS });
+			.capacity = CAPACITY, .refill = 1, .period_ns = TOKEN_NS, .max_wait_ns = 10 * PERIOD_NS });
 }
 
 static void judge_funnel(void)
@@ -188,7 +188,7 @@ static struct shmlimit *set_warmup(void)
 {
 	return stage_set(SHMLIMIT_FULL_DENY, 2,
 	                 (struct shmlimit_rule){ .algorithm = SHMLIMIT_WARMUP,
-	                                         .count = 1,
+	                                         .refill = 1,
 	                                         .period_ns = INTERVAL_NS,
 	                                         .warmup_ns = 2 * CAPACITY * INTERVAL_NS,
 	                                         .cold_factor_milli = 1000,

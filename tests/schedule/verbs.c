@@ -16,7 +16,7 @@ static struct shmlimit *set_half(void)
 	struct shmlimit *l = stage_set(
 		SHMLIMIT_FULL_DENY, 2,
 		(struct shmlimit_rule){
-			.capacity = CAPACITY, .count = 1, .period_ns = SECOND, .max_wait_ns = CAPACITY * SECOND });
+			.capacity = CAPACITY, .refill = 1, .period_ns = SECOND, .max_wait_ns = CAPACITY * SECOND });
 	uint32_t key = KEY;
 
 	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), CAPACITY - LEFT, NULL);
@@ -52,7 +52,7 @@ static struct shmlimit *set_many(void)
 	struct shmlimit *l = stage_set(
 		SHMLIMIT_FULL_DENY, 2,
 		(struct shmlimit_rule){
-			.capacity = 10000000, .count = 1, .period_ns = 1000, .max_wait_ns = CAPACITY * 1000 });
+			.capacity = 10000000, .refill = 1, .period_ns = 1000, .max_wait_ns = CAPACITY * 1000 });
 	uint32_t key = KEY;
 
 	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), 10000000 - LEFT, NULL);
@@ -131,7 +131,7 @@ static const struct scene both = {
 static struct shmlimit *set_fast(void)
 {
 	return stage_set(SHMLIMIT_FULL_DENY, 2,
-	                 (struct shmlimit_rule){ .capacity = FAST, .count = 1, .period_ns = TOKEN_NS });
+	                 (struct shmlimit_rule){ .capacity = FAST, .refill = 1, .period_ns = TOKEN_NS });
 }
 
 static void act_fast(unsigned who)

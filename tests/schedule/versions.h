@@ -13,7 +13,7 @@ static inline struct shmlimit_rule version(uint64_t capacity, unsigned n)
 {
 	static const uint64_t period_ns[5] = { SECOND, 3600 * SECOND, 7 * SECOND, DAY_NS, SECOND / 1000 };
 
-	return (struct shmlimit_rule){ .capacity = capacity, .count = 1 + n % 5, .period_ns = period_ns[n % 5] };
+	return (struct shmlimit_rule){ .capacity = capacity, .refill = 1 + n % 5, .period_ns = period_ns[n % 5] };
 }
 
 #endif

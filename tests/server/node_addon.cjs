@@ -28,7 +28,7 @@ function limiters () {
   is(fs.statSync(`/dev/shm/${segment}`).mode & 0o777, 0o640, 'a segment is created with its options')
   is(thrown(() => Limiter.create(segment)), `ShmlimitError EEXIST: EEXIST: a segment or file of this name exists, create '${segment}'`,
     'a segment that exists is not created again')
-  const id = limiter.ruleSet('login', { capacity: 3, count: 1, periodMs: HOUR, maxWaitMs: 10 * HOUR })
+  const id = limiter.ruleSet('login', { capacity: 3, refill: 1, periodMs: HOUR, maxWaitMs: 10 * HOUR })
   is([id, limiter.ruleFind('login')], [0, 0], 'a rule is set, and found by its name')
 
   is([1, 2, 3, 4].map(() => limiter.take('login', 'user:42')), [true, true, true, false], 'take() allows the capacity and no more')
@@ -107,9 +107,9 @@ function errors (limiter) {
     [() => limiter.take('login', 'k', 2 ** 60), 'RangeError -', 'a cost that a number cannot hold exactly'],
     [() => limiter.count('count', 'k', 0.5), 'ShmlimitError EINVAL', 'half a count'],
     [() => limiter.count('count', 'k', 1, 1e15), 'ShmlimitError ERANGE', 'a time to live of 30,000 years'],
-    [() => limiter.ruleSet('x', { capacity: 0, count: 1, periodMs: 1 }), 'ShmlimitError EDOM', 'a rule without a capacity'],
-    [() => limiter.ruleSet('x', { capacity: 1, count: 1, period: 1 }), 'TypeError -', 'an option that there is not'],
-    [() => limiter.ruleSet('x', { algorithm: 'lease', capacity: 4, count: 1, periodMs: 1, credit: 5 }), 'ShmlimitError EINVAL', 'a credit above the capacity'],
+    [() => limiter.ruleSet('x', { capacity: 0, refill: 1, periodMs: 1 }), 'ShmlimitError EDOM', 'a rule without a capacity'],
+    [() => limiter.ruleSet('x', { capacity: 1, refill: 1, period: 1 }), 'TypeError -', 'an option that there is not'],
+    [() => limiter.ruleSet('x', { algorithm: 'lease', capacity: 4, refill: 1, periodMs: 1, credit: 5 }), 'ShmlimitError EINVAL', 'a credit above the capacity'],
     [() => limiter.ruleSet('x', { algorithm: 'leaky' }), 'RangeError -', 'an algorithm that there is not'],
     [() => new Limiter(segment, { readOnly: true }).take('login', 'k'), 'ShmlimitError EROFS', 'a take through a handle that only reads'],
     [() => new Gate('segment=x'), '', 'a gate without limits is no error'],
@@ -130,8 +130,8 @@ function errors (limiter) {
 }
 
 async function gates (limiter) {
-  limiter.ruleSet('page', { capacity: 2, count: 1, periodMs: HOUR })
-  limiter.ruleSet('site', { capacity: 5, count: 1, periodMs: HOUR })
+  limiter.ruleSet('page', { capacity: 2, refill: 1, periodMs: HOUR })
+  limiter.ruleSet('site', { capacity: 5, refill: 1, periodMs: HOUR })
   const gate = new Gate(`segment=${segment} rule=page prefix=32,64 rule=site`)
   const { answer } = gate
   is([gate.limits, gate.mayWait], [2, false], 'a gate knows its limits')
@@ -180,7 +180,7 @@ async function outages () {
 }
 
 async function threads () {
-  new Limiter(segment).ruleSet('threads', { capacity: 5000, count: 1, periodMs: HOUR })
+  new Limiter(segment).ruleSet('threads', { capacity: 5000, refill: 1, periodMs: HOUR })
   const answers = await Promise.all([1, 2, 3].map((n) => new Promise((resolve, reject) => {
     new Worker(__filename, { workerData: n }).on('message', resolve).on('error', reject)
   })))

@@ -50,7 +50,7 @@ const { ok, is, done } = require('./node_tap.cjs')
 
 async function race () {
   const limiter = Limiter.create(segment, { slots: 256 })
-  limiter.ruleSet('race', { capacity: CAPACITY, count: 1, periodMs: HOUR })
+  limiter.ruleSet('race', { capacity: CAPACITY, refill: 1, periodMs: HOUR })
   let kills = 0
   const wrong = []
   for (let round = 0; kills < KILLS && round < 40; round++) {

@@ -19,7 +19,7 @@ from shmlimit import Algorithm, Error, Limiter, Mode, Request, Rule
 
 SEGMENT = os.environ["SEGMENT"]
 DAY_NS = 86400 * 10**9
-SLOW = Rule(capacity=5, count=1, period_ns=DAY_NS, max_wait_ns=9 * DAY_NS)
+SLOW = Rule(capacity=5, refill=1, period_ns=DAY_NS, max_wait_ns=9 * DAY_NS)
 
 
 class LimiterLaws(unittest.TestCase):

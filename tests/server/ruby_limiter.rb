@@ -24,8 +24,8 @@ notes = Shmlimit.logger = Notes.new
 # ---- Limiter ----
 
 limiter = Shmlimit::Limiter.new(SEGMENT)
-id = limiter.rule_set("r", capacity: 5, count: 1, period: DAY, max_wait: 9 * DAY)
-limiter.rule_set(:s, capacity: 1, count: 1, period: DAY)
+id = limiter.rule_set("r", capacity: 5, refill: 1, period: DAY, max_wait: 9 * DAY)
+limiter.rule_set(:s, capacity: 1, refill: 1, period: DAY)
 limiter.rule_set(:counter, algorithm: :counter, capacity: 100, period: DAY)
 
 results = Array.new(6) { limiter.take("r", "k") }
@@ -64,8 +64,8 @@ is([["r", ""], ["r", "k" * 1025], ["r", "k", -1], ["r", "k", 2**64], ["r", nil],
    [ERROR, ERROR, RangeError, RangeError, TypeError, TypeError, TypeError, TypeError, ArgumentError, ArgumentError],
    "what is no rule, no key or no cost raises the exception that fits")
 is(raised { limiter.take_all(["r"]) }&.first, ArgumentError, "a request of take_all must have a key")
-is(raised { limiter.rule_set("bad", capacity: 0, count: 1, period: 1) }&.first, ERROR, "a rule that is wrong is refused")
-lease = { algorithm: :lease, capacity: 4, count: 1, period: 1 }
+is(raised { limiter.rule_set("bad", capacity: 0, refill: 1, period: 1) }&.first, ERROR, "a rule that is wrong is refused")
+lease = { algorithm: :lease, capacity: 4, refill: 1, period: 1 }
 is([limiter.rule_set("l", **lease, credit: 4).integer?, raised { limiter.rule_set("l", **lease, credit: 5) }&.first], [true, ERROR],
    "a lease has a credit of its capacity at most")
 limiter.rule_remove("l")
@@ -76,20 +76,20 @@ is([limiter.rule_find("none"), limiter.rule_find(:r)], [nil, id], "rule_find is 
 limiter.take(:s, "turn")
 limiter.rule_remove(:s)
 is(raised { limiter.take(:s, "turn") }&.first, ERROR, "a rule that was removed is missing at once, by its Symbol too")
-limiter.rule_set(:s, capacity: 1, count: 1, period: DAY)
+limiter.rule_set(:s, capacity: 1, refill: 1, period: DAY)
 is(limiter.take(:s, "turn").allowed, true, "a rule that is set again is found at once")
 
-limiter.rule_set("slow", capacity: 1, count: 1, period: 0.01, max_wait: DAY)
+limiter.rule_set("slow", capacity: 1, refill: 1, period: 0.01, max_wait: DAY)
 limiter.take("slow", "k")
 is(limiter.acquire("slow", "k", 10).allowed, true, "acquire waits for its tokens")
-limiter.rule_set("slow", capacity: 5, count: 1, period: DAY, max_wait: 9 * DAY)
+limiter.rule_set("slow", capacity: 5, refill: 1, period: DAY, max_wait: 9 * DAY)
 limiter.take("slow", "t", 5)
 is(raised { Timeout.timeout(0.01) { limiter.acquire("slow", "t", 1) } }&.first, Timeout::Error, "other threads run while one waits in acquire, and can interrupt it")
 is(limiter.refund("slow", "t", 1).remaining, 1, "an interrupted acquire gives its tokens back")
 
 threads = Array.new(8) { Thread.new { Array.new(200) { limiter.count(:counter, "threads", 1, bound: 100).allowed }.count(true) } }
 is(threads.sum(&:value), 100, "threads together are admitted the limit")
-limiter.rule_set("fork", capacity: 100, count: 1, period: DAY)
+limiter.rule_set("fork", capacity: 100, refill: 1, period: DAY)
 reader, writer = IO.pipe
 4.times { fork { writer.write("#{Array.new(100) { limiter.allow?(:fork, 'k') }.count(true)}\n"); exit!(0) } }
 Process.waitall
@@ -172,7 +172,7 @@ is(notes.lines.map { |kind, text| [kind, text.start_with?("shmlimit: segment #{s
    "a problem is reported once, to Shmlimit.logger")
 is(raised { late.attach }&.first, ERROR, "attach raises what is wrong")
 is(Shmlimit::Gate.new("segment=#{segment} fail=open rule=r").ask("k").status, nil, "with fail=open the request goes on")
-Shmlimit::Limiter.create(segment, slots: 64).rule_set("r", capacity: 1000, count: 1, period: DAY)
+Shmlimit::Limiter.create(segment, slots: 64).rule_set("r", capacity: 1000, refill: 1, period: DAY)
 ok(within { late.allow?("k") }, "a segment that was created later is found")
 is(notes.lines.last.first, :info, "the end of a problem is reported too")
 late.close

@@ -43,7 +43,7 @@ ok(within { store.increment("a"); File.exist?("/dev/shm/#{SEGMENT}") }, "a segme
 is(errors, [], "none of that is an error to the limiter")
 Shmlimit::Limiter.open(SEGMENT) do |l|
   l.rule_remove("store")
-  l.rule_set("store", capacity: 1, count: 1, period: 1)
+  l.rule_set("store", capacity: 1, refill: 1, period: 1)
 end
 is([store.increment("a"), store.write("a", 1), store.read("a")], [nil, nil, nil], "an error answers nil")
 ok(errors.map(&:first).uniq == %i[increment write] && errors.all? { |e| e[2] == Errno::EOPNOTSUPP::Errno }, "an error goes to the handler")

@@ -186,7 +186,7 @@ static void busy(int as_documented)
 
 static void *set_and_remove(void *arg)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .count = 1, .period_ns = 1000 };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .refill = 1, .period_ns = 1000 };
 
 	(void)arg;
 	for (uint64_t i = 0; !atomic_load(&play.stop); i++) {
@@ -222,7 +222,7 @@ static void *read_rules(void *arg)
 			     (error == 0 && (strncmp(name, "rule", 4) == 0 || strcmp(name, "hot") == 0 ||
 			                     strcmp(name, "raced") == 0)));
 			error = shmlimit_rule_get(l, id, &rule);
-			busy(error == -ESRCH || (error == 0 && rule.period_ns % 1000 == 0 && rule.count == 1));
+			busy(error == -ESRCH || (error == 0 && rule.period_ns % 1000 == 0 && rule.refill == 1));
 			error = shmlimit_rule_range(l, id, &range);
 			busy(error == -ESRCH || (error == 0 && range.refill_ns >= 1000));
 		}
@@ -275,7 +275,7 @@ static void *turn_over(void *arg)
 	struct shmlimit_rule rule = {
 		.struct_size = sizeof(rule),
 		.capacity = CAPACITY,
-		.count = 1,
+		.refill = 1,
 		.period_ns = HOT_PERIOD_NS,
 	};
 

@@ -32,8 +32,8 @@ static const struct watched {
 	struct shmlimit_rule version[2]; /* the second gives more */
 } watched[] = {
 	{ "funnel",
-	  { { .capacity = 20, .count = 1, .period_ns = MILLISECOND },
-	    { .capacity = 20, .count = 2, .period_ns = MILLISECOND } } },
+	  { { .capacity = 20, .refill = 1, .period_ns = MILLISECOND },
+	    { .capacity = 20, .refill = 2, .period_ns = MILLISECOND } } },
 	{ "window",
 	  { { .algorithm = SHMLIMIT_WINDOW, .capacity = 3, .period_ns = 5 * MILLISECOND },
 	    { .algorithm = SHMLIMIT_WINDOW, .capacity = 4, .period_ns = 5 * MILLISECOND } } },
@@ -153,7 +153,7 @@ static int exceeds(uint32_t i, uint32_t key)
 	if (rule->algorithm == SHMLIMIT_WINDOW)
 		got = story_most(&play->story, rule->period_ns);
 	else
-		got = story_burst(&play->story, rule->count, rule->period_ns, 1000);
+		got = story_burst(&play->story, rule->refill, rule->period_ns, 1000);
 	if (got > rule->capacity)
 		diag("rule %s, key %u: %" PRIu64 " tokens where %" PRIu64 " are permitted", watched[i].name, key, got,
 		     rule->capacity);
@@ -195,7 +195,7 @@ static void begin(void)
 		play->id[i] = set_rule(watched[i].name, watched[i].version[0]);
 	play->wild = set_rule(
 		"wild", (struct shmlimit_rule){
-				.capacity = 5, .count = 1, .period_ns = 2 * MILLISECOND, .max_wait_ns = MILLISECOND });
+				.capacity = 5, .refill = 1, .period_ns = 2 * MILLISECOND, .max_wait_ns = MILLISECOND });
 }
 
 /*

@@ -31,11 +31,11 @@
 static const struct shmlimit_rule rules[NAMED] = {
 	{ .algorithm = SHMLIMIT_FUNNEL,
 	  .capacity = CAPACITY,
-	  .count = CAPACITY,
+	  .refill = CAPACITY,
 	  .period_ns = SECOND,
 	  .max_wait_ns = WAIT_NS },
 	{ .algorithm = SHMLIMIT_WARMUP,
-	  .count = CAPACITY,
+	  .refill = CAPACITY,
 	  .period_ns = SECOND,
 	  .warmup_ns = SECOND,
 	  .max_wait_ns = WAIT_NS },
@@ -154,7 +154,7 @@ static void look_in(struct rng *rng)
 		             "rule_get: %d", error);
 		break;
 	case 4:
-		rule.count += rule.algorithm == SHMLIMIT_FUNNEL ? rng_below(rng, 2) : 0;
+		rule.refill += rule.algorithm == SHMLIMIT_FUNNEL ? rng_below(rng, 2) : 0;
 		error = shmlimit_rule_set(play->l, names[rule.algorithm], &rule);
 		if (error == -EAGAIN)
 			break; /* the others had the lock for five seconds */

@@ -52,13 +52,13 @@ static const struct watched {
 } watched[] = {
 	/* clang-format off */
 	{ "funnel",
-	  { { .capacity = 6, .count = 1, .period_ns = 100 * MICROSECOND },
-	    { .capacity = 6, .count = 3, .period_ns = 100 * MICROSECOND } },
+	  { { .capacity = 6, .refill = 1, .period_ns = 100 * MICROSECOND },
+	    { .capacity = 6, .refill = 3, .period_ns = 100 * MICROSECOND } },
 	  3 },
 	{ "warmup",
-	  { { .algorithm = SHMLIMIT_WARMUP, .count = 1, .period_ns = 50 * MICROSECOND, .warmup_ns = 2 * MILLISECOND },
+	  { { .algorithm = SHMLIMIT_WARMUP, .refill = 1, .period_ns = 50 * MICROSECOND, .warmup_ns = 2 * MILLISECOND },
 	    { .algorithm = SHMLIMIT_WARMUP,
-	      .count = 2,
+	      .refill = 2,
 	      .period_ns = 50 * MICROSECOND,
 	      .warmup_ns = 2 * MILLISECOND } },
 	  3 },
@@ -67,13 +67,13 @@ static const struct watched {
 	    { .algorithm = SHMLIMIT_WINDOW, .capacity = 40, .period_ns = 5 * MILLISECOND } },
 	  4 },
 	{ "lease",
-	  { { .algorithm = SHMLIMIT_LEASE, .capacity = 20, .count = 1, .period_ns = MILLISECOND },
-	    { .algorithm = SHMLIMIT_LEASE, .capacity = 40, .count = 1, .period_ns = MILLISECOND } },
+	  { { .algorithm = SHMLIMIT_LEASE, .capacity = 20, .refill = 1, .period_ns = MILLISECOND },
+	    { .algorithm = SHMLIMIT_LEASE, .capacity = 40, .refill = 1, .period_ns = MILLISECOND } },
 	  3 },
 	/* Of this the words have no quota. */
 	{ "bytes",
-	  { { .capacity = 600000, .count = 100000, .period_ns = 100 * MICROSECOND },
-	    { .capacity = 600000, .count = 300000, .period_ns = 100 * MICROSECOND } },
+	  { { .capacity = 600000, .refill = 100000, .period_ns = 100 * MICROSECOND },
+	    { .capacity = 600000, .refill = 300000, .period_ns = 100 * MICROSECOND } },
 	  300000 },
 	{ "counter",
 	  { { .algorithm = SHMLIMIT_COUNTER, .capacity = 20, .period_ns = 5 * MILLISECOND },
@@ -86,8 +86,8 @@ static const struct watched {
 	  1 },
 	/* shmlimit_throttle()'s, which has no versions. */
 	{ "~3:10000:1",
-	  { { .capacity = 3, .count = 10000, .period_ns = SECOND },
-	    { .capacity = 3, .count = 10000, .period_ns = SECOND } },
+	  { { .capacity = 3, .refill = 10000, .period_ns = SECOND },
+	    { .capacity = 3, .refill = 10000, .period_ns = SECOND } },
 	  2 },
 	/* clang-format on */
 };
@@ -288,7 +288,7 @@ static void set_wild(struct rng *rng, uint32_t algorithm)
 		.algorithm = algorithm,
 		.mode = rng_below(rng, 4) == 0 ? (uint32_t)rng_below(rng, 3) : SHMLIMIT_ENFORCE,
 		.capacity = algorithm == SHMLIMIT_WARMUP ? 0 : 1 + rng_below(rng, 8),
-		.count = algorithm == SHMLIMIT_WINDOW ? 0 : 1 + rng_below(rng, 3),
+		.refill = algorithm == SHMLIMIT_WINDOW ? 0 : 1 + rng_below(rng, 3),
 		.period_ns = (1 + rng_below(rng, 50)) * MICROSECOND,
 		.max_wait_ns = algorithm == SHMLIMIT_LEASE ? 0 : rng_below(rng, 3) * 100 * MICROSECOND,
 		.warmup_ns = algorithm == SHMLIMIT_WARMUP ? MILLISECOND : 0,
@@ -507,7 +507,7 @@ static int exceeds(uint32_t i, uint32_t key)
 		got = story_most(&play->story, rule->period_ns);
 		may = 2 * rule->capacity;
 	} else {
-		got = story_burst(&play->story, rule->count, rule->period_ns, play->grace_ns[i]);
+		got = story_burst(&play->story, rule->refill, rule->period_ns, play->grace_ns[i]);
 		if (rule->algorithm == SHMLIMIT_WARMUP)
 			may = watched[i].tokens;
 	}

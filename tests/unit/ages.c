@@ -20,23 +20,23 @@
 #define CELLS 64u
 
 static const struct shmlimit_rule rules[] = {
-	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 1, .count = 1, .period_ns = MS },
-	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 5, .count = 5, .period_ns = 60 * SECOND },
-	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 1000000, .count = 1000000, .period_ns = SECOND },
-	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 436563961, .count = 3, .period_ns = 1000000 },
-	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = (uint64_t)1 << 48, .count = 100000000000, .period_ns = SECOND },
-	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 12, .count = 1, .period_ns = 30 * DAY },
-	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 1, .count = 1, .period_ns = 40000 * DAY },
-	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 3, .count = 1, .period_ns = SECOND, .max_wait_ns = 400 * DAY },
-	{ .algorithm = SHMLIMIT_WARMUP, .count = 10, .period_ns = SECOND, .warmup_ns = 60 * SECOND },
-	{ .algorithm = SHMLIMIT_WARMUP, .count = 1, .period_ns = 60 * SECOND, .warmup_ns = DAY, .max_wait_ns = DAY },
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 1, .refill = 1, .period_ns = MS },
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 5, .refill = 5, .period_ns = 60 * SECOND },
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 1000000, .refill = 1000000, .period_ns = SECOND },
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 436563961, .refill = 3, .period_ns = 1000000 },
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = (uint64_t)1 << 48, .refill = 100000000000, .period_ns = SECOND },
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 12, .refill = 1, .period_ns = 30 * DAY },
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 1, .refill = 1, .period_ns = 40000 * DAY },
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 3, .refill = 1, .period_ns = SECOND, .max_wait_ns = 400 * DAY },
+	{ .algorithm = SHMLIMIT_WARMUP, .refill = 10, .period_ns = SECOND, .warmup_ns = 60 * SECOND },
+	{ .algorithm = SHMLIMIT_WARMUP, .refill = 1, .period_ns = 60 * SECOND, .warmup_ns = DAY, .max_wait_ns = DAY },
 	{ .algorithm = SHMLIMIT_WINDOW, .capacity = 1, .period_ns = MS },
 	{ .algorithm = SHMLIMIT_WINDOW, .capacity = 7, .period_ns = 60 * SECOND },
 	{ .algorithm = SHMLIMIT_WINDOW, .capacity = CELLS, .period_ns = DAY, .max_wait_ns = DAY },
 	{ .algorithm = SHMLIMIT_WINDOW, .capacity = 2, .period_ns = 1000 * DAY },
-	{ .algorithm = SHMLIMIT_LEASE, .capacity = 1, .count = 1, .period_ns = SECOND },
-	{ .algorithm = SHMLIMIT_LEASE, .capacity = 100, .count = 100, .period_ns = SECOND },
-	{ .algorithm = SHMLIMIT_LEASE, .capacity = SHMLIMIT_LEASE_CAPACITY_MAX, .count = 1, .period_ns = MS },
+	{ .algorithm = SHMLIMIT_LEASE, .capacity = 1, .refill = 1, .period_ns = SECOND },
+	{ .algorithm = SHMLIMIT_LEASE, .capacity = 100, .refill = 100, .period_ns = SECOND },
+	{ .algorithm = SHMLIMIT_LEASE, .capacity = SHMLIMIT_LEASE_CAPACITY_MAX, .refill = 1, .period_ns = MS },
 	{ .algorithm = SHMLIMIT_COUNTER, .capacity = 1, .period_ns = MS },
 	{ .algorithm = SHMLIMIT_COUNTER, .capacity = 0, .period_ns = 0 },
 	{ .algorithm = SHMLIMIT_COUNTER, .capacity = 10000000000, .period_ns = DAY },
@@ -61,7 +61,7 @@ static uint64_t capacity;
 static void begin(uint64_t now_ns)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .slots_max = 4096, .rules = 3 };
-	struct shmlimit_rule mine = *rule, other_rule = { .struct_size = sizeof(mine), .capacity = 2, .count = 1 };
+	struct shmlimit_rule mine = *rule, other_rule = { .struct_size = sizeof(mine), .capacity = 2, .refill = 1 };
 
 	if (rule->algorithm == SHMLIMIT_WINDOW || rule->algorithm == SHMLIMIT_HOLD)
 		options.window_max = (uint32_t)rule->capacity;

@@ -288,7 +288,7 @@ static void any_rule(void)
 			             .count = 1 + up_to(1000) };
 		struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 			                      .capacity = any.capacity,
-			                      .count = any.count };
+			                      .refill = any.count };
 
 		any.period_ns = rule.period_ns = any.count * 1000 + (draw() >> (20 + up_to(30)));
 		any.id = shmlimit_rule_set(l, "r", &rule);

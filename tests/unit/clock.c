@@ -142,7 +142,7 @@ static void define(void)
 		limit->slack_ns = least(SECOND, range.refill_ns / 2);
 		limit->tick_ns = (range.resolution_ps + 999) / 1000;
 		rule = (struct shmlimit_rule){ .capacity = limit->capacity,
-			                       .count = limit->count,
+			                       .refill = limit->count,
 			                       .period_ns = limit->period_ns };
 		funnel_compile(&rule, &limit->params);
 	}
@@ -655,7 +655,7 @@ static void stopped_before_waiting(void)
 {
 	static struct limit slow = { .name = "1/s, in debt" };
 	struct shmlimit_rule rule = {
-		.struct_size = sizeof(rule), .capacity = 1, .count = 1, .period_ns = SECOND, .max_wait_ns = 10 * SECOND
+		.struct_size = sizeof(rule), .capacity = 1, .refill = 1, .period_ns = SECOND, .max_wait_ns = 10 * SECOND
 	};
 
 	slow.id = shmlimit_rule_set(l, "slow", &rule);
@@ -672,7 +672,7 @@ static void stopped_before_waiting(void)
 
 /* At the second look at the clock: a rule that was off is on again. */
 static struct shmlimit_rule off = {
-	.struct_size = sizeof(off), .capacity = 5, .count = 1, .period_ns = DAY, .mode = SHMLIMIT_OFF
+	.struct_size = sizeof(off), .capacity = 5, .refill = 1, .period_ns = DAY, .mode = SHMLIMIT_OFF
 };
 
 static void others_switch_on(void)
@@ -696,7 +696,7 @@ static void switched_on_before_giving_back(void)
 	fresh(&limits[0]);
 	shmlimit_rule_set(
 		l, "off",
-		&(struct shmlimit_rule){ .struct_size = sizeof(off), .capacity = 5, .count = 1, .period_ns = DAY });
+		&(struct shmlimit_rule){ .struct_size = sizeof(off), .capacity = 5, .refill = 1, .period_ns = DAY });
 	shmlimit_take_at(l, id, "k", 1, 3, clock_ns, NULL);
 	shmlimit_rule_set(l, "off", &off);
 	drain(clock_ns + HOUR);
@@ -725,14 +725,14 @@ struct kind {
 /* clang-format off */
 static struct kind kinds[] = {
 	{ .name = "FUNNEL, 10 at 1 a second", .longest_ns = 11 * SECOND,
-	  .rule = { .algorithm = SHMLIMIT_FUNNEL, .capacity = 10, .count = 1, .period_ns = SECOND } },
+	  .rule = { .algorithm = SHMLIMIT_FUNNEL, .capacity = 10, .refill = 1, .period_ns = SECOND } },
 	{ .name = "FUNNEL in debt for up to 20 s", .longest_ns = 31 * SECOND,
-	  .rule = { .algorithm = SHMLIMIT_FUNNEL, .capacity = 10, .count = 1, .period_ns = SECOND,
+	  .rule = { .algorithm = SHMLIMIT_FUNNEL, .capacity = 10, .refill = 1, .period_ns = SECOND,
 	            .max_wait_ns = 20 * SECOND } },
 	{ .name = "WARMUP of 10 s to 10 a second", .longest_ns = 26 * SECOND,
-	  .rule = { .algorithm = SHMLIMIT_WARMUP, .count = 10, .period_ns = SECOND, .warmup_ns = 10 * SECOND } },
+	  .rule = { .algorithm = SHMLIMIT_WARMUP, .refill = 10, .period_ns = SECOND, .warmup_ns = 10 * SECOND } },
 	{ .name = "WARMUP of a minute to 1 a second", .longest_ns = 151 * SECOND,
-	  .rule = { .algorithm = SHMLIMIT_WARMUP, .count = 1, .period_ns = SECOND, .warmup_ns = 60 * SECOND } },
+	  .rule = { .algorithm = SHMLIMIT_WARMUP, .refill = 1, .period_ns = SECOND, .warmup_ns = 60 * SECOND } },
 	{ .name = "WINDOW of 10 in 60 s", .longest_ns = 61 * SECOND,
 	  .rule = { .algorithm = SHMLIMIT_WINDOW, .capacity = 10, .period_ns = 60 * SECOND } },
 	{ .name = "WINDOW of 16 in a day", .longest_ns = DAY + SECOND,
@@ -886,7 +886,7 @@ static void leases_and_steps(void)
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .algorithm = SHMLIMIT_LEASE,
 		                      .capacity = 100,
-		                      .count = 10,
+		                      .refill = 10,
 		                      .period_ns = SECOND };
 	int id = shmlimit_rule_set(l, "leases", &rule);
 	uint64_t too_many = 0, not_asked = 0;

@@ -167,9 +167,9 @@ static void errors(void)
 	bad.max_wait_ns = 1;
 	is(shmlimit_rule_set(l, "bad", &bad), -EINVAL, "a counter owes nothing");
 	bad.max_wait_ns = 0;
-	bad.count = 3;
+	bad.refill = 3;
 	is(shmlimit_rule_set(l, "bad", &bad), -EINVAL, "a counter that refills is refused");
-	bad.count = 0;
+	bad.refill = 0;
 	bad.capacity = SHMLIMIT_CAPACITY_MAX + 1;
 	is(shmlimit_rule_set(l, "bad", &bad), -ERANGE, "a capacity above 2^48 is refused");
 	bad.capacity = SHMLIMIT_CAPACITY_MAX - 1;

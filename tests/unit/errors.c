@@ -99,19 +99,20 @@ static int set(struct shmlimit_rule rule)
 
 static void rules(void)
 {
-	struct shmlimit_rule good = { .struct_size = sizeof(good), .capacity = 1, .count = 1, .period_ns = 1 };
+	struct shmlimit_rule good = { .struct_size = sizeof(good), .capacity = 1, .refill = 1, .period_ns = 1 };
 	static const char *const bad[] = { "", "a b", "a/b", "a\"b", "[r]", "a=b", "\xc3\xa4" };
 	char longest[SHMLIMIT_RULE_NAME_MAX + 2];
 
-	is(set((struct shmlimit_rule){ .capacity = 0, .count = 1, .period_ns = 1 }), -EDOM,
+	is(set((struct shmlimit_rule){ .capacity = 0, .refill = 1, .period_ns = 1 }), -EDOM,
 	   "a capacity of 0 is refused");
-	is(set((struct shmlimit_rule){ .capacity = 1, .count = 0, .period_ns = 1 }), -EDOM, "a count of 0 is refused");
-	is(set((struct shmlimit_rule){ .capacity = 1, .count = 1, .period_ns = 0 }), -EDOM, "a period of 0 is refused");
-	is(set((struct shmlimit_rule){ .capacity = 1, .count = UINT64_MAX, .period_ns = 1 }), -ERANGE,
+	is(set((struct shmlimit_rule){ .capacity = 1, .refill = 0, .period_ns = 1 }), -EDOM, "a count of 0 is refused");
+	is(set((struct shmlimit_rule){ .capacity = 1, .refill = 1, .period_ns = 0 }), -EDOM,
+	   "a period of 0 is refused");
+	is(set((struct shmlimit_rule){ .capacity = 1, .refill = UINT64_MAX, .period_ns = 1 }), -ERANGE,
 	   "a rate too high to represent is refused");
-	is(set((struct shmlimit_rule){ .capacity = UINT64_MAX, .count = 1, .period_ns = 1 }), -ERANGE,
+	is(set((struct shmlimit_rule){ .capacity = UINT64_MAX, .refill = 1, .period_ns = 1 }), -ERANGE,
 	   "a capacity too large to represent is refused");
-	is(set((struct shmlimit_rule){ .capacity = 1000, .count = 1, .period_ns = UINT64_MAX }), -ERANGE,
+	is(set((struct shmlimit_rule){ .capacity = 1000, .refill = 1, .period_ns = UINT64_MAX }), -ERANGE,
 	   "a time to fill of centuries is refused");
 	good.mode = SHMLIMIT_BLOCK + 1;
 	is(set(good), -EINVAL, "a rule with an unknown mode is refused");
@@ -164,7 +165,7 @@ static void decisions(void)
 
 static void read_only(void)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1, .count = 1, .period_ns = SECOND };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1, .refill = 1, .period_ns = SECOND };
 	int id = shmlimit_rule_find(l, "d");
 	struct shmlimit *ro;
 
@@ -195,7 +196,7 @@ static void no_limiter(void)
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 	struct shmlimit_range range = { .struct_size = sizeof(range) };
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1, .count = 1, .period_ns = SECOND };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1, .refill = 1, .period_ns = SECOND };
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 

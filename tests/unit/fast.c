@@ -30,7 +30,7 @@ static int rule_of(const char *name, uint32_t algorithm)
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .algorithm = algorithm,
 		                      .capacity = 10,
-		                      .count = 10,
+		                      .refill = 10,
 		                      .period_ns = 60 * SECOND };
 	int id;
 
@@ -91,7 +91,7 @@ static void leased(void)
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .algorithm = SHMLIMIT_LEASE,
 		                      .capacity = 10,
-		                      .count = 10,
+		                      .refill = 10,
 		                      .period_ns = 60 * SECOND };
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 	int id = shmlimit_rule_set_at(l, "lease", &rule, T0);

@@ -16,7 +16,7 @@ static struct shmlimit_fields f;
 static struct shmlimit_rule rule_of(uint64_t capacity, uint64_t count, uint64_t period_ns)
 {
 	struct shmlimit_rule rule = {
-		.struct_size = sizeof(rule), .capacity = capacity, .count = count, .period_ns = period_ns
+		.struct_size = sizeof(rule), .capacity = capacity, .refill = count, .period_ns = period_ns
 	};
 
 	return rule;
@@ -216,8 +216,8 @@ static void extremes(void)
 		int answer = (int)(edgy(&state) & 1);
 		int never = r.retry_after_ns == UINT64_MAX;
 		uint64_t t_s = rounded_up(answer == SHMLIMIT_DENIED && !never ? r.retry_after_ns : r.reset_after_ns);
-		long double w_s = rule.count == 0 ? (long double)rule.period_ns / SECOND
-		                                  : (long double)r.limit * rule.period_ns / rule.count / SECOND;
+		long double w_s = rule.refill == 0 ? (long double)rule.period_ns / SECOND
+		                                   : (long double)r.limit * rule.period_ns / rule.refill / SECOND;
 
 		if (write_fields("r", rule, answer, r) != 0 || !parses(f.policy, 'q', 'w', &policy) ||
 		    !parses(f.limit, 'r', 't', &limit)) {

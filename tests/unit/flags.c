@@ -61,7 +61,7 @@ static int try_count_at(uint32_t flags)
 /* The first rule is made by a good call; a rule that was refused does not change it. */
 static int try_rule_set(uint32_t flags)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1, .count = 1, .period_ns = SECOND };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1, .refill = 1, .period_ns = SECOND };
 	int id;
 
 	rule.flags = flags;
@@ -82,7 +82,7 @@ static int try_window_set(uint32_t flags)
 
 static int try_capacity_max(uint32_t flags)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .count = 1, .period_ns = SECOND };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .refill = 1, .period_ns = SECOND };
 	uint64_t most;
 
 	rule.flags = flags;

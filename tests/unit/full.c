@@ -139,7 +139,7 @@ static void has_happened(void)
 	struct shmlimit_rule lease = { .struct_size = sizeof(lease),
 		                       .algorithm = SHMLIMIT_LEASE,
 		                       .capacity = 4,
-		                       .count = 1,
+		                       .refill = 1,
 		                       .period_ns = SECOND };
 
 	for (int op = 0; op < OPS; op++) {

@@ -94,7 +94,7 @@ static int as_proved(const struct layout_params *t)
 
 static int compile_with(struct rule *rule, struct shmlimit_rule given)
 {
-	uint64_t capacity = given.capacity, count = given.count, period_ns = given.period_ns;
+	uint64_t capacity = given.capacity, count = given.refill, period_ns = given.period_ns;
 	uint64_t g = common(count, period_ns);
 	int error = funnel_compile(&given, &rule->params);
 
@@ -117,7 +117,7 @@ static int compile_with(struct rule *rule, struct shmlimit_rule given)
 static int compile(struct rule *rule, uint64_t capacity, uint64_t count, uint64_t period_ns)
 {
 	return compile_with(rule,
-	                    (struct shmlimit_rule){ .capacity = capacity, .count = count, .period_ns = period_ns });
+	                    (struct shmlimit_rule){ .capacity = capacity, .refill = count, .period_ns = period_ns });
 }
 
 static void describe(const char *what, const struct rule *rule)
@@ -309,7 +309,7 @@ static void compiling(void)
 
 static int refusal(uint64_t capacity, uint64_t count, uint64_t period_ns)
 {
-	struct shmlimit_rule rule = { .capacity = capacity, .count = count, .period_ns = period_ns };
+	struct shmlimit_rule rule = { .capacity = capacity, .refill = count, .period_ns = period_ns };
 	struct layout_params params;
 
 	return funnel_compile(&rule, &params);
@@ -751,7 +751,7 @@ static void some_rule_with_debt(struct rule *rule)
 
 		some_rule(rule);
 		given.capacity = rule->capacity;
-		given.count = rule->count;
+		given.refill = rule->count;
 		given.period_ns = rule->period_ns;
 		given.max_wait_ns = up_to(3)   ? up_to(rule->refill_ns < DAY ? 3 * (uint64_t)rule->refill_ns : 3 * DAY)
 		                    : up_to(3) ? up_to(900 * DAY)

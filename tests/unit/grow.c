@@ -204,7 +204,7 @@ static void verbs(void)
 		if (shmlimit_rule_set_at(l, "login",
 		                         &(struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
 		                                                  .capacity = 20,
-		                                                  .count = count,
+		                                                  .refill = count,
 		                                                  .period_ns = SECOND },
 		                         T0) != rule)
 			bail("rule_set");
@@ -293,7 +293,7 @@ static int held_in_first(const struct shmlimit *l)
 static void set_capacity(struct shmlimit *l, uint64_t capacity, uint64_t now_ns)
 {
 	struct shmlimit_rule rule = {
-		.struct_size = sizeof(rule), .capacity = capacity, .count = 1, .period_ns = 10 * SECOND
+		.struct_size = sizeof(rule), .capacity = capacity, .refill = 1, .period_ns = 10 * SECOND
 	};
 
 	if (shmlimit_rule_set_at(l, "login", &rule, now_ns) < 0)
@@ -430,7 +430,7 @@ static void carried_and_not_buried(void)
 static struct shmlimit_rule some_rule(uint32_t kind)
 {
 	struct shmlimit_rule rule = {
-		.struct_size = sizeof(rule), .capacity = 7, .count = 3, .period_ns = SECOND, .max_wait_ns = SECOND
+		.struct_size = sizeof(rule), .capacity = 7, .refill = 3, .period_ns = SECOND, .max_wait_ns = SECOND
 	};
 
 	switch (kind) {
@@ -444,12 +444,12 @@ static struct shmlimit_rule some_rule(uint32_t kind)
 		break;
 	case 3:
 		rule.algorithm = SHMLIMIT_WINDOW;
-		rule.count = 0;
+		rule.refill = 0;
 		rule.period_ns = 2 * SECOND;
 		break;
 	case 4:
 		rule.algorithm = SHMLIMIT_WINDOW;
-		rule.count = 0;
+		rule.refill = 0;
 		rule.max_wait_ns = 0;
 		rule.flags = SHMLIMIT_RULE_COUNT_REFUSED;
 		break;
@@ -667,7 +667,7 @@ static void own_clock(void)
 	struct shmlimit_rule lease = { .struct_size = sizeof(lease),
 		                       .algorithm = SHMLIMIT_LEASE,
 		                       .capacity = 10,
-		                       .count = 1,
+		                       .refill = 1,
 		                       .period_ns = SECOND },
 			     window = some_rule(3);
 	int rule = unit_rule(l, "login", 10, 1, 3600 * SECOND), gone = unit_rule(l, "gone", 10, 1, 3600 * SECOND),

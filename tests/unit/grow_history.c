@@ -110,7 +110,7 @@ static void set_rules(void)
 {
 	struct shmlimit_rule funnel = { .struct_size = sizeof(funnel),
 		                        .capacity = capacity[0],
-		                        .count = per_step,
+		                        .refill = per_step,
 		                        .period_ns = STEP },
 			     window = { .struct_size = sizeof(window),
 		                        .algorithm = SHMLIMIT_WINDOW,

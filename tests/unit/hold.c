@@ -169,9 +169,9 @@ static void errors(void)
 	bad.max_wait_ns = 1;
 	is(shmlimit_rule_set(l, "bad", &bad), -EINVAL, "nothing is owed");
 	bad.max_wait_ns = 0;
-	bad.count = 3;
+	bad.refill = 3;
 	is(shmlimit_rule_set(l, "bad", &bad), -EINVAL, "nothing refills");
-	bad.count = 0;
+	bad.refill = 0;
 	ok(shmlimit_rule_set(l, "bad", &bad) >= 0, "the longest period is accepted");
 	is(shmlimit_rule_range(l, shmlimit_rule_find(l, "bad"), &range), 0, "it has a range");
 	ok(range.refill_ns == HOLD_PERIOD_MAX_NS && range.resolution_ps == 1000 * HOLD_TICK_NS,

@@ -26,7 +26,7 @@ static int set(const char *name, uint64_t capacity)
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .algorithm = SHMLIMIT_LEASE,
 		                      .capacity = capacity,
-		                      .count = 10,
+		                      .refill = 10,
 		                      .period_ns = SECOND };
 
 	return shmlimit_rule_set_at(l, name, &rule, T0);
@@ -290,7 +290,7 @@ static void other_verbs(void)
 	struct shmlimit_rule dry = { .struct_size = sizeof(dry),
 		                     .algorithm = SHMLIMIT_LEASE,
 		                     .capacity = CAPACITY,
-		                     .count = 10,
+		                     .refill = 10,
 		                     .period_ns = SECOND,
 		                     .mode = SHMLIMIT_DRY_RUN };
 	struct shmlimit *reader;
@@ -394,7 +394,7 @@ static void bounds(void)
 	struct shmlimit_rule wrong = { .struct_size = sizeof(wrong),
 		                       .algorithm = SHMLIMIT_LEASE,
 		                       .capacity = 1,
-		                       .count = 1,
+		                       .refill = 1,
 		                       .period_ns = SECOND };
 	struct shmlimit_rule got = { .struct_size = sizeof(got) };
 	struct shmlimit_range range = { .struct_size = sizeof(range) };
@@ -405,9 +405,9 @@ static void bounds(void)
 	is(set("bad", 0), -EDOM, "a lease of nothing is refused");
 	is(set("bad", SHMLIMIT_LEASE_CAPACITY_MAX + 1), -ERANGE,
 	   "a lease of more than the largest capacity is refused");
-	wrong.count = 0;
+	wrong.refill = 0;
 	is(shmlimit_rule_set(l, "bad", &wrong), -EDOM, "a lease without a rate is refused");
-	wrong.count = 1;
+	wrong.refill = 1;
 	wrong.period_ns = 0;
 	is(shmlimit_rule_set(l, "bad", &wrong), -EDOM, "a lease whose rate has no period is refused");
 	wrong.period_ns = SECOND;
@@ -428,7 +428,7 @@ static void bounds(void)
 	id = rule("good", SHMLIMIT_LEASE_CAPACITY_MAX);
 	is(shmlimit_rule_set(l, "good", &wrong), -EBUSY, "a lease does not become a funnel");
 	is(shmlimit_rule_get(l, id, &got), 0, "a lease's rule is read back");
-	ok(got.algorithm == SHMLIMIT_LEASE && got.capacity == SHMLIMIT_LEASE_CAPACITY_MAX && got.count == 10 &&
+	ok(got.algorithm == SHMLIMIT_LEASE && got.capacity == SHMLIMIT_LEASE_CAPACITY_MAX && got.refill == 10 &&
 	           got.period_ns == SECOND,
 	   "a lease's rule is read back as it was set");
 	is(shmlimit_rule_range(l, id, &range), 0, "the largest lease has a range");
@@ -583,7 +583,7 @@ static void sizes(void)
 
 	for (unsigned i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
 		struct shmlimit_rule rule = {
-			.algorithm = SHMLIMIT_LEASE, .capacity = capacities[i], .count = 1, .period_ns = 1
+			.algorithm = SHMLIMIT_LEASE, .capacity = capacities[i], .refill = 1, .period_ns = 1
 		};
 		struct layout_params params = { 0 };
 		unsigned last = 0;
@@ -618,7 +618,7 @@ static void any_bits(void)
 
 	for (uint64_t i = 0; i < scaled(1000000); i++) {
 		struct shmlimit_rule rule = { .algorithm = SHMLIMIT_LEASE,
-			                      .count = 1,
+			                      .refill = 1,
 			                      .period_ns = 1,
 			                      .capacity = 1 + rng_below(&rng, 1 + (rng_draw(&rng) &
 			                                                           SHMLIMIT_LEASE_CAPACITY_MAX >>

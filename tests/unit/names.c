@@ -116,7 +116,7 @@ static void verbs(void)
 	struct shmlimit_rule leased = { .struct_size = sizeof(leased),
 		                        .algorithm = SHMLIMIT_LEASE,
 		                        .capacity = 3,
-		                        .count = 1,
+		                        .refill = 1,
 		                        .period_ns = 1000 * SECOND };
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 	struct shmlimit_request request = { .rule = rule, .key = "many", .key_len = 4, .cost = 1 };

@@ -45,7 +45,7 @@ static int set(const char *name, uint32_t algorithm, uint64_t capacity, uint64_t
 		                      .period_ns = period_ns };
 	int id;
 
-	rule.count = algorithm == SHMLIMIT_FUNNEL ? capacity : 0;
+	rule.refill = algorithm == SHMLIMIT_FUNNEL ? capacity : 0;
 	id = shmlimit_rule_set_at(l, name, &rule, T0);
 	if (id < 0)
 		bail("rule %s: %s", name, shmlimit_strerror(id));
@@ -270,7 +270,7 @@ static void flag(void)
 			                      .algorithm = algorithm,
 			                      .flags = SHMLIMIT_RULE_PROTECTED,
 			                      .capacity = algorithm == SHMLIMIT_WARMUP ? 0 : 5,
-			                      .count = 5,
+			                      .refill = 5,
 			                      .period_ns = 3 * SECOND };
 		struct shmlimit_rule found = { .struct_size = sizeof(found) };
 		int id;
@@ -299,7 +299,7 @@ static void flag(void)
 				                      .algorithm = algorithm,
 				                      .flags = SHMLIMIT_RULE_PROTECTED | (uint32_t)1 << bit,
 				                      .capacity = algorithm == SHMLIMIT_WARMUP ? 0 : 5,
-				                      .count = 5,
+				                      .refill = 5,
 				                      .period_ns = 3 * SECOND };
 
 			rule.warmup_ns = algorithm == SHMLIMIT_WARMUP ? SECOND : 0;

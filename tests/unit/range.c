@@ -22,13 +22,13 @@ static struct shmlimit_result r;
 static struct shmlimit_range range;
 
 static const struct shmlimit_rule rules[] = {
-	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 1, .count = 1, .period_ns = SECOND },
-	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 100, .count = 7, .period_ns = 60 * SECOND },
-	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 1000000, .count = 1000000, .period_ns = SECOND },
-	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 5, .count = 1, .period_ns = 30 * DAY },
-	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 5, .count = 1, .period_ns = SECOND, .max_wait_ns = 60 * SECOND },
-	{ .algorithm = SHMLIMIT_WARMUP, .count = 10, .period_ns = SECOND, .warmup_ns = 60 * SECOND },
-	{ .algorithm = SHMLIMIT_WARMUP, .count = 1, .period_ns = 60 * SECOND, .warmup_ns = DAY },
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 1, .refill = 1, .period_ns = SECOND },
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 100, .refill = 7, .period_ns = 60 * SECOND },
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 1000000, .refill = 1000000, .period_ns = SECOND },
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 5, .refill = 1, .period_ns = 30 * DAY },
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 5, .refill = 1, .period_ns = SECOND, .max_wait_ns = 60 * SECOND },
+	{ .algorithm = SHMLIMIT_WARMUP, .refill = 10, .period_ns = SECOND, .warmup_ns = 60 * SECOND },
+	{ .algorithm = SHMLIMIT_WARMUP, .refill = 1, .period_ns = 60 * SECOND, .warmup_ns = DAY },
 	{ .algorithm = SHMLIMIT_WINDOW, .capacity = 1, .period_ns = 1 },
 	{ .algorithm = SHMLIMIT_WINDOW, .capacity = 1, .period_ns = 1000 },
 	{ .algorithm = SHMLIMIT_WINDOW, .capacity = 5, .period_ns = 60 * SECOND },
@@ -80,7 +80,7 @@ static void described(const struct shmlimit_rule *rule, struct rng *rng)
 	char title[128];
 
 	snprintf(title, sizeof(title), "%s of %" PRIu64 ", %" PRIu64 " in %" PRIu64 " ns, waits up to %" PRIu64 " ns",
-	         algorithm[rule->algorithm], rule->capacity, rule->count, rule->period_ns, rule->max_wait_ns);
+	         algorithm[rule->algorithm], rule->capacity, rule->refill, rule->period_ns, rule->max_wait_ns);
 	refill_ns = time_to_fill(id, 0);
 	if (rule->algorithm == SHMLIMIT_WARMUP)
 		ok(refill_ns >= tick_ns, "%s: a key that has spent has some time to fill", title);
@@ -131,7 +131,7 @@ static void windows(void)
 /* A lease's word reaches 417 days, 26 of them the future. */
 static void leases(void)
 {
-	struct shmlimit_rule rule = { .algorithm = SHMLIMIT_LEASE, .capacity = 100, .count = 7, .period_ns = SECOND };
+	struct shmlimit_rule rule = { .algorithm = SHMLIMIT_LEASE, .capacity = 100, .refill = 7, .period_ns = SECOND };
 
 	set(&rule);
 	is(range.refill_ns, (100 * SECOND + 6) / 7, "a lease's rule fills as the funnel elsewhere does");

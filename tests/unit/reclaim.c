@@ -51,14 +51,14 @@ static void in_a_table_of(const char *which, const struct shmlimit_rule *how, in
 int main(void)
 {
 	const struct shmlimit_rule funnel = {
-		.struct_size = sizeof(funnel), .capacity = 10, .count = 1000, .period_ns = SECOND
+		.struct_size = sizeof(funnel), .capacity = 10, .refill = 1000, .period_ns = SECOND
 	};
 	const struct shmlimit_rule window = {
 		.struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW, .capacity = 10, .period_ns = SECOND / 1000
 	};
 	const struct shmlimit_rule warmup = { .struct_size = sizeof(warmup),
 		                              .algorithm = SHMLIMIT_WARMUP,
-		                              .count = 1000,
+		                              .refill = 1000,
 		                              .period_ns = SECOND,
 		                              .warmup_ns = SECOND / 10 };
 

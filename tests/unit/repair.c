@@ -32,7 +32,7 @@ static void fresh(void)
 		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 6, .period_ns = DAY
 	};
 	struct shmlimit_rule leased = {
-		.struct_size = sizeof(leased), .algorithm = SHMLIMIT_LEASE, .capacity = 9, .count = 1, .period_ns = DAY
+		.struct_size = sizeof(leased), .algorithm = SHMLIMIT_LEASE, .capacity = 9, .refill = 1, .period_ns = DAY
 	};
 
 	if (l != NULL)
@@ -385,10 +385,10 @@ static void beside(void)
 static void any_word(void)
 {
 	static const struct shmlimit_rule rules[] = {
-		{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 100, .count = 1, .period_ns = DAY },
-		{ .algorithm = SHMLIMIT_WARMUP, .count = 10, .period_ns = SECOND, .warmup_ns = 2 * SECOND },
+		{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 100, .refill = 1, .period_ns = DAY },
+		{ .algorithm = SHMLIMIT_WARMUP, .refill = 10, .period_ns = SECOND, .warmup_ns = 2 * SECOND },
 		{ .algorithm = SHMLIMIT_WINDOW, .capacity = 5, .period_ns = DAY },
-		{ .algorithm = SHMLIMIT_LEASE, .capacity = 9, .count = 1, .period_ns = DAY },
+		{ .algorithm = SHMLIMIT_LEASE, .capacity = 9, .refill = 1, .period_ns = DAY },
 		{ .algorithm = SHMLIMIT_HOLD, .capacity = 5, .period_ns = DAY },
 	};
 	struct rng rng = { rng_seed() };

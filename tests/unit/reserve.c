@@ -20,7 +20,7 @@ static int rule(const char *name, uint64_t capacity, uint64_t count, uint64_t ma
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .capacity = capacity,
-		                      .count = count,
+		                      .refill = count,
 		                      .period_ns = SECOND,
 		                      .max_wait_ns = max_wait_ns,
 		                      .flags = flags };
@@ -157,7 +157,7 @@ static void years(void)
 {
 	uint64_t day = 86400 * SECOND;
 	struct shmlimit_rule spec = {
-		.struct_size = sizeof(spec), .capacity = 1, .count = 1, .period_ns = day, .max_wait_ns = 730 * day
+		.struct_size = sizeof(spec), .capacity = 1, .refill = 1, .period_ns = day, .max_wait_ns = 730 * day
 	};
 	int id = shmlimit_rule_set_at(l, "years", &spec, T0);
 
@@ -186,12 +186,12 @@ static uint64_t up_to(uint64_t n)
 /* Is (cost - capacity) tokens' time longer than the longest debt? In real numbers, which know no ticks. */
 static int can_never(const struct shmlimit_rule *spec, uint64_t cost, uint64_t limit_ns)
 {
-	u128 refill_ns = ((u128)spec->capacity * spec->period_ns + spec->count - 1) / spec->count;
+	u128 refill_ns = ((u128)spec->capacity * spec->period_ns + spec->refill - 1) / spec->refill;
 	u128 longest_ns = limit_ns < spec->max_wait_ns ? limit_ns : spec->max_wait_ns;
 
 	if ((spec->flags & SHMLIMIT_RULE_NEXT_PAYS) && spec->max_wait_ns != 0)
 		longest_ns = spec->max_wait_ns + refill_ns;
-	return cost > spec->capacity && (u128)(cost - spec->capacity) * spec->period_ns > longest_ns * spec->count;
+	return cost > spec->capacity && (u128)(cost - spec->capacity) * spec->period_ns > longest_ns * spec->refill;
 }
 
 /* What a denied reservation reports: the least time that suffices, or that none does. */
@@ -203,14 +203,14 @@ static void when(void)
 	for (uint64_t i = 0; i < scaled(400); i++) {
 		struct shmlimit_rule spec = { .struct_size = sizeof(spec),
 			                      .capacity = 1 + up_to(i % 4 ? 9 : 99999),
-			                      .count = 1 + up_to(i % 3 ? 12 : 99999),
+			                      .refill = 1 + up_to(i % 3 ? 12 : 99999),
 			                      .period_ns = 1 + up_to(SECOND),
 			                      .flags = i % 5 == 0 };
-		uint64_t t = T0 + up_to(SECOND), token_ns = spec.period_ns / spec.count + 1, limit_ns;
+		uint64_t t = T0 + up_to(SECOND), token_ns = spec.period_ns / spec.refill + 1, limit_ns;
 		int id;
 
 		/* A whole number of tokens, and a nanosecond more or less: where ticks and nanoseconds differ. */
-		spec.max_wait_ns = (uint64_t)((u128)up_to(3 * spec.capacity) * spec.period_ns / spec.count) + up_to(2);
+		spec.max_wait_ns = (uint64_t)((u128)up_to(3 * spec.capacity) * spec.period_ns / spec.refill) + up_to(2);
 		id = shmlimit_rule_set_at(l, "when", &spec, t);
 		if (id == -ERANGE)
 			continue;
@@ -250,7 +250,7 @@ static void together(void)
 {
 	int site = rule("site", 100, 1, 0, 0), user = rule("user", 2, 1, 0, 0), dry;
 	struct shmlimit_rule watch = {
-		.struct_size = sizeof(watch), .mode = SHMLIMIT_DRY_RUN, .capacity = 1, .count = 1, .period_ns = SECOND
+		.struct_size = sizeof(watch), .mode = SHMLIMIT_DRY_RUN, .capacity = 1, .refill = 1, .period_ns = SECOND
 	};
 	struct shmlimit_request all[] = {
 		{ .rule = site, .key = "all", .key_len = 3, .cost = 1 },
@@ -293,7 +293,7 @@ static void together(void)
 static void waiting(void)
 {
 	struct shmlimit_rule spec = {
-		.struct_size = sizeof(spec), .capacity = 1, .count = 200, .period_ns = SECOND, .max_wait_ns = SECOND
+		.struct_size = sizeof(spec), .capacity = 1, .refill = 200, .period_ns = SECOND, .max_wait_ns = SECOND
 	};
 	int id = shmlimit_rule_set(l, "acquire", &spec), allowed = 0;
 	uint64_t start = shmlimit_now(l), waited = 0;
@@ -316,14 +316,14 @@ static void refused(void)
 {
 	struct shmlimit_rule spec = { .struct_size = sizeof(spec),
 		                      .capacity = 1000000,
-		                      .count = 100000000000,
+		                      .refill = 100000000000,
 		                      .period_ns = SECOND,
 		                      .max_wait_ns = 3 * 365 * 86400 * SECOND };
 
 	is(shmlimit_rule_set(l, "far", &spec), -ERANGE, "a debt longer than the rule's clock can tell is refused");
 	spec.max_wait_ns = UINT64_MAX;
 	spec.capacity = 1;
-	spec.count = 1;
+	spec.refill = 1;
 	is(shmlimit_rule_set(l, "far", &spec), -ERANGE, "a debt of centuries is refused");
 	is(shmlimit_rule_find(l, "far"), -ESRCH, "a rule that was refused is not set");
 }

@@ -15,7 +15,7 @@
 
 static struct shmlimit *l;
 static struct shmlimit_rule rule = {
-	.struct_size = sizeof(rule), .capacity = 15, .count = 30, .period_ns = 60 * SECOND
+	.struct_size = sizeof(rule), .capacity = 15, .refill = 30, .period_ns = 60 * SECOND
 };
 
 static int set(const char *name)
@@ -36,7 +36,7 @@ static void define(void)
 	is(shmlimit_rule_find(l, "login"), id, "it is found by its name");
 	is(shmlimit_rule_find(l, "logi"), -ESRCH, "a rule is not found by a part of its name");
 	is(shmlimit_rule_get(l, id, &got), 0, "a rule can be read by its id");
-	ok(got.capacity == 15 && got.count == 30 && got.period_ns == 60 * SECOND && got.mode == SHMLIMIT_ENFORCE &&
+	ok(got.capacity == 15 && got.refill == 30 && got.period_ns == 60 * SECOND && got.mode == SHMLIMIT_ENFORCE &&
 	           got.algorithm == SHMLIMIT_FUNNEL,
 	   "a rule is reported as it was set");
 	is(shmlimit_rule_algorithm(l, id), SHMLIMIT_FUNNEL, "what kind of limit it is can be asked alone");
@@ -54,13 +54,13 @@ static void define(void)
 	is(shmlimit_rule_remove(l, "login"), -ESRCH, "a rule cannot be removed twice");
 	is(shmlimit_rule_get(l, id, &got), -ESRCH, "a rule that was removed cannot be read");
 	got = (struct shmlimit_rule){
-		.struct_size = sizeof(got), .algorithm = SHMLIMIT_LEASE, .capacity = 1, .count = 1, .period_ns = SECOND
+		.struct_size = sizeof(got), .algorithm = SHMLIMIT_LEASE, .capacity = 1, .refill = 1, .period_ns = SECOND
 	};
 	id = shmlimit_rule_set(l, "login", &got);
 	is(shmlimit_rule_algorithm(l, id), SHMLIMIT_LEASE, "a rule that was removed can be set with another algorithm");
 	is(shmlimit_rule_remove(l, "login"), 0, "a lease rule can be removed");
 	got = (struct shmlimit_rule){
-		.struct_size = sizeof(got), .capacity = 1, .count = 1, .period_ns = SECOND, .mark = 7
+		.struct_size = sizeof(got), .capacity = 1, .refill = 1, .period_ns = SECOND, .mark = 7
 	};
 	id = shmlimit_rule_set(l, "login", &got);
 	got.mark = 0;
@@ -79,7 +79,7 @@ static void define(void)
 	/* Who was compiled against an earlier release knows less of the structure; later members are not its own. */
 	got = (struct shmlimit_rule){ .struct_size = offsetof(struct shmlimit_rule, max_wait_ns),
 		                      .capacity = 3,
-		                      .count = 1,
+		                      .refill = 1,
 		                      .period_ns = SECOND,
 		                      .max_wait_ns = SECOND,
 		                      .credit = 7 };
@@ -132,7 +132,7 @@ static void change(void)
 
 	shmlimit_take_at(l, id, "empty", 5, 15, T0, NULL);
 	shmlimit_take_at(l, id, "half", 4, 8, T0, NULL);
-	rule.count = 1;
+	rule.refill = 1;
 	rule.period_ns = 2 * SECOND;
 	is(shmlimit_rule_set_at(l, "change", &rule, T0), id, "30 a minute is 1 in 2 s: nothing changes");
 	is(left(id, "half", 0), 7, "a change to the same rate in other numbers leaves a key as it is");
@@ -149,7 +149,7 @@ static void change(void)
 	   SHMLIMIT_ALLOWED, "a change costs a key at most a few ticks");
 
 	rule.capacity = 3;
-	rule.count = 10;
+	rule.refill = 10;
 	rule.period_ns = SECOND;
 	is(shmlimit_rule_set_at(l, "change", &rule, T0 + 2 * SECOND), id,
 	   "a capacity can be lowered, with another rate");
@@ -178,12 +178,12 @@ static void change_form(void)
 {
 	static const struct shmlimit_rule few = { .struct_size = sizeof(few),
 		                                  .capacity = 100,
-		                                  .count = 10,
+		                                  .refill = 10,
 		                                  .period_ns = SECOND,
 		                                  .max_wait_ns = 10 * SECOND };
 	static const struct shmlimit_rule bytes = { .struct_size = sizeof(bytes),
 		                                    .capacity = 10000000,
-		                                    .count = 10000000,
+		                                    .refill = 10000000,
 		                                    .period_ns = SECOND,
 		                                    .max_wait_ns = 10 * SECOND };
 	struct shmlimit_result r;
@@ -216,18 +216,18 @@ static void change_form(void)
 static void largest(void)
 {
 	static const struct shmlimit_rule rules[] = {
-		{ .count = 1, .period_ns = SECOND },
-		{ .count = 1, .period_ns = SECOND, .max_wait_ns = SECOND },
-		{ .count = 1, .period_ns = SECOND, .max_wait_ns = SECOND, .flags = SHMLIMIT_RULE_NEXT_PAYS },
-		{ .count = 100000000000, .period_ns = SECOND },
-		{ .count = 200000000000, .period_ns = SECOND, .max_wait_ns = 86400 * SECOND },
-		{ .count = 7, .period_ns = 61 * SECOND + 1 },
-		{ .algorithm = SHMLIMIT_LEASE, .count = 7, .period_ns = 86400 * SECOND },
-		{ .algorithm = SHMLIMIT_WINDOW, .count = 9, .period_ns = SECOND },
+		{ .refill = 1, .period_ns = SECOND },
+		{ .refill = 1, .period_ns = SECOND, .max_wait_ns = SECOND },
+		{ .refill = 1, .period_ns = SECOND, .max_wait_ns = SECOND, .flags = SHMLIMIT_RULE_NEXT_PAYS },
+		{ .refill = 100000000000, .period_ns = SECOND },
+		{ .refill = 200000000000, .period_ns = SECOND, .max_wait_ns = 86400 * SECOND },
+		{ .refill = 7, .period_ns = 61 * SECOND + 1 },
+		{ .algorithm = SHMLIMIT_LEASE, .refill = 7, .period_ns = 86400 * SECOND },
+		{ .algorithm = SHMLIMIT_WINDOW, .refill = 9, .period_ns = SECOND },
 	};
 	struct shmlimit_rule spec = { .struct_size = sizeof(spec),
 		                      .algorithm = SHMLIMIT_WARMUP,
-		                      .count = 1,
+		                      .refill = 1,
 		                      .period_ns = SECOND,
 		                      .warmup_ns = SECOND };
 	uint64_t capacity = 0;
@@ -248,7 +248,7 @@ static void largest(void)
 		spec.struct_size = sizeof(spec);
 		spec.capacity = 12345; /* which is not looked at */
 		is(shmlimit_rule_capacity_max(&spec, &capacity), 0, "rule %zu has a largest capacity", i);
-		spec.count = spec.algorithm == SHMLIMIT_WINDOW ? 0 : spec.count;
+		spec.refill = spec.algorithm == SHMLIMIT_WINDOW ? 0 : spec.refill;
 		spec.capacity = capacity;
 		is(algorithm_compile(&spec, SHMLIMIT_WINDOW_MAX, &params), 0, "%" PRIu64 " is accepted", capacity);
 		spec.capacity++;
@@ -267,7 +267,7 @@ static struct shmlimit_rule odd_rule(struct rng *rng)
 
 	odd.period_ns = rng_draw(rng) >> 1 >> rng_below(rng, 62) | 1;
 	odd.period_ns <<= rng_below(rng, 4) == 0 ? rng_below(rng, 10) : 0;
-	odd.count = !refills ? 0 : rng_below(rng, 2) == 0 ? 1 : 1 + (rng_draw(rng) >> (20 + rng_below(rng, 44)));
+	odd.refill = !refills ? 0 : rng_below(rng, 2) == 0 ? 1 : 1 + (rng_draw(rng) >> (20 + rng_below(rng, 44)));
 	if (rng_below(rng, 4) == 0 && (odd.algorithm == SHMLIMIT_FUNNEL || odd.algorithm == SHMLIMIT_WINDOW))
 		odd.max_wait_ns = rng_draw(rng) >> (2 + rng_below(rng, 60));
 	return odd;
@@ -305,7 +305,7 @@ static void largest_capacity_is_the_largest(void)
 			capacity = j == 0 ? most : 1 + rng_below(&rng, rng_below(&rng, most) + 1);
 			if (capacity <= most && !accepts(&odd, capacity) && ++below <= 3)
 				diag("algorithm %u, count %" PRIu64 ", period %" PRIu64 ": %" PRIu64 " of %" PRIu64,
-				     odd.algorithm, odd.count, odd.period_ns, capacity, most);
+				     odd.algorithm, odd.refill, odd.period_ns, capacity, most);
 			above += accepts(&odd, most + 1 + (j == 0 ? 0 : rng_draw(&rng) >> (16 + rng_below(&rng, 48))));
 		}
 	}
@@ -330,7 +330,7 @@ static void no_slot_comes_back(void)
 		struct shmlimit_rule version = {
 			.struct_size = sizeof(version),
 			.capacity = i % 2 ? 250 : 100,
-			.count = i % 2 ? 30 : 70,
+			.refill = i % 2 ? 30 : 70,
 			.period_ns = SECOND,
 			.max_wait_ns = (uint64_t)(i % 3) * SECOND,
 		};
@@ -441,7 +441,7 @@ static int ensure(uint32_t algorithm, uint64_t capacity, uint64_t refill, uint32
 		                       .algorithm = algorithm,
 		                       .mode = mode,
 		                       .capacity = capacity,
-		                       .count = refill,
+		                       .refill = refill,
 		                       .period_ns = SECOND };
 	int id = shmlimit_rule_ensure(l, "own", &given);
 

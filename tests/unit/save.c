@@ -40,16 +40,16 @@ static struct law {
 	uint64_t unit;    /* tokens that are asked for in place of one */
 } laws[] = {
 	/* clang-format off */
-	{ "funnel", { .capacity = 10, .count = 1, .period_ns = SECOND }, .unit = 1 },
-	{ "sevenths", { .capacity = 1000, .count = 3, .period_ns = 7 * SECOND }, .unit = 1 },
-	{ "debt", { .capacity = 5, .count = 2, .period_ns = 3 * SECOND, .max_wait_ns = 60 * SECOND }, .unit = 1 },
-	{ "next-pays", { .capacity = 5, .count = 1, .period_ns = 4 * SECOND, .max_wait_ns = 30 * SECOND,
+	{ "funnel", { .capacity = 10, .refill = 1, .period_ns = SECOND }, .unit = 1 },
+	{ "sevenths", { .capacity = 1000, .refill = 3, .period_ns = 7 * SECOND }, .unit = 1 },
+	{ "debt", { .capacity = 5, .refill = 2, .period_ns = 3 * SECOND, .max_wait_ns = 60 * SECOND }, .unit = 1 },
+	{ "next-pays", { .capacity = 5, .refill = 1, .period_ns = 4 * SECOND, .max_wait_ns = 30 * SECOND,
 	  .flags = SHMLIMIT_RULE_NEXT_PAYS }, .unit = 1 },
 	/* Of these the words have no quota. */
-	{ "decades", { .capacity = 4500000000, .count = 1, .period_ns = SECOND }, .unit = 1 },
-	{ "bytes", { .capacity = 10000000, .count = 1000000, .period_ns = SECOND, .max_wait_ns = 60 * SECOND },
+	{ "decades", { .capacity = 4500000000, .refill = 1, .period_ns = SECOND }, .unit = 1 },
+	{ "bytes", { .capacity = 10000000, .refill = 1000000, .period_ns = SECOND, .max_wait_ns = 60 * SECOND },
 	  .unit = 1000001 },
-	{ "warmup", { .algorithm = SHMLIMIT_WARMUP, .count = 2, .period_ns = SECOND, .warmup_ns = 20 * SECOND,
+	{ "warmup", { .algorithm = SHMLIMIT_WARMUP, .refill = 2, .period_ns = SECOND, .warmup_ns = 20 * SECOND,
 	  .max_wait_ns = 60 * SECOND }, .unit = 1 },
 	{ "window", { .algorithm = SHMLIMIT_WINDOW, .capacity = 7, .period_ns = 20 * SECOND }, .unit = 1 },
 	{ "ticks", { .algorithm = SHMLIMIT_WINDOW, .capacity = RING, .period_ns = 60 * 86400 * SECOND,
@@ -223,7 +223,7 @@ static void debts_of_years(void)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .capacity = 1,
-		                      .count = 1,
+		                      .refill = 1,
 		                      .period_ns = 86400 * SECOND,
 		                      .max_wait_ns = (uint64_t)3000000000 * SECOND };
 	uint64_t then_ns = T0 + 1, fd = (uint64_t)new_file(), now_ns = 7;
@@ -256,7 +256,7 @@ static void what_it_is(void)
 	struct shmlimit_info a = { .struct_size = sizeof(a) }, b = { .struct_size = sizeof(b) };
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .algorithm = SHMLIMIT_WARMUP,
-		                      .count = 1,
+		                      .refill = 1,
 		                      .period_ns = SECOND,
 		                      .warmup_ns = 9 * SECOND,
 		                      .cold_factor_milli = 5000,
@@ -360,7 +360,7 @@ static void leftovers(void)
 	struct shmlimit_rule lease = { .struct_size = sizeof(lease),
 		                       .algorithm = SHMLIMIT_LEASE,
 		                       .capacity = 10,
-		                       .count = 1,
+		                       .refill = 1,
 		                       .period_ns = SECOND,
 		                       .credit = 7 },
 			     loaded = { .struct_size = sizeof(loaded) };
@@ -793,7 +793,7 @@ static void spoil_each(void)
 	struct shmlimit_rule lease = { .struct_size = sizeof(lease),
 		                       .algorithm = SHMLIMIT_LEASE,
 		                       .capacity = 10,
-		                       .count = 1,
+		                       .refill = 1,
 		                       .period_ns = SECOND };
 	struct state_file file = { .fd = new_file() };
 	uint64_t then_ns = T0;

@@ -156,7 +156,7 @@ static void keys(void)
 
 static void modes(void)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 2, .count = 1, .period_ns = SECOND };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 2, .refill = 1, .period_ns = SECOND };
 	int id = shmlimit_rule_set(l, "modes", &rule);
 	struct shmlimit_counters c;
 
@@ -196,7 +196,7 @@ static void blocked(uint32_t algorithm)
 		                      .algorithm = algorithm,
 		                      .mode = SHMLIMIT_BLOCK,
 		                      .capacity = algorithm == SHMLIMIT_WARMUP ? 0 : 2,
-		                      .count = 2,
+		                      .refill = 2,
 		                      .period_ns = SECOND,
 		                      .warmup_ns = algorithm == SHMLIMIT_WARMUP ? 10 * SECOND : 0 };
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
@@ -208,7 +208,7 @@ static void blocked(uint32_t algorithm)
 
 	snprintf(name, sizeof(name), "block%u", algorithm);
 	if (algorithm == SHMLIMIT_COUNTER)
-		rule.count = 0;
+		rule.refill = 0;
 	id = shmlimit_rule_set(l, name, &rule);
 	ok(id >= 0, "algorithm %u: a rule can block", algorithm);
 	is(take(id, "k", 1, T0), SHMLIMIT_DENIED, "a take is denied");

@@ -62,10 +62,10 @@ int main(void)
 		struct shmlimit_rule rule;
 	} rules[RULES] = {
 		/* clang-format off */
-		{ "funnel", { .capacity = 10, .count = 1, .period_ns = 1000 * SECOND } },
-		{ "warmup", { .algorithm = SHMLIMIT_WARMUP, .count = 10, .period_ns = SECOND, .warmup_ns = 100 * SECOND } },
+		{ "funnel", { .capacity = 10, .refill = 1, .period_ns = 1000 * SECOND } },
+		{ "warmup", { .algorithm = SHMLIMIT_WARMUP, .refill = 10, .period_ns = SECOND, .warmup_ns = 100 * SECOND } },
 		{ "window", { .algorithm = SHMLIMIT_WINDOW, .capacity = 8, .period_ns = 1000 * SECOND } },
-		{ "lease", { .algorithm = SHMLIMIT_LEASE, .capacity = 10, .count = 1, .period_ns = SECOND } },
+		{ "lease", { .algorithm = SHMLIMIT_LEASE, .capacity = 10, .refill = 1, .period_ns = SECOND } },
 		/* clang-format on */
 	};
 	struct shmlimit_options options = { .struct_size = sizeof(options),
@@ -78,7 +78,7 @@ int main(void)
 	/* A lease of nothing denies at any time. */
 	denying = rule_of(
 		"denying",
-		(struct shmlimit_rule){ .algorithm = SHMLIMIT_LEASE, .capacity = 1, .count = 1, .period_ns = SECOND });
+		(struct shmlimit_rule){ .algorithm = SHMLIMIT_LEASE, .capacity = 1, .refill = 1, .period_ns = SECOND });
 	for (int i = 0; i < RULES; i++) {
 		ids[i] = rule_of(rules[i].name, rules[i].rule);
 		if (i < RULES - 1)

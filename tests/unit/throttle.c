@@ -49,7 +49,7 @@ int main(void)
 	is(shmlimit_rule_set(
 		   l, name,
 		   &(struct shmlimit_rule){
-			   .struct_size = sizeof(struct shmlimit_rule), .capacity = 1, .count = 1, .period_ns = 1 }),
+			   .struct_size = sizeof(struct shmlimit_rule), .capacity = 1, .refill = 1, .period_ns = 1 }),
 	   -EILSEQ, "a rule without a name cannot be set by its numbers");
 	is(throttle(l, 1, 1, 1, 1, reply), SHMLIMIT_ALLOWED, "a segment for three rules has room for three triples");
 	is(throttle(l, 2, 1, 1, 1, reply), -EXFULL, "a segment for three rules has no room for a fourth triple");

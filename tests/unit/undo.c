@@ -98,11 +98,11 @@ struct kind {
 
 /* clang-format off */
 static struct kind kinds[] = {
-	{ "50 at 2,000 a second", { .capacity = 50, .count = 2000, .period_ns = SECOND }, 500000, 0 },
-	{ "5 at 3 in 7 microseconds", { .capacity = 5, .count = 3, .period_ns = 7000 }, 2333, 0 },
-	{ "10 at 1 a day", { .capacity = 10, .count = 1, .period_ns = 86400 * SECOND }, 86400 * SECOND, 0 },
-	{ "20 at 7 a nanosecond", { .capacity = 20, .count = 7, .period_ns = 1 }, 0, 0 },
-	{ "10 million at 125 million a second", { .capacity = 10000000, .count = 125000000, .period_ns = SECOND }, 8, 0 },
+	{ "50 at 2,000 a second", { .capacity = 50, .refill = 2000, .period_ns = SECOND }, 500000, 0 },
+	{ "5 at 3 in 7 microseconds", { .capacity = 5, .refill = 3, .period_ns = 7000 }, 2333, 0 },
+	{ "10 at 1 a day", { .capacity = 10, .refill = 1, .period_ns = 86400 * SECOND }, 86400 * SECOND, 0 },
+	{ "20 at 7 a nanosecond", { .capacity = 20, .refill = 7, .period_ns = 1 }, 0, 0 },
+	{ "10 million at 125 million a second", { .capacity = 10000000, .refill = 125000000, .period_ns = SECOND }, 8, 0 },
 	{ "COUNTER of 30 in 10 ms",
 	  { .algorithm = SHMLIMIT_COUNTER, .capacity = 30, .period_ns = 10000000 }, 300000, 0 },
 	{ "WINDOW of 30 in 10 ms",
@@ -227,7 +227,7 @@ static void in_debt(void)
 	uint64_t wait_ns;
 
 	rule = rule_of("debt", (struct shmlimit_rule){
-				       .capacity = 5, .count = 1, .period_ns = SECOND, .max_wait_ns = 100 * SECOND });
+				       .capacity = 5, .refill = 1, .period_ns = SECOND, .max_wait_ns = 100 * SECOND });
 	in_between = others_reserve;
 	ask_in_vain(rule, KEY, 3, NEW);
 	is(taken, SHMLIMIT_ALLOWED, "another one reserves behind a call that is denied");
@@ -245,7 +245,7 @@ static void others_take_later(void)
 
 static void in_parts(void)
 {
-	rule = rule_of("parts", (struct shmlimit_rule){ .capacity = 10, .count = 1, .period_ns = SECOND });
+	rule = rule_of("parts", (struct shmlimit_rule){ .capacity = 10, .refill = 1, .period_ns = SECOND });
 	in_between = others_take_later;
 	ask_in_vain(rule, KEY, 4, NEW);
 	is(taken, SHMLIMIT_ALLOWED, "another one takes a quarter of a token's time later");
@@ -257,7 +257,7 @@ static void in_parts(void)
 }
 
 static struct shmlimit_rule changed = {
-	.struct_size = sizeof(changed), .capacity = 10, .count = 1, .period_ns = SECOND
+	.struct_size = sizeof(changed), .capacity = 10, .refill = 1, .period_ns = SECOND
 };
 
 static void others_change_the_rule(void)
@@ -269,7 +269,7 @@ static void others_change_the_rule(void)
 static void others_replace_the_rule(void)
 {
 	shmlimit_rule_remove(l, "replaced");
-	taken = rule_of("replaced", (struct shmlimit_rule){ .capacity = 10, .count = 1, .period_ns = SECOND });
+	taken = rule_of("replaced", (struct shmlimit_rule){ .capacity = 10, .refill = 1, .period_ns = SECOND });
 	take(taken, KEY, 6);
 }
 
@@ -280,7 +280,7 @@ static void under_another_rule(void)
 	ask_in_vain(rule, KEY, 4, NEW);
 	is(taken, rule, "a rule is changed during a denied call");
 	is(left(rule, KEY), 6, "what was taken under the old one does not come back");
-	rule = rule_of("replaced", (struct shmlimit_rule){ .capacity = 10, .count = 1, .period_ns = SECOND });
+	rule = rule_of("replaced", (struct shmlimit_rule){ .capacity = 10, .refill = 1, .period_ns = SECOND });
 	in_between = others_replace_the_rule;
 	ask_in_vain(rule, KEY, 4, NEW);
 	is(taken, rule, "a rule is removed during a denied call, and its id given to another one");
@@ -303,7 +303,7 @@ static void warming_up(void)
 	uint64_t cold, wait_ns;
 
 	rule = rule_of("warmup", (struct shmlimit_rule){ .algorithm = SHMLIMIT_WARMUP,
-	                                                 .count = 10,
+	                                                 .refill = 10,
 	                                                 .period_ns = SECOND,
 	                                                 .warmup_ns = 100 * SECOND,
 	                                                 .max_wait_ns = 100 * SECOND });
@@ -328,7 +328,7 @@ static void leased(void)
 {
 	rule = rule_of("lease",
 	               (struct shmlimit_rule){
-			       .algorithm = SHMLIMIT_LEASE, .capacity = 100, .count = 1, .period_ns = SECOND });
+			       .algorithm = SHMLIMIT_LEASE, .capacity = 100, .refill = 1, .period_ns = SECOND });
 	shmlimit_lease_deposit(l, rule, KEY, strlen(KEY), 8, 0, SECOND, NULL);
 	in_between = others_take_at_once;
 	ask_in_vain(rule, KEY, 4, KNOWN);
@@ -346,7 +346,7 @@ int main(void)
 	rng = (struct rng){ rng_seed() };
 	clock_ns = 1000000 * SECOND;
 	l = unit_create("undo", &options);
-	denying = rule_of("denying", (struct shmlimit_rule){ .capacity = 1, .count = 1, .period_ns = 1000 * SECOND });
+	denying = rule_of("denying", (struct shmlimit_rule){ .capacity = 1, .refill = 1, .period_ns = 1000 * SECOND });
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		char name[16];
 

@@ -60,7 +60,7 @@ __attribute__((unused)) static int unit_rule(struct shmlimit *l, const char *nam
                                              uint64_t period_ns)
 {
 	struct shmlimit_rule rule = {
-		.struct_size = sizeof(rule), .capacity = capacity, .count = count, .period_ns = period_ns
+		.struct_size = sizeof(rule), .capacity = capacity, .refill = count, .period_ns = period_ns
 	};
 	int id = shmlimit_rule_set(l, name, &rule);
 
@@ -107,14 +107,14 @@ __attribute__((unused)) static uint64_t unit_slots(struct shmlimit *l, uint32_t 
 __attribute__((unused)) static void unit_rules(struct shmlimit *l, int *ids, int n, uint64_t now_ns)
 {
 	static const struct shmlimit_rule what[] = {
-		{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 5, .count = 1, .period_ns = SECOND, .max_wait_ns = SECOND },
+		{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 5, .refill = 1, .period_ns = SECOND, .max_wait_ns = SECOND },
 		{ .algorithm = SHMLIMIT_WARMUP,
-		  .count = 5,
+		  .refill = 5,
 		  .period_ns = SECOND,
 		  .warmup_ns = SECOND,
 		  .max_wait_ns = SECOND },
 		{ .algorithm = SHMLIMIT_WINDOW, .capacity = 5, .period_ns = SECOND, .max_wait_ns = SECOND },
-		{ .algorithm = SHMLIMIT_LEASE, .capacity = 9, .count = 1, .period_ns = SECOND },
+		{ .algorithm = SHMLIMIT_LEASE, .capacity = 9, .refill = 1, .period_ns = SECOND },
 		{ .algorithm = SHMLIMIT_COUNTER, .capacity = 5, .period_ns = SECOND },
 		{ .algorithm = SHMLIMIT_HOLD, .capacity = 3, .period_ns = SECOND },
 	};

@@ -22,7 +22,7 @@ static struct shmlimit_rule warm(uint64_t count, uint64_t period_ns, uint64_t wa
 {
 	return (struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
 		                       .algorithm = SHMLIMIT_WARMUP,
-		                       .count = count,
+		                       .refill = count,
 		                       .period_ns = period_ns,
 		                       .warmup_ns = warmup_ns,
 		                       .cold_factor_milli = cold_factor_milli,
@@ -141,7 +141,7 @@ struct oracle {
 static struct oracle oracle_of(const struct shmlimit_rule *rule)
 {
 	double factor = rule->cold_factor_milli / 1e3, warmup = (double)rule->warmup_ns / 1e9;
-	struct oracle o = { .stable = (double)rule->period_ns / 1e9 / (double)rule->count };
+	struct oracle o = { .stable = (double)rule->period_ns / 1e9 / (double)rule->refill };
 
 	o.cold = o.stable * factor;
 	o.threshold = 0.5 * warmup / o.stable;
@@ -276,7 +276,7 @@ struct guava {
 
 static struct guava guava_of(const struct shmlimit_rule *rule)
 {
-	struct guava g = { .stable = (long double)rule->period_ns / (long double)rule->count };
+	struct guava g = { .stable = (long double)rule->period_ns / (long double)rule->refill };
 
 	g.cold = g.stable * rule->cold_factor_milli / 1000;
 	g.threshold = 0.5L * (long double)rule->warmup_ns / g.stable;
@@ -350,7 +350,7 @@ static int is_off(const char *what, const struct shmlimit_rule *rule, struct sum
 	if (off <= by)
 		return 0;
 	diag("%s: %.3Lf %% off at %" PRIu64 " in %" PRIu64 " ns, warm-up %" PRIu64 " ns, cold factor %" PRIu32, what,
-	     100 * off, rule->count, rule->period_ns, rule->warmup_ns, rule->cold_factor_milli);
+	     100 * off, rule->refill, rule->period_ns, rule->warmup_ns, rule->cold_factor_milli);
 	return 1;
 }
 

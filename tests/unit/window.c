@@ -322,13 +322,13 @@ static void wrong_rules(void)
 	is(rule_of("bad", 1, SECOND, 0, SHMLIMIT_RULE_NEXT_PAYS), -EINVAL, "a window has no next one who pays");
 	is(rule_of("bad", 1, SECOND, 1, SHMLIMIT_RULE_COUNT_REFUSED), -EINVAL, "where refusals count, nobody waits");
 	is(shmlimit_rule_find(l, "bad"), -ESRCH, "nothing came of all that");
-	rule.count = 3;
+	rule.refill = 3;
 	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "a window has no rate of its own");
-	rule.count = 2;
+	rule.refill = 2;
 	id = shmlimit_rule_set(l, "good", &rule);
 	ok(id >= 0, "a window's count may repeat its capacity");
 	is(shmlimit_rule_get(l, id, &got), 0, "a window is read back");
-	ok(got.algorithm == SHMLIMIT_WINDOW && got.capacity == 2 && got.count == 2 && got.period_ns == SECOND,
+	ok(got.algorithm == SHMLIMIT_WINDOW && got.capacity == 2 && got.refill == 2 && got.period_ns == SECOND,
 	   "a window is read back as it was set");
 	is(shmlimit_rule_set(l, "good", &got), id, "a window can be set as it was read back");
 	rule.algorithm = SHMLIMIT_FUNNEL;

@@ -293,7 +293,7 @@ int main(void)
 	static const struct shmlimit_rule lease = { .struct_size = sizeof(lease),
 		                                    .algorithm = SHMLIMIT_LEASE,
 		                                    .capacity = 1,
-		                                    .count = 1,
+		                                    .refill = 1,
 		                                    .period_ns = SECOND };
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = MOST };
 	struct rng rng = { rng_seed() };

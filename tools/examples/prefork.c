@@ -102,7 +102,7 @@ static pid_t start_worker(struct shmlimit *limiter, int rule, int listener)
 int main(int argc, char *argv[])
 {
 	struct shmlimit_rule params = {
-		.struct_size = sizeof(params), .capacity = 15, .count = 30, .period_ns = UINT64_C(60000000000)
+		.struct_size = sizeof(params), .capacity = 15, .refill = 30, .period_ns = UINT64_C(60000000000)
 	};
 	struct shmlimit *limiter;
 	int rule, listener;

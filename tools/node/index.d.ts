@@ -33,8 +33,8 @@ export interface Rule {
   mode?: 'enforce' | 'dry_run' | 'off' | 'block'
   /** Largest burst. */
   capacity?: number
-  /** `count` tokens come back every `periodMs`. */
-  count?: number
+  /** `refill` tokens come back every `periodMs`. */
+  refill?: number
   periodMs?: number
   /** Longest wait that a reservation may cause; default 0: no reservations. */
   maxWaitMs?: number

@@ -87,7 +87,7 @@ function figures (options, names) {
 }
 
 const SEGMENT = { mode: 0, slots: 0, rules: 0, windowMax: 0, onFull: ON_FULL, clock: CLOCKS, group: 'group', storeKeys: 0, slotsMax: 0 }
-const RULE = { algorithm: ALGORITHMS, mode: MODES, flags: 0, capacity: 0, count: 0, periodMs: 'ms', maxWaitMs: 'ms', warmupMs: 'ms', coldFactorMilli: 0, credit: 0 }
+const RULE = { algorithm: ALGORITHMS, mode: MODES, flags: 0, capacity: 0, refill: 0, periodMs: 'ms', maxWaitMs: 'ms', warmupMs: 'ms', coldFactorMilli: 0, credit: 0 }
 
 // The figures of the latest answer in this thread: read them before the next call.
 const result = Object.freeze({

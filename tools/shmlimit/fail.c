@@ -244,7 +244,7 @@ static int fail_capacity(const char *rule_name, struct shmlimit_rule rule)
 		return fail("rule %s: max-wait %s is out of range at this rate", rule_name, text);
 	return fail("rule %s: rate %s is out of range (one token in 146 years to 10^11 a second, in numbers that are "
 	            "round enough to be counted exactly)",
-	            rule_name, rate_text(text, rule.count, rule.period_ns));
+	            rule_name, rate_text(text, rule.refill, rule.period_ns));
 }
 
 int fail_exact(const char *rule_name, const struct shmlimit_rule *rule)
@@ -262,7 +262,8 @@ int fail_exact(const char *rule_name, const struct shmlimit_rule *rule)
 		            duration_text(other, rule->period_ns));
 	return fail(
 		"rule %s: rate %s with %s %s%s%s: cannot be represented: must be %s", rule_name,
-		rate_text(rate, rule->count, rule->period_ns), rule->algorithm == SHMLIMIT_WARMUP ? "warmup" : "period",
+		rate_text(rate, rule->refill, rule->period_ns),
+		rule->algorithm == SHMLIMIT_WARMUP ? "warmup" : "period",
 		duration_text(other, rule->algorithm == SHMLIMIT_WARMUP ? rule->warmup_ns : rule->period_ns),
 		waits ? " and max-wait " : "", waits ? duration_text(wait, rule->max_wait_ns) : "",
 		rule->algorithm == SHMLIMIT_WARMUP

@@ -21,7 +21,7 @@ int breaker_begin(struct breaker *b, struct shmlimit *limiter, const struct url 
 		.struct_size = sizeof(rule),
 		.algorithm = SHMLIMIT_LEASE,
 		.capacity = 1,
-		.count = 1,
+		.refill = 1,
 		.period_ns = 1000000000,
 	};
 	int id = shmlimit_rule_find(limiter, BREAKER_RULE);

@@ -21,13 +21,13 @@ static int share(struct shmlimit_global *g, int rule, struct shmlimit_rule *out)
 	out->algorithm = SHMLIMIT_FUNNEL;
 	out->credit = 0;
 	if (error == 0)
-		policy_share(g->options.local_milli, &out->capacity, &out->count, &out->period_ns);
+		policy_share(g->options.local_milli, &out->capacity, &out->refill, &out->period_ns);
 	return error;
 }
 
 static int same(const struct shmlimit_rule *a, const struct shmlimit_rule *b)
 {
-	return a->capacity == b->capacity && a->count == b->count && a->period_ns == b->period_ns &&
+	return a->capacity == b->capacity && a->refill == b->refill && a->period_ns == b->period_ns &&
 	       a->mode == b->mode && ((a->flags ^ b->flags) & SHMLIMIT_RULE_PROTECTED) == 0;
 }
 

@@ -81,9 +81,9 @@ int handle_rule(struct shmlimit_global *g, int rule, struct handle_rule *out)
 	if (error != 0)
 		return error;
 	out->credit = params.credit;
-	out->lease_ns = policy_lease_ns(params.capacity, params.count, params.period_ns, g->options.lease_ns,
+	out->lease_ns = policy_lease_ns(params.capacity, params.refill, params.period_ns, g->options.lease_ns,
 	                                g->options.deadline_ns);
-	error = script_params(&out->params, params.capacity, params.count, params.period_ns,
+	error = script_params(&out->params, params.capacity, params.refill, params.period_ns,
 	                      (out->lease_ns + 999) / 1000);
 	out->set_us = out->params.set_us = params.set_unix_ns / 1000;
 	return error;

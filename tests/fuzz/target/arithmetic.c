@@ -23,7 +23,7 @@ static int read_params(struct input *in, uint32_t algorithm, struct layout_param
 
 	rule.flags = (uint32_t)input_number(in, 1);
 	rule.capacity = input_any(in);
-	rule.count = input_any(in);
+	rule.refill = input_any(in);
 	rule.period_ns = input_any(in);
 	rule.max_wait_ns = input_any(in);
 	rule.warmup_ns = input_any(in);

@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *name;
 
 	rule.capacity = input_any(&in);
-	rule.count = input_any(&in);
+	rule.refill = input_any(&in);
 	rule.period_ns = input_any(&in);
 	r.limit = input_any(&in);
 	r.remaining = input_any(&in);

@@ -57,7 +57,7 @@ static int refusal(const struct layout_header *h, uint64_t size)
 
 static void use(struct shmlimit *l)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 3, .count = 1, .period_ns = SECOND };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 3, .refill = 1, .period_ns = SECOND };
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 	struct shmlimit_result r;

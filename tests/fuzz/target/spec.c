@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		    "what is wrong is not said, or cut");
 	}
 	if (rate_read(text, &rule) == 0)
-		law(rule.capacity > 0 && rule.count > 0 && rule.period_ns > 0, "%s is no rate", text);
+		law(rule.capacity > 0 && rule.refill > 0 && rule.period_ns > 0, "%s is no rate", text);
 	free(text);
 	return 0;
 }

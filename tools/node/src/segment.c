@@ -134,7 +134,7 @@ static napi_value rule_set(napi_env env, napi_callback_info info)
 			.mode = (uint32_t)n[1],
 			.flags = (uint32_t)n[2],
 			.capacity = (uint64_t)n[3],
-			.count = (uint64_t)n[4],
+			.refill = (uint64_t)n[4],
 			.period_ns = (uint64_t)n[5],
 			.max_wait_ns = (uint64_t)n[6],
 			.warmup_ns = (uint64_t)n[7],

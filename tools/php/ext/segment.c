@@ -37,7 +37,7 @@ PHP_METHOD(Shmlimit_Limiter, create)
 
 static bool is_same(const struct shmlimit_rule *a, const struct shmlimit_rule *b)
 {
-	return a->algorithm == b->algorithm && a->capacity == b->capacity && a->count == b->count &&
+	return a->algorithm == b->algorithm && a->capacity == b->capacity && a->refill == b->refill &&
 	       a->period_ns == b->period_ns && a->max_wait_ns == b->max_wait_ns;
 }
 
@@ -46,14 +46,14 @@ PHP_METHOD(Shmlimit_Limiter, setRule)
 {
 	struct shmlimit *limiter = shmlimit_limiter_opened(Z_OBJ_P(ZEND_THIS));
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule) }, wanted;
-	zend_long capacity, count, period_ns, algorithm = SHMLIMIT_FUNNEL, max_wait_ns = 0;
+	zend_long capacity, refill, period_ns, algorithm = SHMLIMIT_FUNNEL, max_wait_ns = 0;
 	zend_string *name;
 	int id;
 
 	ZEND_PARSE_PARAMETERS_START(4, 6)
 		Z_PARAM_STR(name)
 		Z_PARAM_LONG(capacity)
-		Z_PARAM_LONG(count)
+		Z_PARAM_LONG(refill)
 		Z_PARAM_LONG(period_ns)
 		Z_PARAM_OPTIONAL
 		Z_PARAM_LONG(algorithm)
@@ -61,7 +61,7 @@ PHP_METHOD(Shmlimit_Limiter, setRule)
 	ZEND_PARSE_PARAMETERS_END();
 	if (limiter == NULL)
 		RETURN_THROWS();
-	if (capacity < 0 || count < 0 || period_ns < 0 || algorithm != (uint32_t)algorithm || max_wait_ns < 0) {
+	if (capacity < 0 || refill < 0 || period_ns < 0 || algorithm != (uint32_t)algorithm || max_wait_ns < 0) {
 		shmlimit_limiter_is_answer(Z_OBJ_P(ZEND_THIS), name, -EINVAL);
 		RETURN_THROWS();
 	}
@@ -71,7 +71,7 @@ PHP_METHOD(Shmlimit_Limiter, setRule)
 	wanted = rule;
 	wanted.algorithm = (uint32_t)algorithm;
 	wanted.capacity = (uint64_t)capacity;
-	wanted.count = (uint64_t)count;
+	wanted.refill = (uint64_t)refill;
 	wanted.period_ns = (uint64_t)period_ns;
 	wanted.max_wait_ns = (uint64_t)max_wait_ns;
 	wanted.set_unix_ns = 0;

@@ -105,7 +105,7 @@ final class Limiter
     public function setRule(
         string $rule,
         int $capacity,
-        int $count,
+        int $refill,
         int $periodNs,
         int $algorithm = 0,
         int $maxWaitNs = 0,

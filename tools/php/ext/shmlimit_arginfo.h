@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: d87fb64f6de3cedd65edc51f949154492800a92c */
+ * Stub hash: f88af9b1e4c3fb4d713e3cdd91a5d0c3d41ece12 */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_Shmlimit_Error___construct, 0, 0, 3)
 	ZEND_ARG_TYPE_INFO(0, subject, IS_STRING, 0)
@@ -63,7 +63,7 @@ ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_Shmlimit_Limiter_setRule, 0, 4, _IS_BOOL, 0)
 	ZEND_ARG_TYPE_INFO(0, rule, IS_STRING, 0)
 	ZEND_ARG_TYPE_INFO(0, capacity, IS_LONG, 0)
-	ZEND_ARG_TYPE_INFO(0, count, IS_LONG, 0)
+	ZEND_ARG_TYPE_INFO(0, refill, IS_LONG, 0)
 	ZEND_ARG_TYPE_INFO(0, periodNs, IS_LONG, 0)
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, algorithm, IS_LONG, 0, "0")
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, maxWaitNs, IS_LONG, 0, "0")

@@ -72,13 +72,13 @@ final class Limiter
     }
 
     /**
-     * Define or change a rule: $count tokens come back every $periodNs; 0 for WINDOW and COUNTER. Other parameters of an
+     * Define or change a rule: $refill tokens come back every $periodNs; 0 for WINDOW and COUNTER. Other parameters of an
      * existing rule, such as its mode, stay. Returns false, and changes nothing, if the rule is already like this.
      */
     public function setRule(
         string $rule,
         int $capacity,
-        int $count,
+        int $refill,
         int $periodNs,
         int $algorithm = self::FUNNEL,
         int $maxWaitNs = 0,
@@ -86,7 +86,7 @@ final class Limiter
         $terms = $this->sized('struct shmlimit_rule');
         $wanted = [
             'capacity' => $capacity,
-            'count' => $count,
+            'refill' => $refill,
             'period_ns' => $periodNs,
             'algorithm' => $algorithm,
             'max_wait_ns' => $maxWaitNs,

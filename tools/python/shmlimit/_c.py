@@ -56,7 +56,7 @@ class Rule(Structure):
         ("mode", c_uint32),
         ("flags", c_uint32),
         ("capacity", c_uint64),
-        ("count", c_uint64),
+        ("refill", c_uint64),
         ("period_ns", c_uint64),
         ("max_wait_ns", c_uint64),
         ("warmup_ns", c_uint64),

@@ -48,18 +48,18 @@ class Clock(IntEnum):
 
 class Algorithm(IntEnum):
     FUNNEL = 0
-    """A burst of capacity, then count tokens a period."""
+    """A burst of capacity, then refill tokens a period."""
     WARMUP = 1
-    """count tokens a period once it is warm. The capacity is 0, since it follows from the other parameters."""
+    """refill tokens a period once it is warm. The capacity is 0, since it follows from the other parameters."""
     WINDOW = 2
-    """At most capacity tokens in any stretch of a period; the count is 0 or the capacity."""
+    """At most capacity tokens in any stretch of a period; refill is 0 or the capacity."""
     LEASE = 3
-    """Tokens that are leased from a funnel on a backend, which has this capacity, count and period."""
+    """Tokens that are leased from a funnel on a backend, which has this capacity, refill and period."""
     COUNTER = 4
     """A count that expires: the largest is the capacity; to take() at most capacity tokens in a period, which begins with the
-    first. The count is 0 or the capacity."""
+    first. refill is 0 or the capacity."""
     HOLD = 5
-    """Places that are held, at most capacity at once, each for at most a period. The count is 0 or the capacity."""
+    """Places that are held, at most capacity at once, each for at most a period. refill is 0 or the capacity."""
 
 
 class Mode(IntEnum):
@@ -73,10 +73,10 @@ class Mode(IntEnum):
 
 @dataclass(frozen=True)
 class Rule:
-    """A limit: `count` tokens come back every `period_ns`, and `capacity` is the largest burst."""
+    """A limit: `refill` tokens come back every `period_ns`, and `capacity` is the largest burst."""
 
     capacity: int
-    count: int
+    refill: int
     period_ns: int
     max_wait_ns: int = 0
     """The longest wait that a reservation may cause; 0 = no reservations."""
@@ -406,7 +406,7 @@ class Limiter:
             | _c.COUNT_REFUSED * params.count_refused
             | _c.PROTECTED * params.protected,
             capacity=_unsigned(params.capacity),
-            count=_unsigned(params.count),
+            refill=_unsigned(params.refill),
             period_ns=_unsigned(params.period_ns),
             max_wait_ns=_unsigned(params.max_wait_ns),
             warmup_ns=_unsigned(params.warmup_ns),
@@ -420,7 +420,7 @@ class Limiter:
         _check(library.rule_get(self._handle, self._id(rule), ctypes.byref(c)), f"{self.name}: rule {rule}")
         return Rule(
             c.capacity,
-            c.count,
+            c.refill,
             c.period_ns,
             c.max_wait_ns,
             Mode(c.mode),

@@ -60,11 +60,11 @@ static int parse_rule(const struct call *call, struct demand *d)
 		return STATUS_OK;
 	}
 	d->has_rule = 1;
-	status = rate_parse("--rate", call->option[RATE], &rule->count, &rule->period_ns);
+	status = rate_parse("--rate", call->option[RATE], &rule->refill, &rule->period_ns);
 	if (status == STATUS_OK && call->option[CAPACITY] != NULL)
 		return number_parse("--capacity", call->option[CAPACITY], 1, UINT64_MAX, &rule->capacity);
 	rule->algorithm = SHMLIMIT_WINDOW;
-	rule->capacity = rule->count;
+	rule->capacity = rule->refill;
 	return status;
 }
 

@@ -63,7 +63,7 @@ static int operands_parse(const struct call *call, struct key *key, struct limit
 /* The rule has no name but the one that it is listed by. */
 static int fail_throttle(const char *segment, const struct limit *limit, int error)
 {
-	struct shmlimit_rule rule = { .capacity = limit->capacity, .count = limit->count };
+	struct shmlimit_rule rule = { .capacity = limit->capacity, .refill = limit->count };
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 
 	snprintf(name, sizeof(name), "~%" PRIu64 ":%" PRIu64 ":%" PRIu64, limit->capacity, limit->count,

@@ -186,7 +186,7 @@ static void print_capacity(FILE *to, const struct metrics_segment *segment, cons
 
 static void print_rate(FILE *to, const struct metrics_segment *segment, const struct metrics_rule *rule)
 {
-	uint64_t count = rule->rule.count != 0 ? rule->rule.count : rule->rule.capacity;
+	uint64_t count = rule->rule.refill != 0 ? rule->rule.refill : rule->rule.capacity;
 
 	print_series(to, "shmlimit_rule_rate_tokens_per_second", segment, rule, NULL, NULL);
 	fprintf(to, "%.17g\n", (double)count / (double)rule->rule.period_ns * 1e9);

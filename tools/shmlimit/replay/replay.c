@@ -60,7 +60,7 @@ int replay_rule_parse(const char *text, struct shmlimit_rule *rule)
 	if (kind == NULL || (size_t)(kind - text) >= sizeof(rate))
 		return fail_limit(text);
 	snprintf(rate, sizeof(rate), "%.*s", (int)(kind - text), text);
-	status = rate_parse("--rule", rate, &rule->count, &rule->period_ns);
+	status = rate_parse("--rule", rate, &rule->refill, &rule->period_ns);
 	if (status != STATUS_OK)
 		return status;
 	if (strncmp(kind, " burst ", 7) == 0)
@@ -68,7 +68,7 @@ int replay_rule_parse(const char *text, struct shmlimit_rule *rule)
 	if (strcmp(kind, " window") != 0)
 		return fail_limit(text);
 	rule->algorithm = SHMLIMIT_WINDOW;
-	rule->capacity = rule->count;
+	rule->capacity = rule->refill;
 	return STATUS_OK;
 }
 

@@ -113,7 +113,7 @@ int field_parse(const char *rule_name, int field, const char *text, struct shmli
 	case FIELD_CAPACITY:
 		return number_parse(what, text, 1, UINT64_MAX, &rule->capacity);
 	case FIELD_RATE:
-		return rate_parse(what, text, &rule->count, &rule->period_ns);
+		return rate_parse(what, text, &rule->refill, &rule->period_ns);
 	case FIELD_PERIOD:
 		return duration_parse(what, text, &rule->period_ns);
 	case FIELD_WARMUP:
@@ -154,7 +154,7 @@ const char *field_text(char text[TEXT_LEN], int field, const struct shmlimit_rul
 		snprintf(text, TEXT_LEN, "%" PRIu64, rule->capacity);
 		return text;
 	case FIELD_RATE:
-		return rate_text(text, rule->count, rule->period_ns);
+		return rate_text(text, rule->refill, rule->period_ns);
 	case FIELD_PERIOD:
 		return duration_text(text, rule->period_ns);
 	case FIELD_WARMUP:
@@ -199,7 +199,7 @@ void field_copy(int field, const struct shmlimit_rule *from, struct shmlimit_rul
 		to->capacity = from->capacity;
 		break;
 	case FIELD_RATE:
-		to->count = from->count;
+		to->refill = from->refill;
 		to->period_ns = from->period_ns;
 		break;
 	case FIELD_PERIOD:

@@ -80,7 +80,7 @@ json_t *rule_json(const struct rule_facts *facts)
 {
 	char rate[TEXT_LEN];
 
-	rate_text(rate, facts->rule.count, facts->rule.period_ns);
+	rate_text(rate, facts->rule.refill, facts->rule.period_ns);
 	/* clang-format off */
 	return json_pack("{s:o, s:i, s:s, s:o, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:b, s:o, s:b, s:s, s:o, s:o, s:o, s:o}",
 	                 "name", json_text(facts->name),
@@ -88,7 +88,7 @@ json_t *rule_json(const struct rule_facts *facts)
 	                 "algorithm", choice_word(choices_algorithm, facts->rule.algorithm),
 	                 "capacity", json_number(facts->rule.capacity),
 	                 "rate", rate,
-	                 "count", json_number(facts->rule.count),
+	                 "refill", json_number(facts->rule.refill),
 	                 "period_ns", json_number(facts->rule.period_ns),
 	                 "max_wait_ns", json_number(facts->rule.max_wait_ns),
 	                 "next_pays", (facts->rule.flags & SHMLIMIT_RULE_NEXT_PAYS) != 0,

@@ -58,9 +58,9 @@ static int fit(struct rule_spec *spec)
 	if (rule->algorithm == SHMLIMIT_WARMUP)
 		rule->capacity = 0;
 	if (rule->algorithm == SHMLIMIT_WINDOW)
-		rule->capacity = rule->count;
+		rule->capacity = rule->refill;
 	if (rule->algorithm == SHMLIMIT_COUNTER || rule->algorithm == SHMLIMIT_HOLD)
-		rule->count = 0;
+		rule->refill = 0;
 	return STATUS_OK;
 }
 

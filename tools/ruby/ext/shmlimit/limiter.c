@@ -223,7 +223,7 @@ static int call_on_rule(VALUE self, VALUE name, int (*function)(void *), struct 
 	return native_check(answer, kept);
 }
 
-/* _rule_set(name, algorithm, mode, flags, capacity, count, period, max_wait, warmup, cold_factor, credit) */
+/* _rule_set(name, algorithm, mode, flags, capacity, refill, period, max_wait, warmup, cold_factor, credit) */
 static VALUE limiter_rule_set(int argc, VALUE *argv, VALUE self)
 {
 	struct rule_call c = { .rule = { .struct_size = sizeof(c.rule) } };
@@ -233,7 +233,7 @@ static VALUE limiter_rule_set(int argc, VALUE *argv, VALUE self)
 	c.rule.mode = NUM2UINT(argv[2]);
 	c.rule.flags = NUM2UINT(argv[3]);
 	c.rule.capacity = native_u64(argv[4], "capacity");
-	c.rule.count = native_u64(argv[5], "count");
+	c.rule.refill = native_u64(argv[5], "refill");
 	c.rule.period_ns = native_ns(argv[6], "period");
 	c.rule.max_wait_ns = native_ns(argv[7], "max_wait");
 	c.rule.warmup_ns = native_ns(argv[8], "warmup");

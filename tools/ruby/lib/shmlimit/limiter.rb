@@ -79,11 +79,11 @@ module Shmlimit
     end
 
     # Define a rule or change it. Returns its id.
-    def rule_set(name, capacity: 0, count: 0, period: 0, algorithm: :funnel, mode: :enforce, max_wait: 0, warmup: 0,
+    def rule_set(name, capacity: 0, refill: 0, period: 0, algorithm: :funnel, mode: :enforce, max_wait: 0, warmup: 0,
                  cold_factor: nil, next_pays: false, count_refused: false, credit: 0,
                  protected: false)
       flags = (next_pays ? 1 : 0) | (count_refused ? 2 : 0) | (protected ? 4 : 0)
-      _rule_set(name, ALGORITHMS.fetch(algorithm), MODES.fetch(mode), flags, capacity, count, period, max_wait, warmup,
+      _rule_set(name, ALGORITHMS.fetch(algorithm), MODES.fetch(mode), flags, capacity, refill, period, max_wait, warmup,
                 cold_factor, credit)
     end
 
