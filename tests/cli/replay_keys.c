@@ -47,7 +47,7 @@ static void read_log(struct replay *r)
 
 	if (key_spec_parse("path", &r->spec) != STATUS_OK || replay_begin(r) != STATUS_OK)
 		bail("replay_begin");
-	r->first_s = -1;
+	r->first_ns = -1;
 	r->until_s = INT64_MAX;
 	for (unsigned i = 0; i < KEYS; i++) {
 		struct span line = { text, 0 };

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "fuzz.h"
+#include "log_time.h"
 #include "replay.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -27,8 +28,9 @@ static void check_span(struct span span, const char *line, size_t len)
 static void check_key(const struct key_spec *spec, const struct log_line *line)
 {
 	unsigned char *key = malloc(SHMLIMIT_KEY_MAX), *exact;
-	size_t len = key_make(spec, line, key);
 	char *text;
+	int is_address;
+	size_t len = key_make(spec, line, key, &is_address);
 
 	law(len <= SHMLIMIT_KEY_MAX, "a key of %zu bytes", len);
 	exact = malloc(len + 1);
@@ -53,7 +55,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (key_spec_parse(words, &spec) != STATUS_OK)
 		law(key_spec_parse("addr+user+path", &spec) == STATUS_OK, "no key at all");
 	if (log_line_parse(line, len, &parsed)) {
-		law(parsed.unix_s >= 0 && parsed.unix_s < INT64_C(16800000000), "the time is %" PRId64, parsed.unix_s);
+		law(parsed.unix_ns >= 0 && parsed.unix_ns / LOG_SECOND < LOG_TIME_MAX, "the time is %" PRId64,
+		    parsed.unix_ns);
 		law(parsed.bytes >= -1 && parsed.bytes < LOG_BYTES_MAX, "the response has %" PRId64 " bytes",
 		    parsed.bytes);
 		if (parsed.json == NULL) {

@@ -1,6 +1,6 @@
 /*
- * log_files.c: the lines of logs. zlib reads what is compressed by gzip, and
- * what is not. Files are read in the order of their first times, since a shell
+ * log_files.c: the lines of logs. zlib reads what is compressed by gzip, what
+ * is not, and what another program unpacks. Files are read in the order of their first times, since a shell
  * puts access.log before access.log.1, and access.log.10.gz before
  * access.log.2.gz.
  *
@@ -24,7 +24,7 @@
 struct log_file {
 	const char *path; /* NULL: standard input */
 	size_t place;     /* on the command line */
-	int64_t first_s;
+	int64_t first_ns;
 	uint64_t lines, understood;
 	uint64_t bad; /* number of the first line that was not understood and is not empty; 0: none */
 	char bad_text[BAD_TEXT + 1];
@@ -40,21 +40,60 @@ static int fail_log(const struct log_file *file, const char *why)
 	return fail("%s: %s", shown(file), why);
 }
 
+/* Where the file needs it, lets its program unpack it, and replaces *fd. Returns a status. */
+static int unpack(struct log_files *files, int *fd)
+{
+	const struct log_file *file = &files->file[files->at];
+	const struct unpacker *unpacker = unpacker_of_file(*fd);
+	int from;
+
+	files->fd = -1;
+	if (unpacker == NULL)
+		return STATUS_OK;
+	from = unpacker_begin(unpacker, *fd, &files->pid);
+	if (from == -ENOENT)
+		return fail("%s: needs %s, which is not installed (on Debian: apt install %s)", shown(file),
+		            unpacker->program, unpacker->package);
+	if (from < 0)
+		return fail("%s: %s: %s", shown(file), unpacker->program, strerror(-from));
+	files->fd = *fd;
+	*fd = from;
+	return STATUS_OK;
+}
+
+static void end_unpacker(struct log_files *files)
+{
+	if (files->fd < 0)
+		return;
+	close(files->fd);
+	files->fd = -1;
+	unpacker_end(files->pid);
+}
+
 static int open_at(struct log_files *files)
 {
 	const struct log_file *file = &files->file[files->at];
-	int fd = file->path != NULL ? open(file->path, O_RDONLY | O_CLOEXEC) : dup(STDIN_FILENO);
+	int fd = file->path != NULL ? open(file->path, O_RDONLY | O_CLOEXEC) : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	int status;
 
 	if (fd < 0)
 		return fail_log(file, strerror(errno));
+	status = unpack(files, &fd);
+	if (status != STATUS_OK) {
+		close(fd);
+		return status;
+	}
 	files->gz = gzdopen(fd, "rb");
 	if (files->gz == NULL) {
 		close(fd);
+		end_unpacker(files);
 		return fail_memory();
 	}
 	gzbuffer(files->gz, BUFFER_SIZE);
 	files->begin = files->end = 0;
 	files->skip = 0;
+	files->fresh = 1;
+	files->ended = 0;
 	return STATUS_OK;
 }
 
@@ -63,6 +102,38 @@ static void close_at(struct log_files *files)
 	if (files->gz != NULL)
 		gzclose_r(files->gz);
 	files->gz = NULL;
+	end_unpacker(files);
+}
+
+/* What was read so far counts. */
+static void warn_cut(const struct log_files *files, const char *how)
+{
+	const struct log_file *file = &files->file[files->at];
+
+	if (!files->peeks)
+		fail("warning: %s: %s after %" PRIu64 " lines, which count", shown(file), how, file->lines);
+}
+
+/* The end of what is unpacked is the file's only if its program says so. */
+static void check_unpacked(struct log_files *files)
+{
+	if (files->fd < 0)
+		return;
+	close(files->fd);
+	files->fd = -1;
+	if (!unpacker_end(files->pid))
+		warn_cut(files, "cut short or damaged");
+}
+
+/* A pipe cannot be read twice, so no program can be given what it began with. */
+static int check_plain(const struct log_files *files)
+{
+	const struct unpacker *unpacker = unpacker_of(files->buffer, files->end);
+
+	if (unpacker == NULL)
+		return STATUS_OK;
+	return fail("%s: compressed by %s: give its file, or unpack it: %s -dc FILE | shmlimit replay ...",
+	            shown(&files->file[files->at]), unpacker->program, unpacker->program);
 }
 
 /* Returns a status; *got is 0 at the end of the file. */
@@ -71,6 +142,9 @@ static int fill(struct log_files *files, int *got)
 	int code;
 	const char *why;
 
+	*got = 0;
+	if (files->ended)
+		return STATUS_OK;
 	errno = 0;
 	memmove(files->buffer, files->buffer + files->begin, files->end - files->begin);
 	files->end -= files->begin;
@@ -79,11 +153,20 @@ static int fill(struct log_files *files, int *got)
 	why = gzerror(files->gz, &code);
 	if (code == Z_ERRNO)
 		why = strerror(errno);
-	if (code == Z_BUF_ERROR)
-		why = "cut short";
-	if (*got < 0 || (*got == 0 && code != Z_OK && code != Z_STREAM_END))
+	if (*got <= 0 && (code == Z_BUF_ERROR || code == Z_DATA_ERROR)) {
+		warn_cut(files, code == Z_BUF_ERROR ? "cut short" : "damaged");
+		*got = 0;
+	} else if (*got < 0 || (*got == 0 && code != Z_OK && code != Z_STREAM_END)) {
 		return fail_log(&files->file[files->at], why);
+	}
+	files->ended = *got == 0;
+	if (files->ended)
+		check_unpacked(files);
 	files->end += (size_t)*got;
+	if (files->fresh && *got > 0) {
+		files->fresh = 0;
+		return check_plain(files);
+	}
 	return STATUS_OK;
 }
 
@@ -96,6 +179,13 @@ static void hand_over(struct log_files *files, size_t len, size_t more, struct s
 	files->skip = 0;
 }
 
+/* A file that was cut while its writer had it open begins with NULs, as many as there were bytes before. */
+static void skip_nuls(struct log_files *files)
+{
+	while (!files->skip && files->begin < files->end && files->buffer[files->begin] == '\0')
+		files->begin++;
+}
+
 /* A line of the file that is open. *found is 0 at its end. */
 static int line_at(struct log_files *files, struct span *line, int *found)
 {
@@ -103,10 +193,13 @@ static int line_at(struct log_files *files, struct span *line, int *found)
 
 	*found = 0;
 	while (status == STATUS_OK && !*found) {
-		char *from = files->buffer + files->begin;
-		size_t len = files->end - files->begin;
-		const char *newline = memchr(from, '\n', len);
+		const char *from, *newline;
+		size_t len;
 
+		skip_nuls(files);
+		from = files->buffer + files->begin;
+		len = files->end - files->begin;
+		newline = memchr(from, '\n', len);
 		if (newline != NULL) {
 			hand_over(files, (size_t)(newline - from), 1, line, found);
 		} else if (len == BUFFER_SIZE || (got == 0 && len > 0)) {
@@ -128,21 +221,22 @@ static int peek(struct log_files *files)
 	struct log_line parsed;
 	struct span line;
 	struct stat stat_of;
-	int found, status = open_at(files);
+	int found, status;
 
-	file->first_s = INT64_MAX;
-	if (status != STATUS_OK)
-		return status;
-	for (int i = 0; i < PEEK_LINES && file->first_s == INT64_MAX; i++) {
+	files->peeks = 1;
+	status = open_at(files);
+	file->first_ns = INT64_MAX;
+	for (int i = 0; status == STATUS_OK && i < PEEK_LINES && file->first_ns == INT64_MAX; i++) {
 		status = line_at(files, &line, &found);
 		if (status != STATUS_OK || !found)
 			break;
 		if (!log_line_parse(line.at, line.len, &parsed))
 			continue;
-		file->first_s = parsed.unix_s;
+		file->first_ns = parsed.unix_ns;
 		log_line_free(&parsed);
 	}
 	close_at(files);
+	files->peeks = 0;
 	if (stat(file->path, &stat_of) == 0)
 		files->size += (uint64_t)stat_of.st_size;
 	return status;
@@ -152,8 +246,8 @@ static int older(const void *left, const void *right)
 {
 	const struct log_file *a = left, *b = right;
 
-	if (a->first_s != b->first_s)
-		return a->first_s < b->first_s ? -1 : 1;
+	if (a->first_ns != b->first_ns)
+		return a->first_ns < b->first_ns ? -1 : 1;
 	return (a->place > b->place) - (a->place < b->place);
 }
 
@@ -182,7 +276,7 @@ int log_files_open(struct log_files *files, char **paths)
 	size_t count = 0;
 	int status;
 
-	*files = (struct log_files){ 0 };
+	*files = (struct log_files){ .fd = -1 };
 	while (paths[count] != NULL)
 		count++;
 	files->count = count > 0 ? count : 1;
@@ -224,6 +318,14 @@ static int check_understood(const struct log_file *file)
 	            shown(file), file->lines, file->bad, file->bad_text);
 }
 
+/* Of the file that is read. */
+static uint64_t done_at(const struct log_files *files)
+{
+	off_t at = files->fd >= 0 ? lseek(files->fd, 0, SEEK_CUR) : gzoffset(files->gz);
+
+	return at > 0 ? (uint64_t)at : 0;
+}
+
 int log_files_line(struct log_files *files, struct span *line, int *found)
 {
 	int status = line_at(files, line, found);
@@ -231,7 +333,7 @@ int log_files_line(struct log_files *files, struct span *line, int *found)
 	if (status == STATUS_OK && !*found)
 		status = check_understood(&files->file[files->at]);
 	while (status == STATUS_OK && !*found && files->at + 1 < files->count) {
-		files->behind += (uint64_t)gzoffset(files->gz);
+		files->behind += done_at(files);
 		close_at(files);
 		files->at++;
 		status = open_at(files);
@@ -245,7 +347,7 @@ int log_files_line(struct log_files *files, struct span *line, int *found)
 
 uint64_t log_files_done(const struct log_files *files)
 {
-	return files->behind + (uint64_t)gzoffset(files->gz);
+	return files->behind + done_at(files);
 }
 
 void log_files_close(struct log_files *files)

@@ -1,5 +1,6 @@
 /*
- * log_files.h: the lines of logs, compressed or not, from the oldest file on.
+ * log_files.h: the lines of logs, compressed or not, from the oldest file on. A compressed file that was cut, or that is
+ * damaged, is read up to there, with a warning.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,6 +11,7 @@
 
 #include "command.h"
 #include "log_line.h"
+#include "unpacked.h"
 
 struct log_files {
 	struct log_file *file; /* in the order in which they are read */
@@ -17,6 +19,11 @@ struct log_files {
 	uint64_t size;         /* bytes on disk of all; 0: not known */
 	uint64_t behind;       /* of those that were read */
 	gzFile gz;
+	int fd;    /* the file's, while a program unpacks it; else -1 */
+	pid_t pid; /* of that program */
+	int fresh; /* nothing was read of it yet */
+	int ended; /* all that there is was */
+	int peeks; /* what is wrong with a file is said when it is read */
 	char *buffer;
 	size_t begin, end; /* of what was read and not yet handed over */
 	int skip;          /* the rest of a line that did not fit */

@@ -1,5 +1,6 @@
 /*
- * log_line.h: a line of a web server's log, in the common, combined or vhost_combined format, or a JSON object.
+ * log_line.h: a line of a web server's log, in the common, combined or vhost_combined format, or a JSON object, with or
+ * without what syslog, the journal or a container's log puts before it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,24 +16,31 @@ struct span {
 };
 
 struct log_line {
-	int64_t unix_s;
-	struct span addr, user, path; /* of the line's bytes, or of its JSON's; the path without its query */
-	int64_t bytes;                /* of the response's body; -1: not known */
-	void *json;                   /* keeps those of JSON; else NULL */
+	int64_t unix_ns;
+	struct span addr; /* the client: an address, a list as in X-Forwarded-For, or a name */
+	struct span user,
+		path; /* the user may be empty, or "-": there is none; of the line's bytes, or of its JSON's; the path without its query */
+	int64_t bytes; /* of the response's body; -1: not known */
+	void *json;    /* keeps those of JSON; else NULL */
 };
 
 /* Takes `len` bytes apart, without their newline. Returns 1: log_line_free() must follow; or 0: not such a line. */
 int log_line_parse(const char *text, size_t len, struct log_line *out);
 void log_line_free(struct log_line *line);
 
-/* json_line.c: the same of a line that begins with a brace. */
-int json_line_parse(const char *text, size_t len, struct log_line *out);
+/* log_text.c: a line that is no JSON. Returns 0 if it is not understood. */
+int log_text_parse(struct span line, struct log_line *out);
+/* What is behind that which syslog and the like put before a line. */
+struct span log_prefix_skip(struct span line);
+/* Is it an address, or a list that has one? An address may be a net, as in logs without full addresses: 203.0.113.0/24. */
+int log_is_address(struct span text);
+struct span log_net_address(struct span text, int *bits); /* without the /24, which *bits becomes; -1: none */
 
-/* What both kinds have: a time of LOG_TIME_LEN bytes; the path of a request line; a path without its query. */
-#define LOG_TIME_LEN (sizeof("21/Nov/2026:09:22:45 +0100") - 1)
-#define LOG_TIME_MAX INT64_C(16725225600) /* the year 2500: its nanoseconds still fit into 64 bits */
+/* json_line.c: the same of a line that begins with a brace. */
+int json_line_parse(struct span line, struct log_line *out);
+
+/* What both kinds have: the path of a request line; a path without its query. */
 #define LOG_BYTES_MAX (INT64_C(1) << 48)
-int log_time_parse(const char *text, int64_t *unix_s);
 struct span log_path_of(struct span request);
 struct span log_path_cut(struct span path);
 

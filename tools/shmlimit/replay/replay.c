@@ -26,7 +26,7 @@
 #define WINDOWS_SIZE (UINT64_C(1) << 28) /* bytes that windows may take unless --slots says more */
 #define PROGRESS_LINES (1u << 15)        /* often enough for the eye */
 
-enum { RULE, KEY, TOP, SLOTS, JSON, PLOT, SUGGEST, MAX_DENIED, SINCE, UNTIL, COST };
+enum { RULE, KEY, TOP, SLOTS, JSON, PLOT, SUGGEST, MAX_DENIED, SINCE, UNTIL, COST, FORWARDED };
 
 /* clang-format off */
 static const struct command_option options[] = {
@@ -41,6 +41,7 @@ static const struct command_option options[] = {
 	[SINCE] = { "since", "TIME", "only requests since TIME: 2026-11-21T09:00Z, or 2h (2h ago)" },
 	[UNTIL] = { "until", "TIME", "only requests before TIME" },
 	[COST] = { "cost", "requests|bytes", "a request costs 1 (default), or the bytes of its response: '10M/s burst 50M'" },
+	[FORWARDED] = { "forwarded", "N", "of a list of addresses the Nth is the client: 1 the first (default), -1 the last" },
 	{ 0 },
 };
 /* clang-format on */
@@ -163,6 +164,21 @@ static int cost_parse(const struct call *call, struct replay *r)
 	return STATUS_OK;
 }
 
+#define FORWARDED_MAX 1000
+
+static int forwarded_parse(const char *text, int *nth)
+{
+	int from_end = *text == '-';
+	const char *end = text + from_end;
+	uint64_t n = 0;
+
+	if (digits_scan(&end, &n) != 0 || *end != '\0' || n < 1 || n > FORWARDED_MAX)
+		return fail("--forwarded %s: must be 1 to %d from the first address on, or -1 to -%d from the last",
+		            text, FORWARDED_MAX, FORWARDED_MAX);
+	*nth = from_end ? -(int)n : (int)n;
+	return STATUS_OK;
+}
+
 static int parse(const struct call *call, struct replay *r)
 {
 	const char *key = call->option[KEY] != NULL ? call->option[KEY] : "addr";
@@ -176,6 +192,8 @@ static int parse(const struct call *call, struct replay *r)
 		status = moment_parse("--until", call->option[UNTIL], &r->until_s);
 	if (status == STATUS_OK)
 		status = key_spec_parse(key, &r->spec);
+	if (status == STATUS_OK && call->option[FORWARDED] != NULL)
+		status = forwarded_parse(call->option[FORWARDED], &r->spec.forwarded);
 	if (status == STATUS_OK && call->option[TOP] != NULL)
 		status = number_parse("--top", call->option[TOP], 0, UINT64_MAX, &r->top);
 	if (status == STATUS_OK && call->option[SLOTS] != NULL)
@@ -248,7 +266,6 @@ static int run(const struct call *call)
 	if (r == NULL)
 		return fail_memory();
 	r->top = TOP_DEFAULT;
-	r->first_s = -1;
 	status = parse(call, r);
 	if (status == STATUS_OK)
 		status = replay_begin(r);
@@ -264,7 +281,8 @@ const struct command command_replay = {
 	.operands = "[FILE...]",
 	.purpose = "show from a web server's logs what limits would have denied",
 	.details = "Each FILE is a log in the common, combined or vhost_combined format, or of JSON objects (nginx,\n"
-		   "Caddy, Traefik, journalctl -o json), compressed by gzip or not. The oldest is read first.\n"
+		   "Caddy, Traefik, Envoy, pino), with or without what syslog, the journal, docker or containerd\n"
+		   "puts before a line; compressed by gzip, xz, zstd or bzip2, or not. The oldest is read first.\n"
 		   "Without FILE, or for -, reads standard input. No segment is needed, and none is changed.\n",
 	.options = options,
 	.run = run,

@@ -24,11 +24,13 @@ struct key_spec {
 	enum { KEY_ADDR, KEY_USER, KEY_PATH } field[KEY_FIELDS_MAX];
 	size_t fields;
 	unsigned prefix_v4, prefix_v6;
+	int forwarded; /* which address of a list */
 };
 
 int key_spec_parse(const char *text, struct key_spec *out); /* a status */
-/* Returns the key's length; 0: the line has none. */
-size_t key_make(const struct key_spec *spec, const struct log_line *line, unsigned char key[SHMLIMIT_KEY_MAX]);
+/* Returns the key's length; 0: the line has none. *is_address becomes 0 if its address is a part of the key and is none. */
+size_t key_make(const struct key_spec *spec, const struct log_line *line, unsigned char key[SHMLIMIT_KEY_MAX],
+                int *is_address);
 /* The same for people. Returns NULL without memory; else it is the caller's to free. */
 char *key_text(const struct key_spec *spec, const unsigned char *key, size_t len);
 
@@ -41,9 +43,9 @@ struct replay_rule {
 	struct shmlimit_rule rule;
 	struct shmlimit *limiter; /* each has a segment of its own; NULL while its number is not known */
 	uint64_t allowed, denied;
-	uint64_t no_room;        /* keys that found no slot, or lost it to another */
-	uint64_t keys_denied;    /* at least once */
-	int64_t first_s, last_s; /* of the denials */
+	uint64_t no_room;          /* keys that found no slot, or lost it to another */
+	uint64_t keys_denied;      /* at least once */
+	int64_t first_ns, last_ns; /* of the denials */
 };
 
 struct replay_key {
@@ -51,11 +53,11 @@ struct replay_key {
 	unsigned char *key;
 	size_t len;
 	uint64_t requests;
-	int64_t *at_s; /* when each of them came, if a number is to be found */
+	int64_t *at_ns; /* when each of them came, if a number is to be found */
 	size_t room;
 	struct {
 		uint64_t denied;
-		int64_t first_s, last_s;
+		int64_t first_ns, last_ns;
 	} of_rule[];
 };
 
@@ -70,7 +72,7 @@ struct replay_steps {
 	uint64_t denied[REPEATED_MAX][STEPS];
 };
 
-size_t step_at(struct replay_steps *steps, int64_t unix_s); /* which one; never before the first that was asked */
+size_t step_at(struct replay_steps *steps, int64_t unix_ns); /* which one; never before the first that was asked */
 size_t step_worst(const struct replay_steps *steps, size_t rule);
 
 /* replay_order.c: requests of the last hour wait until no earlier one can come. */
@@ -79,6 +81,7 @@ size_t step_worst(const struct replay_steps *steps, size_t rule);
 
 struct replay_second {
 	uint32_t first, last; /* places of entries; 0: none */
+	int unsorted;         /* an entry is earlier than one before it */
 };
 
 struct replay_order {
@@ -91,10 +94,10 @@ struct replay_order {
 };
 
 /* A request of that time has come up. Returns 0 if it is too late; else, when order_take() is done, it can be added. */
-int order_expect(struct replay_order *order, int64_t unix_s);
-int order_add(struct replay_order *order, int64_t unix_s, struct replay_key *key, uint64_t cost); /* 0 or -ENOMEM */
+int order_expect(struct replay_order *order, int64_t unix_ns);
+int order_add(struct replay_order *order, int64_t unix_ns, struct replay_key *key, uint64_t cost); /* 0 or -ENOMEM */
 /* The next one that has waited long enough, or any at the end, with its time and cost; or NULL. */
-struct replay_key *order_take(struct replay_order *order, int at_end, int64_t *unix_s, uint64_t *cost);
+struct replay_key *order_take(struct replay_order *order, int at_end, int64_t *unix_ns, uint64_t *cost);
 void order_free(struct replay_order *order);
 
 /* A share of all requests, exactly as it was typed: per cent. */
@@ -111,8 +114,9 @@ struct replay {
 	int cost_bytes; /* a request costs the bytes of its response, and not 1 */
 	struct share suggest, max_denied;
 	int64_t since_s, until_s; /* requests before and from then on are left out; until_s 0: none */
-	uint64_t lines, not_understood, without_key, too_late, outside;
-	int64_t first_s, last_s;
+	uint64_t lines, not_understood, without_key, no_address, too_late, outside;
+	char *no_address_text;     /* the first client that is no address; or NULL */
+	int64_t first_ns, last_ns; /* -1: there was none */
 	struct replay_steps steps;
 	struct replay_order order;
 	struct replay_key *keys; /* uthash's */
@@ -128,7 +132,7 @@ void replay_free(struct replay *r);
 int replay_worst(struct replay *r, size_t rule, struct replay_key ***list, size_t *count);
 
 /* One request, by one rule, and what it is counted in. A status. */
-int replay_decide(struct replay *r, size_t rule, struct replay_key *k, uint64_t cost, int64_t now_s, size_t step);
+int replay_decide(struct replay *r, size_t rule, struct replay_key *k, uint64_t cost, int64_t now_ns, size_t step);
 
 /* replay.c: "10/s burst 20". A status. */
 int replay_rule_parse(const char *text, struct shmlimit_rule *rule);
@@ -136,13 +140,13 @@ int replay_rule_parse(const char *text, struct shmlimit_rule *rule);
 /* replay_suggest.c: numbers that are left open. All but the first return a status. */
 int suggest_is_open(const char *pattern);
 int suggest_parse(const char *pattern, uint64_t number, struct shmlimit_rule *rule);
-int suggest_note(struct replay_key *k, int64_t unix_s); /* before the request is counted */
-int replay_suggest(struct replay *r);                   /* when all requests are known */
+int suggest_note(struct replay_key *k, int64_t unix_ns); /* before the request is counted */
+int replay_suggest(struct replay *r);                    /* when all requests are known */
 int share_parse(const char *what, const char *text, struct share *share);
 uint64_t share_of(const struct share *share, uint64_t requests); /* rounded down */
 
 /* replay_text.c, replay_json.c, replay_plot.c */
-const char *utc_text(char text[TEXT_LEN], int64_t unix_s);
+const char *utc_text(char text[TEXT_LEN], int64_t unix_ns);
 int replay_text(struct replay *r); /* a status */
 json_t *replay_json(struct replay *r);
 int plot_check(void);                                      /* a status: can it be drawn? */

@@ -13,12 +13,14 @@
 
 #include "fail.h"
 #include "hash.h"
+#include "log_time.h"
 #include "replay.h"
 
-#define SECOND UINT64_C(1000000000)
+#define SHOWN 40 /* bytes of a client that is no address */
 
 int replay_begin(struct replay *r)
 {
+	r->first_ns = -1;
 	r->order.newest_s = -1;
 	if (getrandom(r->secret, sizeof(r->secret), 0) != (ssize_t)sizeof(r->secret))
 		return fail("replay: no random numbers: %s", strerror(errno));
@@ -53,46 +55,46 @@ static struct replay_key *key_find(struct replay *r, const unsigned char *key, s
 	return k;
 }
 
-static void count_denial(struct replay *r, size_t i, struct replay_key *k, int64_t now_s, size_t step)
+static void count_denial(struct replay *r, size_t i, struct replay_key *k, int64_t now_ns, size_t step)
 {
 	struct replay_rule *rule = &r->rule[i];
 
-	if (rule->denied == 0 || now_s < rule->first_s)
-		rule->first_s = now_s;
-	if (rule->denied++ == 0 || now_s > rule->last_s)
-		rule->last_s = now_s;
+	if (rule->denied == 0 || now_ns < rule->first_ns)
+		rule->first_ns = now_ns;
+	if (rule->denied++ == 0 || now_ns > rule->last_ns)
+		rule->last_ns = now_ns;
 	if (k->of_rule[i].denied++ == 0) {
-		k->of_rule[i].first_s = now_s;
+		k->of_rule[i].first_ns = now_ns;
 		rule->keys_denied++;
 	}
-	k->of_rule[i].last_s = now_s;
+	k->of_rule[i].last_ns = now_ns;
 	r->steps.denied[i][step]++;
 }
 
-int replay_decide(struct replay *r, size_t i, struct replay_key *k, uint64_t cost, int64_t now_s, size_t step)
+int replay_decide(struct replay *r, size_t i, struct replay_key *k, uint64_t cost, int64_t now_ns, size_t step)
 {
 	struct replay_rule *rule = &r->rule[i];
-	int answer = shmlimit_take_at(rule->limiter, 0, k->key, k->len, cost, (uint64_t)now_s * SECOND, NULL);
+	int answer = shmlimit_take_at(rule->limiter, 0, k->key, k->len, cost, (uint64_t)now_ns, NULL);
 
 	if (answer < 0)
 		return fail("rule %s: %s", rule->text, shmlimit_strerror(answer));
 	if (answer == SHMLIMIT_ALLOWED)
 		rule->allowed++;
 	else
-		count_denial(r, i, k, now_s, step);
+		count_denial(r, i, k, now_ns, step);
 	return STATUS_OK;
 }
 
-static int decide(struct replay *r, struct replay_key *k, uint64_t cost, int64_t now_s)
+static int decide(struct replay *r, struct replay_key *k, uint64_t cost, int64_t now_ns)
 {
-	size_t step = step_at(&r->steps, now_s);
-	int status = r->suggest.scale != 0 ? suggest_note(k, now_s) : STATUS_OK;
+	size_t step = step_at(&r->steps, now_ns);
+	int status = r->suggest.scale != 0 ? suggest_note(k, now_ns) : STATUS_OK;
 
 	k->requests++;
 	r->steps.requests[step]++;
 	for (size_t i = 0; i < r->rules && status == STATUS_OK; i++)
 		if (r->rule[i].limiter != NULL)
-			status = replay_decide(r, i, k, cost, now_s, step);
+			status = replay_decide(r, i, k, cost, now_ns, step);
 	return status;
 }
 
@@ -101,11 +103,11 @@ static int decide_waiting(struct replay *r, int at_end)
 {
 	struct replay_key *k;
 	int status = STATUS_OK;
-	int64_t unix_s;
+	int64_t unix_ns;
 	uint64_t cost;
 
-	while (status == STATUS_OK && (k = order_take(&r->order, at_end, &unix_s, &cost)) != NULL)
-		status = decide(r, k, cost, unix_s);
+	while (status == STATUS_OK && (k = order_take(&r->order, at_end, &unix_ns, &cost)) != NULL)
+		status = decide(r, k, cost, unix_ns);
 	return status;
 }
 
@@ -115,30 +117,32 @@ static int count_line(struct replay *r, const struct log_line *line)
 	struct replay_key *k;
 	uint64_t cost = r->cost_bytes ? (uint64_t)line->bytes : 1;
 	size_t len;
-	int status;
+	int status, is_address;
 
-	if (line->unix_s < r->since_s || (r->until_s != 0 && line->unix_s >= r->until_s)) {
+	if (line->unix_ns / LOG_SECOND < r->since_s || (r->until_s != 0 && line->unix_ns / LOG_SECOND >= r->until_s)) {
 		r->outside++;
 		return STATUS_OK;
 	}
-	if (!order_expect(&r->order, line->unix_s)) {
+	if (!order_expect(&r->order, line->unix_ns)) {
 		r->too_late++;
 		return STATUS_OK;
 	}
 	status = decide_waiting(r, 0);
-	if (r->first_s < 0)
-		r->first_s = r->last_s = line->unix_s;
-	if (line->unix_s < r->first_s)
-		r->first_s = line->unix_s;
-	if (line->unix_s > r->last_s)
-		r->last_s = line->unix_s;
-	len = key_make(&r->spec, line, key);
+	if (r->first_ns < 0)
+		r->first_ns = r->last_ns = line->unix_ns;
+	if (line->unix_ns < r->first_ns)
+		r->first_ns = line->unix_ns;
+	if (line->unix_ns > r->last_ns)
+		r->last_ns = line->unix_ns;
+	len = key_make(&r->spec, line, key, &is_address);
 	if (len == 0)
 		r->without_key++;
+	else if (!is_address && r->no_address++ == 0)
+		r->no_address_text = strndup(line->addr.at, line->addr.len < SHOWN ? line->addr.len : SHOWN);
 	if (status != STATUS_OK || len == 0)
 		return status;
 	k = key_find(r, key, len);
-	return k != NULL && order_add(&r->order, line->unix_s, k, cost) == 0 ? STATUS_OK : fail_memory();
+	return k != NULL && order_add(&r->order, line->unix_ns, k, cost) == 0 ? STATUS_OK : fail_memory();
 }
 
 int replay_line(struct replay *r, const struct span *text, int *understood)
@@ -174,6 +178,11 @@ int replay_finish(struct replay *r)
 		     " requests, "
 		     "earlier than a line before it (give logs as files, which are read in order of time)",
 		     r->too_late, r->lines, ORDER_S / 60, ORDER_MAX);
+	if (r->no_address > 0)
+		fail("warning: in %" PRIu64 " of %" PRIu64
+		     " lines the client is no address (the first: %s): if the log has its "
+		     "clients elsewhere, these limits are not what it would have seen",
+		     r->no_address, r->lines, r->no_address_text != NULL ? r->no_address_text : "?");
 	return status == STATUS_OK ? replay_suggest(r) : status;
 }
 
@@ -183,13 +192,14 @@ void replay_free(struct replay *r)
 
 	HASH_ITER(hh, r->keys, k, next) {
 		HASH_DEL(r->keys, k);
-		free(k->at_s);
+		free(k->at_ns);
 		free(k);
 	}
 	for (size_t i = 0; i < REPEATED_MAX; i++) {
 		shmlimit_close(r->rule[i].limiter);
 		free(r->rule[i].made_text);
 	}
+	free(r->no_address_text);
 	order_free(&r->order);
 }
 

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 
 #include "choice.h"
+#include "log_time.h"
 #include "print.h"
 #include "replay.h"
-
-#define SECOND UINT64_C(1000000000)
 
 static json_t *steps_json(const uint64_t *each, size_t count)
 {
@@ -20,9 +19,9 @@ static json_t *steps_json(const uint64_t *each, size_t count)
 	return list;
 }
 
-static json_t *time_json(int64_t unix_s, uint64_t among)
+static json_t *time_json(int64_t unix_ns, uint64_t among)
 {
-	return among > 0 ? json_number((uint64_t)unix_s * SECOND) : json_null();
+	return among > 0 ? json_number((uint64_t)unix_ns) : json_null();
 }
 
 static json_t *worst_json(struct replay *r, size_t rule)
@@ -43,8 +42,8 @@ static json_t *worst_json(struct replay *r, size_t rule)
 		                             "key", text != NULL ? json_text(text) : NULL,
 		                             "requests", json_number(list[i]->requests),
 		                             "denied", json_number(list[i]->of_rule[rule].denied),
-		                             "first_unix_ns", time_json(list[i]->of_rule[rule].first_s, 1),
-		                             "last_unix_ns", time_json(list[i]->of_rule[rule].last_s, 1)));
+		                             "first_unix_ns", time_json(list[i]->of_rule[rule].first_ns, 1),
+		                             "last_unix_ns", time_json(list[i]->of_rule[rule].last_ns, 1)));
 		/* clang-format on */
 		free(text);
 	}
@@ -69,8 +68,8 @@ static json_t *rules_json(struct replay *r)
 		                             "denied", json_number(rule->denied),
 		                             "keys_denied", json_number(rule->keys_denied),
 		                             "no_room", json_number(rule->no_room),
-		                             "first_unix_ns", time_json(rule->first_s, rule->denied),
-		                             "last_unix_ns", time_json(rule->last_s, rule->denied),
+		                             "first_unix_ns", time_json(rule->first_ns, rule->denied),
+		                             "last_unix_ns", time_json(rule->last_ns, rule->denied),
 		                             "denied_by_step", steps_json(r->steps.denied[i], r->steps.count),
 		                             "worst", worst_json(r, i)));
 		/* clang-format on */
@@ -80,20 +79,21 @@ static json_t *rules_json(struct replay *r)
 
 json_t *replay_json(struct replay *r)
 {
-	int any = r->first_s >= 0;
+	int any = r->first_ns >= 0;
 
 	/* clang-format off */
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	                 "lines", json_number(r->lines),
 	                 "not_understood", json_number(r->not_understood),
 	                 "outside", json_number(r->outside),
 	                 "too_late", json_number(r->too_late),
 	                 "without_key", json_number(r->without_key),
+	                 "no_address", json_number(r->no_address),
 	                 "keys", json_number(HASH_COUNT(r->keys)),
-	                 "first_unix_ns", time_json(r->first_s, (uint64_t)any),
-	                 "last_unix_ns", time_json(r->last_s, (uint64_t)any),
-	                 "steps_from_unix_ns", time_json(r->steps.from_s, r->steps.count),
-	                 "step_ns", json_number(r->steps.step_s * SECOND),
+	                 "first_unix_ns", time_json(r->first_ns, (uint64_t)any),
+	                 "last_unix_ns", time_json(r->last_ns, (uint64_t)any),
+	                 "steps_from_unix_ns", time_json(r->steps.from_s * LOG_SECOND, r->steps.count),
+	                 "step_ns", json_number(r->steps.step_s * LOG_SECOND),
 	                 "requests_by_step", steps_json(r->steps.requests, r->steps.count),
 	                 "rules", rules_json(r));
 	/* clang-format on */

@@ -1,6 +1,6 @@
 /*
  * replay_key.c: which part of a line is its key. One field is a key as servers
- * make it: an address's net by shmlimit_key_ip_text(), a name as it stands.
+ * make it: an address's net by shmlimit_key_ip(), a name as it stands.
  * Several are joined by NUL, which no log has.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "address.h"
 #include "fail.h"
 #include "key_option.h"
 #include "print.h"
@@ -23,7 +24,7 @@ int key_spec_parse(const char *text, struct key_spec *out)
 {
 	const char *word = text, *end;
 
-	*out = (struct key_spec){ .prefix_v4 = KEY_PREFIX_V4, .prefix_v6 = KEY_PREFIX_V6 };
+	*out = (struct key_spec){ .prefix_v4 = KEY_PREFIX_V4, .prefix_v6 = KEY_PREFIX_V6, .forwarded = 1 };
 	do {
 		size_t name = strcspn(word, "/+");
 
@@ -54,35 +55,52 @@ static size_t put(unsigned char *key, size_t room, const void *from, size_t len)
 	return len;
 }
 
-/* A host that was looked up by name is its name. */
-static size_t put_addr(const struct key_spec *spec, struct span addr, unsigned char *key, size_t room)
+/* Returns the length of an address's key, or 0: it is none. A log that leaves out a part of its addresses has nets. */
+static size_t net_make(const struct key_spec *spec, struct span text, unsigned char net[SHMLIMIT_KEY_IP_MAX])
 {
-	char text[INET6_ADDRSTRLEN + 32];
-	unsigned char net[SHMLIMIT_KEY_IP_MAX];
-	int len = -1;
+	unsigned v4 = spec->prefix_v4, v6 = spec->prefix_v6;
+	struct address address;
+	int bits, len;
 
-	if (addr.len < sizeof(text)) {
-		memcpy(text, addr.at, addr.len);
-		text[addr.len] = '\0';
-		len = shmlimit_key_ip_text(text, 0, spec->prefix_v4, spec->prefix_v6, net, sizeof(net));
-	}
-	return len > 0 ? put(key, room, net, (size_t)len) : put(key, room, addr.at, addr.len);
+	if (!address_nth(text.at, text.len, spec->forwarded, &text.at, &text.len))
+		return 0;
+	text = log_net_address(text, &bits);
+	if (!address_read(text.at, text.len, &address) || bits > 8 * (int)address.len)
+		return 0;
+	if (bits >= 0 && (unsigned)bits < v4)
+		v4 = (unsigned)bits;
+	if (bits >= 0 && (unsigned)bits < v6)
+		v6 = (unsigned)bits;
+	len = shmlimit_key_ip(address.bytes, address.len, v4, v6, net, SHMLIMIT_KEY_IP_MAX);
+	return len > 0 ? (size_t)len : 0;
 }
 
-size_t key_make(const struct key_spec *spec, const struct log_line *line, unsigned char key[SHMLIMIT_KEY_MAX])
+/* A host that was looked up by name is its name. */
+static size_t put_addr(const struct key_spec *spec, struct span addr, unsigned char *key, size_t room, int *is_address)
+{
+	unsigned char net[SHMLIMIT_KEY_IP_MAX];
+	size_t len = net_make(spec, addr, net);
+
+	*is_address = len > 0;
+	return len > 0 ? put(key, room, net, len) : put(key, room, addr.at, addr.len);
+}
+
+size_t key_make(const struct key_spec *spec, const struct log_line *line, unsigned char key[SHMLIMIT_KEY_MAX],
+                int *is_address)
 {
 	size_t len = 0;
 
+	*is_address = 1;
 	for (size_t i = 0; i < spec->fields; i++) {
 		unsigned char *to = key + len;
 		size_t room = SHMLIMIT_KEY_MAX - len;
 
 		switch (spec->field[i]) {
 		case KEY_ADDR:
-			len += put_addr(spec, line->addr, to, room);
+			len += put_addr(spec, line->addr, to, room, is_address);
 			break;
 		case KEY_USER:
-			if (line->user.len == 1 && *line->user.at == '-')
+			if (line->user.len == 0 || (line->user.len == 1 && *line->user.at == '-'))
 				return 0;
 			len += put(to, room, line->user.at, line->user.len);
 			break;

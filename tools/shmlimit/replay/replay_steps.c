@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "log_time.h"
 #include "replay.h"
 
 static void pair(uint64_t each[STEPS])
@@ -15,8 +16,9 @@ static void pair(uint64_t each[STEPS])
 	memset(each + STEPS / 2, 0, STEPS / 2 * sizeof(*each));
 }
 
-size_t step_at(struct replay_steps *steps, int64_t unix_s)
+size_t step_at(struct replay_steps *steps, int64_t unix_ns)
 {
+	int64_t unix_s = unix_ns / LOG_SECOND;
 	uint64_t since_s;
 	size_t step;
 

@@ -53,19 +53,19 @@ int suggest_parse(const char *pattern, uint64_t number, struct shmlimit_rule *ru
 	return status;
 }
 
-int suggest_note(struct replay_key *k, int64_t unix_s)
+int suggest_note(struct replay_key *k, int64_t unix_ns)
 {
 	size_t room = k->room > 0 ? 2 * k->room : 4;
-	int64_t *at_s;
+	int64_t *at_ns;
 
 	if (k->requests == k->room) {
-		at_s = reallocarray(k->at_s, room, sizeof(*at_s));
-		if (at_s == NULL)
+		at_ns = reallocarray(k->at_ns, room, sizeof(*at_ns));
+		if (at_ns == NULL)
 			return fail_memory();
-		k->at_s = at_s;
+		k->at_ns = at_ns;
 		k->room = room;
 	}
-	k->at_s[k->requests] = unix_s;
+	k->at_ns[k->requests] = unix_ns;
 	return STATUS_OK;
 }
 
@@ -99,8 +99,7 @@ static int count_denied(struct replay *r, size_t i, uint64_t number, uint64_t mo
 		return status;
 	HASH_ITER(hh, r->keys, k, next) {
 		for (uint64_t n = 0; n < k->requests && *denied <= most; n++) {
-			answer = shmlimit_take_at(rule->limiter, 0, k->key, k->len, 1, (uint64_t)k->at_s[n] * SECOND,
-			                          NULL);
+			answer = shmlimit_take_at(rule->limiter, 0, k->key, k->len, 1, (uint64_t)k->at_ns[n], NULL);
 			if (answer < 0)
 				status = fail("rule %s: %s", rule->pattern, shmlimit_strerror(answer));
 			*denied += answer == SHMLIMIT_DENIED;
@@ -164,7 +163,7 @@ static int replay_number(struct replay *r, size_t i)
 		return status;
 	HASH_ITER(hh, r->keys, k, next)
 		for (uint64_t n = 0; n < k->requests && status == STATUS_OK; n++)
-			status = replay_decide(r, i, k, 1, k->at_s[n], step_at(&r->steps, k->at_s[n]));
+			status = replay_decide(r, i, k, 1, k->at_ns[n], step_at(&r->steps, k->at_ns[n]));
 	close_number(rule);
 	return status;
 }

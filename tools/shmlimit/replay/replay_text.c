@@ -8,28 +8,27 @@
 #include <time.h>
 
 #include "columns.h"
+#include "log_time.h"
 #include "number_text.h"
 #include "print.h"
 #include "rate_text.h"
 #include "replay.h"
 
-#define SECOND UINT64_C(1000000000)
-
-const char *utc_text(char text[TEXT_LEN], int64_t unix_s)
+const char *utc_text(char text[TEXT_LEN], int64_t unix_ns)
 {
-	time_t t = (time_t)unix_s;
+	time_t t = (time_t)(unix_ns / LOG_SECOND);
 	struct tm tm;
 
 	strftime(text, TEXT_LEN, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &tm));
 	return text;
 }
 
-static void add_times(struct table *table, int64_t first_s, int64_t last_s)
+static void add_times(struct table *table, int64_t first_ns, int64_t last_ns)
 {
 	char text[TEXT_LEN];
 
-	table_cell(table, "%s", utc_text(text, first_s));
-	table_cell(table, "%s", utc_text(text, last_s));
+	table_cell(table, "%s", utc_text(text, first_ns));
+	table_cell(table, "%s", utc_text(text, last_ns));
 }
 
 /* DENIED SHARE */
@@ -52,9 +51,11 @@ static void print_log(const struct replay *r)
 		print_line("too late", "%" PRIu64, r->too_late);
 	if (r->without_key > 0)
 		print_line("without a key", "%" PRIu64, r->without_key);
+	if (r->no_address > 0)
+		print_line("no address", "%" PRIu64, r->no_address);
 	print_line("keys", "%u", HASH_COUNT(r->keys));
-	if (r->first_s >= 0)
-		print_line("time", "%s to %s", utc_text(first, r->first_s), utc_text(last, r->last_s));
+	if (r->first_ns >= 0)
+		print_line("time", "%s to %s", utc_text(first, r->first_ns), utc_text(last, r->last_ns));
 }
 
 static int print_rules(const struct replay *r)
@@ -76,10 +77,10 @@ static int print_rules(const struct replay *r)
 			table_words(&table, "- - - -");
 			continue;
 		}
-		add_times(&table, rule->first_s, rule->last_s);
+		add_times(&table, rule->first_ns, rule->last_ns);
 		table_cell(&table, "%s",
-		           utc_text(text, r->steps.from_s + (int64_t)((uint64_t)worst * r->steps.step_s)));
-		table_cell(&table, "%s", rate_text(text, r->steps.denied[i][worst], r->steps.step_s * SECOND));
+		           utc_text(text, (r->steps.from_s + (int64_t)(worst * r->steps.step_s)) * LOG_SECOND));
+		table_cell(&table, "%s", rate_text(text, r->steps.denied[i][worst], r->steps.step_s * LOG_SECOND));
 	}
 	return table_print(&table);
 }
@@ -105,7 +106,7 @@ static int print_worst(struct replay *r, size_t rule)
 		free(text);
 		table_cell(&table, "%" PRIu64, list[i]->requests);
 		add_denied(&table, list[i]->of_rule[rule].denied, list[i]->requests);
-		add_times(&table, list[i]->of_rule[rule].first_s, list[i]->of_rule[rule].last_s);
+		add_times(&table, list[i]->of_rule[rule].first_ns, list[i]->of_rule[rule].last_ns);
 	}
 	free(list);
 	status = table_print(&table);
