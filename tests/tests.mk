@@ -135,10 +135,10 @@ t:
 
 # All but what php's generator wrote; below tools/nginx and tools/apache it changes nothing. Version 14, as in Debian 12.
 format:
-	@find $(rooms) -name '*.[ch]' ! -name '*_arginfo.h' -exec clang-format -i {} +
+	@find $(rooms) -name '*.[ch]' -exec clang-format -i {} +
 
 format-check:
-	@find $(rooms) -name '*.[ch]' ! -name '*_arginfo.h' -exec clang-format --dry-run --Werror {} +
+	@find $(rooms) -name '*.[ch]' -exec clang-format --dry-run --Werror {} +
 format format-check: rooms := bench include lib tests tools
 
 demo:

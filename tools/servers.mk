@@ -118,7 +118,11 @@ $(apache_module): $(O)/tools/apache/mod_shmlimit.o $(server_obj) $(gate_used)
 # what phpize needs to build it for another one.
 $(O)/tools/php/ext/%.o: warn += -Wno-unused-parameter -Wno-cast-qual -Wno-undef -Wno-shadow
 $(O)/tools/php/ext/%.o: server_cflags = -std=gnu11 $(patsubst -I%,-isystem %,$(shell php-config --includes)) \
-	-DCOMPILE_DL_SHMLIMIT -DZEND_ENABLE_STATIC_TSRMLS_CACHE=1
+	-DCOMPILE_DL_SHMLIMIT -DZEND_ENABLE_STATIC_TSRMLS_CACHE=1 -I$(O)/tools/php/ext
+$(O)/tools/php/ext/shmlimit.o: $(O)/tools/php/ext/shmlimit_arginfo.h
+$(O)/tools/php/ext/shmlimit_arginfo.h: tools/php/ext/arginfo.php tools/php/ext/shmlimit.stub.php
+	@mkdir -p $(@D)
+	$$(php-config --php-binary) -n $< >$@
 $(O)/php/shmlimit.so: $(call obj,tools/php/ext) $(gate_used)
 	@mkdir -p $(@D)
 	$(link_module)

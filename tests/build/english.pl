@@ -49,7 +49,7 @@ find({ no_chdir => 1, wanted => sub {
 	return if !-f $_;
 	if ($name =~ /\.(?:md|[1-8])$/ || $name =~ m{^include/.*\.h$}) {
 		push @documents, $name;
-	} elsif ($name =~ /\.(?:c|h|sh|inc|pml|py|php|rb|rbs|js|ts)$/ && $name !~ /_arginfo\.h$/) {
+	} elsif ($name =~ /\.(?:c|h|sh|inc|pml|py|php|rb|rbs|js|ts)$/) {
 		push @sources, $name;
 	}
 } }, '.');

@@ -15,4 +15,5 @@ if test "$PHP_SHMLIMIT" != "no"; then
   PHP_SUBST([SHMLIMIT_SHARED_LIBADD])
   PHP_NEW_EXTENSION([shmlimit], m4_normalize([shmlimit.c shared.c limiter.c segment.c
     gate_class.c gate.c spec.c lines.c places.c]), [$ext_shared],, [-DZEND_ENABLE_STATIC_TSRMLS_CACHE=1 -fvisibility=hidden])
+  PHP_ADD_MAKEFILE_FRAGMENT
 fi

@@ -8,6 +8,17 @@
 #include "ext/standard/info.h"
 #include "zend_exceptions.h"
 
+static void declare_property(zend_class_entry *class, const char *name, size_t length, uint32_t types)
+{
+	zend_string *string = zend_string_init(name, length, 1);
+	zval none;
+
+	ZVAL_UNDEF(&none);
+	zend_declare_typed_property(class, string, &none, ZEND_ACC_PUBLIC | ZEND_ACC_READONLY, NULL,
+	                            (zend_type)ZEND_TYPE_INIT_MASK(types));
+	zend_string_release(string);
+}
+
 #include "shmlimit_arginfo.h"
 
 zend_class_entry *shmlimit_limit_ce, *shmlimit_result_ce;

@@ -2,9 +2,7 @@
 
 /**
  * What the extension declares, as ../src declares it for PHP's FFI; tests/server/php_ext.sh compares the two.
- * After a change: gen_stub.php (of php-dev) makes shmlimit_arginfo.h from this file.
- *
- * @generate-class-entries
+ * arginfo.php makes shmlimit_arginfo.h of it.
  */
 
 namespace Shmlimit;
@@ -78,20 +76,11 @@ final class Answer
 /** @not-serializable */
 final class Limiter
 {
-    /**
-     * @var int
-     * @cvalue ZEND_LONG_MAX
-     */
-    public const NEVER = UNKNOWN;
-    /** @var int */
+    public const NEVER = PHP_INT_MAX;
     public const FUNNEL = 0;
-    /** @var int */
     public const WINDOW = 2;
-    /** @var int */
     public const COUNTER = 4;
-    /** @var int */
     public const SATURATE = 0x10000;
-    /** @var int */
     public const RESTART = 0x20000;
 
     public readonly string $segment;
