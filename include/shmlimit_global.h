@@ -10,6 +10,12 @@
  * tokens. A busy key makes about ten calls per second per host, regardless of its request rate.
  * A denial is remembered until a retry can succeed, so a flooded key costs the backend nothing.
  *
+ * Small limits lose nothing. Below a capacity of 8,192, and below 320 tokens a second at the default
+ * lease, a host leases no more than a request needs and what comes back in a quarter of a lease. So
+ * a request is denied, though the limit has a token, for at most one lease and a half and
+ * a quarter of a lease for each host. A key of such a limit costs up to a call for each request
+ * that is allowed.
+ *
  * Every function that can fail returns a negative errno value. errno itself is undefined
  * afterwards.
  *

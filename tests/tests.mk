@@ -65,9 +65,9 @@ $(O)/tests/gate/%.t: $(O)/tests/gate/%.o $(gate_obj) $(O)/libshmlimit-global.a $
 $(O)/tests/gate/unload.t: $(O)/tests/gate/unload.o | $(gate_so) $(global_so)
 	$(CC) $(all_ldflags) -o $@ $^ -ldl -pthread
 
-$(O)/bench/agent $(O)/bench/global $(O)/bench/global_sim: $(global_obj)
-# Its hosts are on a clock that is made up, and so is what is between them and their backend.
-$(O)/bench/global_sim: bench_wrap := -Wl,--wrap=clock_gettime,--wrap=clock_nanosleep,--wrap=getrandom,--wrap=cluster_lease
+$(O)/bench/agent $(O)/bench/global $(O)/bench/global_sim $(O)/bench/hosts: $(global_obj)
+# Their hosts are on a clock that is made up, and so is what is between them and their backend.
+$(O)/bench/global_sim $(O)/bench/hosts: bench_wrap := -Wl,--wrap=clock_gettime,--wrap=clock_nanosleep,--wrap=getrandom,--wrap=cluster_lease
 $(O)/bench/gate: $(gate_obj)
 $(O)/bench/gate: bench_libs := $(gate_libs)
 $(O)/bench/%: $(O)/bench/%.o $(bench_obj) $(lib_obj)

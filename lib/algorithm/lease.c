@@ -23,6 +23,10 @@ typedef unsigned __int128 u128;
 /* The smallest lease that is followed by one ahead: 32 units. */
 #define AHEAD_SIZE 16u
 
+/* A limit is small below this capacity, where fewer tokens than these come back in a quarter of a lease. */
+#define SMALL_CAPACITY 8192u
+#define SMALL_SPARE 8u
+
 /*
  * The backend's script counts in doubles, which are whole numbers below 2^53: parts of a token, of which count * 1000 /
  * common come back in a microsecond and period_ns / common make a token. The same check is in global/redis/script.c.
@@ -142,6 +146,14 @@ uint64_t lease_next(const struct layout_params *params, const struct lease *leas
 	return next < params->capacity ? next : params->capacity;
 }
 
+uint64_t lease_spare(const struct layout_params *params, uint64_t lease_ns)
+{
+	uint64_t den = params->den | (params->den == 0);
+	u128 spare = (u128)params->num * (lease_ns / 4) / den;
+
+	return spare < SMALL_SPARE && params->capacity < SMALL_CAPACITY ? (uint64_t)spare : UINT64_MAX;
+}
+
 uint64_t lease_ahead(const struct layout_params *params, const struct lease *lease, uint64_t spent, uint64_t now_ns,
                      uint64_t lease_ns)
 {
@@ -203,7 +215,7 @@ static void lease_claim(const struct layout_params *params, const struct request
 	uint64_t lease_ns = asked->lease_ns < LEASE_AHEAD_NS ? asked->lease_ns : LEASE_AHEAD_NS;
 	uint64_t claim_ns = asked->claim_ns < LEASE_AHEAD_NS / 2 ? asked->claim_ns : LEASE_AHEAD_NS / 2;
 	uint64_t next = lease_next(params, lease, now_ns, lease_ns);
-	uint64_t until_ns;
+	uint64_t until_ns, spare;
 
 	/* Rounded up, so that there is a claim however short. */
 	until_ns = lease_until(params, now_ns, claim_ns + lease_tick_ns(params) - 1);
@@ -212,8 +224,11 @@ static void lease_claim(const struct layout_params *params, const struct request
 		lease->quota = 0;
 	else
 		let_lapse(lease, lease->left_ns < lease_left_ns(until_ns, now_ns) ? lease->quota : 0, tally);
+	spare = lease_spare(params, lease_ns);
 	if (next < q->amount)
 		next = q->amount;
+	else if (next - q->amount > spare)
+		next = q->amount + spare;
 	asked->out->want = next - lease->quota;
 	asked->out->need = q->amount - lease->quota;
 	asked->out->unknown = lease->size == 0; /* each word that says anything of a key has a size */

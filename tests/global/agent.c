@@ -134,7 +134,7 @@ static void ahead(void)
 	struct proxy proxy;
 	struct agent_process agent;
 	struct shmlimit_global *g;
-	int rule = lease_rule(l, "ahead", 1000, 1, DAY), first = 0, allowed = 0;
+	int rule = lease_rule(l, "ahead", 10000, 1, DAY), first = 0, allowed = 0;
 	uint64_t began_ns = monotonic_ns(), answered, asked, before = expired();
 
 	proxy_begin(&proxy, &server);

@@ -1,6 +1,6 @@
 /*
- * lease: LEASE rules: what was deposited is spent once and in time, one caller a key asks, and denials are remembered;
- * first in chosen cases, then beside a bag of tokens (I1).
+ * lease: LEASE rules: what was deposited is spent once and in time, one caller a key asks, and
+ * denials are remembered; first in chosen cases, then beside a bag of tokens (I1).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -30,6 +30,21 @@ static int set(const char *name, uint64_t capacity)
 		                      .period_ns = SECOND };
 
 	return shmlimit_rule_set_at(l, name, &rule, T0);
+}
+
+/* Of `count` tokens in a period. */
+static int rule_of(const char *name, uint64_t capacity, uint64_t count, uint64_t period_ns)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .algorithm = SHMLIMIT_LEASE,
+		                      .capacity = capacity,
+		                      .count = count,
+		                      .period_ns = period_ns };
+	int id = shmlimit_rule_set_at(l, name, &rule, T0);
+
+	if (id < 0)
+		bail("rule_set: %s", shmlimit_strerror(id));
+	return id;
 }
 
 static int rule(const char *name, uint64_t capacity)
@@ -241,7 +256,9 @@ static void denials(void)
 	is(c.denied - denied, 1, "each denial is counted once, and a request to ask is not counted");
 }
 
-/* What a refund makes of each thing that a key can be; it has a lease of six tokens for LEASE_NS. */
+/*
+ * What a refund makes of each thing that a key can be; it has a lease of six tokens for LEASE_NS.
+ */
 static void given_back(int id, uint64_t at)
 {
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
@@ -459,7 +476,10 @@ static void bounds(void)
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound after leases were in each state");
 }
 
-/* A capacity may change under a lease. The tokens stay, up to the new capacity, and for no longer than before. */
+/*
+ * A capacity may change under a lease. The tokens stay, up to the new capacity, and for no longer
+ * than before.
+ */
 static void changes(void)
 {
 	int id = rule("changes", 1000);
@@ -505,7 +525,7 @@ static uint64_t drive(int id, uint64_t rate, uint64_t tokens, uint64_t *at)
 
 static void batches(void)
 {
-	int id = rule("batches", 100000);
+	int id = rule_of("batches", 100000, 100000, SECOND);
 	struct shmlimit_lease_counters before = counters(), after;
 	uint64_t at = T0, asked;
 
@@ -530,7 +550,10 @@ static void batches(void)
 	is(lease.want, 1, "a key that nobody asked for an hour is cold again");
 }
 
-/* Take `cost` at a time until nothing is left. Returns how often the lease ran low; *held is what it had then. */
+/*
+ * Take `cost` at a time until nothing is left. Returns how often the lease ran low; *held is what
+ * it had then.
+ */
 static unsigned run_down(int id, uint64_t cost, uint64_t *held)
 {
 	unsigned low = 0;
@@ -572,6 +595,45 @@ static void ahead(void)
 	is(shmlimit_lease_take_at(l, id, "k", 1, 1, LEASE_NS, CLAIM_NS, &lease, T0 + LEASE_NS, NULL), SHMLIMIT_ALLOWED,
 	   "a take of a lease that does not run low is allowed");
 	is(lease.want, 7, "a take of a lease that does not run low leaves the caller's structure alone");
+}
+
+/*
+ * However fast a key is asked for, a host has no more that it does not spend than comes back in a
+ * quarter of a lease.
+ */
+static void small(void)
+{
+	static const struct {
+		uint64_t count, period_ns, spare; /* spare: UINT64_MAX: as many as the key used */
+	} limits[] = {
+		{ 5, 60 * SECOND, 0 },       { 100, 3600 * SECOND, 0 },
+		{ 39, SECOND, 0 },           { 40, SECOND, 1 },
+		{ 100, SECOND, 2 },          { 319, SECOND, 7 },
+		{ 320, SECOND, UINT64_MAX }, { 100000, SECOND, UINT64_MAX },
+	};
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		int id = rule_of("small", 1000, limits[i].count, limits[i].period_ns);
+		uint64_t at = T0, most = 0, costly = 0;
+
+		shmlimit_reset(l, id, NULL, 0);
+		for (int n = 0; n < 1000; n++) {
+			uint64_t cost = n < 500 ? 1 : 1 + (uint64_t)n % 20;
+
+			at += MS / 10;
+			if (ask(id, cost, at) != SHMLIMIT_LEASE_ASK)
+				continue;
+			most = cost == 1 && lease.want - lease.need > most ? lease.want - lease.need : most;
+			costly += lease.want - lease.need > limits[i].spare;
+			deposit(id, lease.want, cost, at);
+		}
+		if (limits[i].spare == UINT64_MAX)
+			ok(most > 8, "a large limit (%" PRIu64 "/s) is leased as it is used", limits[i].count);
+		else
+			ok(most == limits[i].spare && costly == 0,
+			   "of %" PRIu64 " in %" PRIu64 " s at most %" PRIu64 " are leased beyond what is needed",
+			   limits[i].count, limits[i].period_ns / SECOND, limits[i].spare);
+	}
 }
 
 static void sizes(void)
@@ -882,7 +944,7 @@ static void breaker(void)
 /* Far from the backend, where the answer takes half of a lease. */
 static void far_away(void)
 {
-	int id = rule("far", CAPACITY);
+	int id = rule_of("far", CAPACITY, 1000, SECOND);
 	uint64_t at = T0, largest = 0;
 
 	for (int i = 0; i < 20; i++) {
@@ -937,6 +999,7 @@ int main(void)
 	changes();
 	batches();
 	ahead();
+	small();
 	breaker();
 	sizes();
 	any_bits();
