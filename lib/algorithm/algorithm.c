@@ -99,11 +99,7 @@ uint64_t algorithm_wait(const struct look *k, uint64_t word)
 	return a->wait(k, &b);
 }
 
-uint64_t algorithm_convert(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                           const struct layout_params *from, uint64_t word, const struct layout_params *to,
-                           uint64_t now_ns)
+uint64_t algorithm_convert(const struct look *k, uint64_t word, const struct layout_params *to)
 {
-	struct look k = look_make(l, t, slot, from, when_given(now_ns));
-
-	return algorithm_of(to)->convert(&k, word, to);
+	return algorithm_of(to)->convert(k, word, to);
 }

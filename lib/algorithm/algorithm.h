@@ -14,31 +14,16 @@
 #include "count.h"
 #include "funnel.h"
 #include "lease.h"
+#include "look.h"
 #include "rebase.h"
 #include "request.h"
 #include "ring.h"
-
-/* What a word is read by: where it is (slot NULL: nowhere), by which parameters, and when. */
-struct look {
-	const struct shmlimit *l;
-	const struct table *t;
-	const struct layout_slot *slot;
-	const struct layout_params *params;
-	struct funnel_time at;
-	int given; /* that time is the caller's: there is no clock to read */
-};
-
-static inline struct look look_make(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                                    const struct layout_params *params, struct when when)
-{
-	return (struct look){ l, t, slot, params, funnel_time(params, when.ns), when.given };
-}
 
 /* What a key has at some time; once decided on, what it has then. */
 struct balance {
 	union {
 		struct funnel funnel; /* FUNNEL, WARMUP: refilled up to that time */
-		struct {
+		struct window_balance {
 			struct ring ring; /* as it was read */
 			struct window after;
 		} window;
@@ -115,8 +100,7 @@ struct algorithm {
 	void (*lost)(const struct look *k, const struct request *q, const struct balance *b);
 	void (*converted)(const struct look *k, struct slot_seen mine);
 	/* As ring_carry(): what `word` says to `k` into the log of `to`, whose slot was seen. */
-	int (*carry)(const struct look *k, uint64_t word, const struct table *t, const struct layout_slot *to,
-	             struct slot_seen seen);
+	int (*carry)(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen);
 	/* Cells of a slot that is not over whose own time is over, before it seems to be of the future; or NULL. */
 	void (*sweep)(const struct look *k, struct slot_seen seen);
 };
@@ -174,12 +158,7 @@ void algorithm_rule(const struct layout_params *params, struct shmlimit_rule *ou
  */
 uint64_t algorithm_wait(const struct look *k, uint64_t word);
 
-/*
- * The word that says under `to` what was seen in a
- * slot under `from`; both of one algorithm.
- */
-uint64_t algorithm_convert(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                           const struct layout_params *from, uint64_t word, const struct layout_params *to,
-                           uint64_t now_ns);
+/* The word that says under `to` what `word` says to the look; both of one algorithm. */
+uint64_t algorithm_convert(const struct look *k, uint64_t word, const struct layout_params *to);
 
 #endif

@@ -384,17 +384,16 @@ static uint64_t carried(uint64_t cell, uint64_t word, uint64_t now_ns)
 	return ((cell + CARRIED_NONCES * HOLD_NONCE) & HOLD_NONCES) | (word & HOLD_CLAIM);
 }
 
-static int hold_row_carry(const struct look *k, uint64_t word, const struct table *t, const struct layout_slot *to,
-                          struct slot_seen seen)
+static int hold_row_carry(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen)
 {
 	uint64_t reach = hold_reach(word, k->l->window_max), most = cells_of(k);
 
 	for (uint64_t i = 0; i < reach || i < most; i++) {
 		uint64_t cell = carried(load_acquire(&ring_cells(k->l, k->t, k->slot)[i]), word, k->at.now_ns);
-		uint64_t *there = &ring_cells(k->l, t, to)[i], before = load_acquire(there);
+		uint64_t *there = &ring_cells(to->l, to->t, to->slot)[i], before = load_acquire(there);
 
 		/* INVARIANT I13: a carrier that is late finds the slot committed, or the cell written. */
-		if (!slot_unchanged(to, seen) || (before != cell && !cell_cas(there, before, cell)))
+		if (!slot_unchanged(to->slot, seen) || (before != cell && !cell_cas(there, before, cell)))
 			return 0;
 	}
 	return 1;

@@ -11,20 +11,19 @@
  */
 #define CELL_TRIES 64
 
-uint64_t ring_used(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                   const struct layout_params *params, const struct ring *ring, uint64_t but, uint64_t now_ns)
+uint64_t ring_used(const struct look *k, const struct ring *ring, uint64_t but)
 {
 	uint64_t left = ring->valid - (but < ring->valid ? but : ring->valid);
-	uint64_t low = 0, high = left < params->capacity ? left : params->capacity;
+	uint64_t low = 0, high = left < k->params->capacity ? left : k->params->capacity;
 
 	/* A full window, which is asked most: its oldest has not left. */
-	if (high > 0 && window_wait(params, ring_time(l, t, slot, params, ring, but + high - 1), now_ns) != 0)
+	if (high > 0 && window_wait(k->params, ring_time(k, ring, but + high - 1), k->at.now_ns) != 0)
 		return high;
 	/* The first that has left: all older ones have, all newer ones have not. */
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
 
-		if (window_wait(params, ring_time(l, t, slot, params, ring, but + middle), now_ns) == 0)
+		if (window_wait(k->params, ring_time(k, ring, but + middle), k->at.now_ns) == 0)
 			high = middle;
 		else
 			low = middle + 1;
@@ -32,18 +31,17 @@ uint64_t ring_used(const struct shmlimit *l, const struct table *t, const struct
 	return low;
 }
 
-void ring_complete(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                   const struct layout_params *params, struct slot_seen seen, const struct window *w, int exact)
+void ring_complete(const struct look *k, struct slot_seen seen, const struct window *w, int exact)
 {
 	for (uint64_t newer = w->k < w->n ? w->k : w->n; newer-- > 0;) {
-		uint64_t *cell = ring_cells(l, t, slot) + window_cell(w->n, newer, l->window_max);
+		uint64_t *cell = ring_cells(k->l, k->t, k->slot) + window_cell(w->n, newer, k->l->window_max);
 
 		for (int i = 0; i < CELL_TRIES; i++) {
 			uint64_t there_ns = load_acquire(cell);
 
-			if (there_ns == w->last_ns || (!exact && window_agrees(params, seen.word, there_ns)))
+			if (there_ns == w->last_ns || (!exact && window_agrees(k->params, seen.word, there_ns)))
 				break;
-			if (!slot_unchanged(slot, seen))
+			if (!slot_unchanged(k->slot, seen))
 				return;
 			/* ORDER the slot was looked at after the cell: a swap by a process that was stopped since then fails. */
 			if (cell_cas(cell, there_ns, w->last_ns))
@@ -52,11 +50,10 @@ void ring_complete(const struct shmlimit *l, const struct table *t, const struct
 	}
 }
 
-void ring_level(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, struct slot_seen seen,
-                const struct ring *ring, uint64_t since_ns)
+void ring_level(const struct look *k, struct slot_seen seen, const struct ring *ring, uint64_t since_ns)
 {
 	for (uint64_t newer = 1; newer < ring->valid; newer++) {
-		uint64_t *cell = ring_cells(l, t, slot) + window_cell(ring->w.n, newer, l->window_max);
+		uint64_t *cell = ring_cells(k->l, k->t, k->slot) + window_cell(ring->w.n, newer, k->l->window_max);
 
 		for (int i = 0; i < CELL_TRIES; i++) {
 			uint64_t there_ns = load_acquire(cell);
@@ -65,7 +62,7 @@ void ring_level(const struct shmlimit *l, const struct table *t, const struct la
 				return;
 			if ((int64_t)(there_ns - ring->w.last_ns) >= 0)
 				break;
-			if (!slot_unchanged(slot, seen))
+			if (!slot_unchanged(k->slot, seen))
 				return;
 			/* ORDER as in ring_complete(). */
 			if (cell_cas(cell, there_ns, ring->w.last_ns))
@@ -83,15 +80,13 @@ static uint64_t mark_of(uint64_t ns, uint64_t nonce)
 	return ((ns >> 60) + 4) << 60 | (nonce & (((uint64_t)1 << 60) - 1));
 }
 
-int ring_carry(const struct shmlimit *l, const struct table *old, const struct layout_slot *from,
-               const struct layout_params *params, uint64_t word, uint64_t now_ns, const struct table *t,
-               const struct layout_slot *to, struct slot_seen seen)
+int ring_carry(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen)
 {
-	struct ring ring = ring_read(l, old, from, params, word, now_ns);
+	struct ring ring = ring_read(k, word);
 
 	for (uint64_t newer = ring.valid; newer-- > 0;) {
-		uint64_t *cell = ring_cells(l, t, to) + window_cell(ring.w.n, newer, l->window_max);
-		uint64_t ns = ring_time(l, old, from, params, &ring, newer), mark = mark_of(ns, seen.word);
+		uint64_t *cell = ring_cells(to->l, to->t, to->slot) + window_cell(ring.w.n, newer, k->l->window_max);
+		uint64_t ns = ring_time(k, &ring, newer), mark = mark_of(ns, seen.word);
 		int i = 0;
 
 		for (; i < CELL_TRIES; i++) {
@@ -99,7 +94,7 @@ int ring_carry(const struct shmlimit *l, const struct table *old, const struct l
 
 			if (there_ns == ns)
 				break;
-			if (!slot_unchanged(to, seen))
+			if (!slot_unchanged(to->slot, seen))
 				return 0;
 			if ((int64_t)(there_ns - ns) > 0 && there_ns != mark)
 				(void)cell_cas(cell, there_ns, mark);

@@ -37,7 +37,7 @@
 #define SHMLIMIT_LIB_RING_H
 
 #include "atomic.h"
-#include "limiter.h"
+#include "look.h"
 #include "window.h"
 
 /* A window at some time. */
@@ -64,21 +64,22 @@ static inline struct ring ring_empty(uint64_t now_ns)
 }
 
 /*
- * What a word that was seen in a slot says now. Where that is not complete,
- * now_ns must have been read after the word.
+ * What a word that was seen in the slot says. Where that is not complete, the look's
+ * time must have been read after the word.
  */
-static inline struct ring ring_read(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                                    const struct layout_params *params, uint64_t word, uint64_t now_ns)
+static inline struct ring ring_read(const struct look *k, uint64_t word)
 {
+	const struct layout_params *params = k->params;
+	uint64_t now_ns = k->at.now_ns;
 	struct ring ring = ring_empty(now_ns);
 	uint64_t newest_ns;
 
-	if (l->window_max == 0)
+	if (k->l->window_max == 0)
 		return ring;
-	ring.w = window_unpack(params, word, l->window_max, now_ns);
+	ring.w = window_unpack(params, word, k->l->window_max, now_ns);
 	if (ring.w.n == 0)
 		return ring_empty(now_ns);
-	newest_ns = load_acquire(ring_cells(l, t, slot) + window_cell(ring.w.n, 0, l->window_max));
+	newest_ns = load_acquire(ring_cells(k->l, k->t, k->slot) + window_cell(ring.w.n, 0, k->l->window_max));
 	ring.complete = window_agrees(params, word, newest_ns);
 	if (ring.complete)
 		ring.w.last_ns = window_end_of_tick(params, newest_ns);
@@ -87,41 +88,38 @@ static inline struct ring ring_read(const struct shmlimit *l, const struct table
 		ring.stepped = 1;
 	}
 	if (!window_was_over(params, ring.w.last_ns, now_ns))
-		ring.valid = window_valid(ring.w.n, l->window_max);
+		ring.valid = window_valid(ring.w.n, k->l->window_max);
 	return ring;
 }
 
 /* The time of the admitted token that has `newer` newer ones; newer < ring->valid. */
-static inline uint64_t ring_time(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                                 const struct layout_params *params, const struct ring *ring, uint64_t newer)
+static inline uint64_t ring_time(const struct look *k, const struct ring *ring, uint64_t newer)
 {
 	uint64_t ns;
 
 	if (newer < ring->w.k)
 		return ring->w.last_ns;
-	ns = load_acquire(ring_cells(l, t, slot) + window_cell(ring->w.n, newer, l->window_max));
-	ns = window_end_of_tick(params, ns);
+	ns = load_acquire(ring_cells(k->l, k->t, k->slot) + window_cell(ring->w.n, newer, k->l->window_max));
+	ns = window_end_of_tick(k->params, ns);
 	/* Later than the latest: from before the clock stepped back, or damage. */
 	return (int64_t)(ring->w.last_ns - ns) < 0 ? ring->w.last_ns : ns;
 }
 
 /* When an admission counts from that is granted now for `wait_ns` from now. What stands in the ring stays in order. */
-static inline uint64_t ring_latest_ns(const struct layout_params *params, const struct ring *ring, uint64_t now_ns,
-                                      uint64_t wait_ns)
+static inline uint64_t ring_latest_ns(const struct look *k, const struct ring *ring, uint64_t wait_ns)
 {
-	uint64_t ns = window_end_of_tick(params, now_ns + wait_ns);
+	uint64_t ns = window_end_of_tick(k->params, k->at.now_ns + wait_ns);
 
 	return ring->valid != 0 && (int64_t)(ring->w.last_ns - ns) > 0 ? ring->w.last_ns : ns;
 }
 
 /* The window after tokens are admitted, `wait_ns` from now. */
-static inline struct window ring_admit(const struct shmlimit *l, const struct layout_params *params,
-                                       const struct ring *ring, uint64_t tokens, uint64_t now_ns, uint64_t wait_ns)
+static inline struct window ring_admit(const struct look *k, const struct ring *ring, uint64_t tokens, uint64_t wait_ns)
 {
 	return (struct window){
-		.n = ring->valid == 0 ? tokens : window_advance(ring->w.n, tokens, l->window_max),
+		.n = ring->valid == 0 ? tokens : window_advance(ring->w.n, tokens, k->l->window_max),
 		.k = tokens,
-		.last_ns = ring_latest_ns(params, ring, now_ns, wait_ns),
+		.last_ns = ring_latest_ns(k, ring, wait_ns),
 	};
 }
 
@@ -129,24 +127,21 @@ static inline struct window ring_admit(const struct shmlimit *l, const struct la
  * Tokens admitted less than a period ago, the newest `but` left out, up to the
  * capacity. Cost: a look for each bit of the capacity.
  */
-uint64_t ring_used(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                   const struct layout_params *params, const struct ring *ring, uint64_t but, uint64_t now_ns);
+uint64_t ring_used(const struct look *k, const struct ring *ring, uint64_t but);
 
 /*
  * Write the cells of the latest admission, which is *w, while the slot stands as
  * `seen`. Where `exact` is false, a cell that agrees with the word is left as it is.
  */
-void ring_complete(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                   const struct layout_params *params, struct slot_seen seen, const struct window *w, int exact);
+void ring_complete(const struct look *k, struct slot_seen seen, const struct window *w, int exact);
 
 /* The same of what a word says that was swapped in just now, whose time may be further ahead than an honest one. */
-static inline void ring_complete_word(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                                      const struct layout_params *params, struct slot_seen mine, uint64_t now_ns)
+static inline void ring_complete_word(const struct look *k, struct slot_seen mine)
 {
-	uint64_t half_ns = UINT64_MAX >> params_quota_bits(params) >> 1 << params_token_bits(params);
-	struct window w = window_unpack(params, mine.word, l->window_max, now_ns + half_ns);
+	uint64_t half_ns = UINT64_MAX >> params_quota_bits(k->params) >> 1 << params_token_bits(k->params);
+	struct window w = window_unpack(k->params, mine.word, k->l->window_max, k->at.now_ns + half_ns);
 
-	ring_complete(l, t, slot, params, mine, &w, 1);
+	ring_complete(k, mine, &w, 1);
 }
 
 /*
@@ -158,15 +153,12 @@ static inline void ring_complete_word(const struct shmlimit *l, const struct tab
  * once to the earlier time: two carriers of two keys, of which one was stopped just
  * before its swap, could make an entry older than it is, where both left one time.
  */
-int ring_carry(const struct shmlimit *l, const struct table *old, const struct layout_slot *from,
-               const struct layout_params *params, uint64_t word, uint64_t now_ns, const struct table *t,
-               const struct layout_slot *to, struct slot_seen seen);
+int ring_carry(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen);
 
 /*
  * For what is about to be taken back: make all admissions from `since_ns` on as
  * late as the latest. Then it does not matter which of them is taken back.
  */
-void ring_level(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, struct slot_seen seen,
-                const struct ring *ring, uint64_t since_ns);
+void ring_level(const struct look *k, struct slot_seen seen, const struct ring *ring, uint64_t since_ns);
 
 #endif

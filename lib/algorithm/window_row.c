@@ -18,11 +18,11 @@ static uint64_t wait_for(const struct look *k, const struct ring *ring, uint64_t
 	uint64_t newer = k->params->capacity - tokens;
 
 	if (newer < more)
-		return window_wait(k->params, ring_latest_ns(k->params, ring, k->at.now_ns, 0), k->at.now_ns);
+		return window_wait(k->params, ring_latest_ns(k, ring, 0), k->at.now_ns);
 	newer -= more;
 	if (newer >= ring->valid)
 		return 0;
-	return window_wait(k->params, ring_time(k->l, k->t, k->slot, k->params, ring, newer), k->at.now_ns);
+	return window_wait(k->params, ring_time(k, ring, newer), k->at.now_ns);
 }
 
 /*
@@ -48,9 +48,9 @@ static void take_back(const struct look *k, const struct ring *ring, uint64_t to
 	uint64_t ns;
 
 	*after = ring_empty(k->at.now_ns).w;
-	if (ring_used(k->l, k->t, k->slot, k->params, ring, tokens, k->at.now_ns) == 0)
+	if (ring_used(k, ring, tokens) == 0)
 		return;
-	ns = ring_time(k->l, k->t, k->slot, k->params, ring, tokens);
+	ns = ring_time(k, ring, tokens);
 	after->n = window_withdraw(ring->w.n, tokens, k->l->window_max);
 	after->last_ns = (int64_t)(ns - since_ns) >= 0 ? ring->w.last_ns : ns;
 }
@@ -84,12 +84,11 @@ static uint64_t window_ask(const struct look *k, const struct ring *ring, const 
 	return q->amount;
 }
 
-void window_report(const struct look *k, const struct ring *ring, const struct request *q, struct verdict *v,
-                   const struct window *after, uint64_t recorded, struct shmlimit_result *r)
+void window_report(const struct look *k, const struct request *q, const struct window_balance *b, uint64_t recorded,
+                   struct verdict *v, struct shmlimit_result *r)
 {
 	uint64_t capacity = k->params->capacity;
-	uint64_t used =
-		ring_used(k->l, k->t, k->slot, k->params, ring, q->op == OP_REFUND ? q->amount : 0, k->at.now_ns);
+	uint64_t used = ring_used(k, &b->ring, q->op == OP_REFUND ? q->amount : 0);
 
 	if (q->op == OP_CHARGE && q->amount > (used < capacity ? capacity - used : 0))
 		v->retry_after_ns = FUNNEL_NEVER;
@@ -99,7 +98,7 @@ void window_report(const struct look *k, const struct ring *ring, const struct r
 		.remaining = capacity - used,
 		.wait_ns = v->wait_ns,
 		.retry_after_ns = v->retry_after_ns,
-		.reset_after_ns = used == 0 ? 0 : window_wait(k->params, after->last_ns, k->at.now_ns),
+		.reset_after_ns = used == 0 ? 0 : window_wait(k->params, b->after.last_ns, k->at.now_ns),
 	};
 }
 
@@ -114,7 +113,7 @@ static void window_row_read(const struct look *k, uint64_t word, struct balance 
 {
 	struct ring *ring = &b->window.ring;
 
-	*ring = ring_read(k->l, k->t, k->slot, k->params, word, k->at.now_ns);
+	*ring = ring_read(k, word);
 	b->stepped = ring->stepped;
 	b->doubtful = ring->stepped || !ring->complete;
 	b->was_empty = ring->valid == 0;
@@ -153,14 +152,14 @@ __attribute__((flatten)) static void window_row_apply(const struct look *k, cons
 	if (tokens > k->l->window_max)
 		tokens = k->l->window_max;
 	if (tokens != 0) {
-		*after = ring_admit(k->l, params, before, tokens, k->at.now_ns, v->wait_ns);
+		*after = ring_admit(k, before, tokens, v->wait_ns);
 		v->changed = 1;
 	} else if (!v->changed) {
 		*after = before->w;
 	}
 	v->word = window_pack(params, *after);
 	if (r != NULL)
-		window_report(k, before, q, v, after, tokens, r);
+		window_report(k, q, &b->window, tokens, v, r);
 }
 
 static uint64_t window_row_wait(const struct look *k, const struct balance *b)
@@ -179,7 +178,7 @@ static uint64_t window_row_idle_ns(const struct look *k, uint64_t word)
 static uint64_t window_row_convert(const struct look *k, uint64_t word, const struct layout_params *to)
 {
 	/* The cells stay as they are. */
-	struct ring ring = ring_read(k->l, k->t, k->slot, k->params, word, k->at.now_ns);
+	struct ring ring = ring_read(k, word);
 
 	/* An admission that left the window long ago has no time that the word could tell. */
 	if (window_wait(to, ring.w.last_ns, k->at.now_ns) == 0)
@@ -221,7 +220,7 @@ static void window_row_show(const struct look *k, const struct balance *b, struc
 {
 	const struct ring *ring = &b->window.ring;
 
-	out->remaining = k->params->capacity - ring_used(k->l, k->t, k->slot, k->params, ring, 0, k->at.now_ns);
+	out->remaining = k->params->capacity - ring_used(k, ring, 0);
 	if (ring->valid == 0)
 		return;
 	out->reset_after_ns = window_wait(k->params, ring->w.last_ns, k->at.now_ns);
@@ -236,28 +235,22 @@ static int window_row_before_swap(const struct look *k, const struct request *q,
 
 	/* A complete one of one token has nothing missing. */
 	if (ring->valid != 0 && (!ring->complete || ring->w.k > 1))
-		ring_complete(k->l, k->t, k->slot, k->params, seen, &ring->w, 0);
+		ring_complete(k, seen, &ring->w, 0);
 	if (q->op == OP_REFUND)
-		ring_level(k->l, k->t, k->slot, seen, ring, others_since_ns(k, q));
+		ring_level(k, seen, ring, others_since_ns(k, q));
 	return 1;
 }
 
 static void window_row_after_swap(const struct look *k, struct slot_seen mine, const struct balance *b)
 {
-	ring_complete(k->l, k->t, k->slot, k->params, mine, &b->window.after, 1);
+	ring_complete(k, mine, &b->window.after, 1);
 }
 
 static void window_row_converted(const struct look *k, struct slot_seen mine)
 {
 	/* The word tells a time of some periods only, so an admission of long ago would seem to be of now. */
 	if (k->l->window_max != 0)
-		ring_complete_word(k->l, k->t, k->slot, k->params, mine, k->at.now_ns);
-}
-
-static int window_row_carry(const struct look *k, uint64_t word, const struct table *t, const struct layout_slot *to,
-                            struct slot_seen seen)
-{
-	return ring_carry(k->l, k->t, k->slot, k->params, word, k->at.now_ns, t, to, seen);
+		ring_complete_word(k, mine);
 }
 
 static int window_row_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params)
@@ -283,5 +276,5 @@ const struct algorithm algorithm_window = {
 	.before_swap = window_row_before_swap,
 	.after_swap = window_row_after_swap,
 	.converted = window_row_converted,
-	.carry = window_row_carry,
+	.carry = ring_carry,
 };

@@ -8,8 +8,8 @@
 
 #include "algorithm.h"
 
-/* Fill *r after an operation: the window was *ring, and is *after since `recorded` tokens were admitted. */
-void window_report(const struct look *k, const struct ring *ring, const struct request *q, struct verdict *v,
-                   const struct window *after, uint64_t recorded, struct shmlimit_result *r);
+/* Fill *r after an operation, as which `recorded` tokens were admitted. *v, too, where a charge was more than there is. */
+void window_report(const struct look *k, const struct request *q, const struct window_balance *b, uint64_t recorded,
+                   struct verdict *v, struct shmlimit_result *r);
 
 #endif

@@ -51,6 +51,7 @@ static enum progress look_at_old(const struct shmlimit *l, struct attempt *d)
 {
 	const struct request *q = d->request;
 	struct rule_view old;
+	struct look k;
 
 	if (!operation_only_looks(q->op)) {
 		(void)table_convert_slot(l, &d->tables, d->in, d->slot, d->seen, q->when);
@@ -62,7 +63,8 @@ static enum progress look_at_old(const struct shmlimit *l, struct attempt *d)
 		attempt_has_none(l, d);
 		return FINAL;
 	}
-	read_now(l, d, algorithm_convert(l, d->in, d->slot, &old.params, d->seen.word, &d->view.params, d->at.now_ns));
+	k = look_make(l, d->in, d->slot, &old.params, when_given(d->at.now_ns));
+	read_now(l, d, algorithm_convert(&k, d->seen.word, &d->view.params));
 	return FINAL;
 }
 

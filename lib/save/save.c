@@ -133,19 +133,18 @@ static int put_rule(struct saving *s, uint32_t id)
 }
 
 /* The times of what was admitted and counts still, latest first. Returns how many. */
-static uint64_t list_times(struct saving *s, const struct table *t, const struct layout_slot *slot,
-                           const struct layout_params *params, uint64_t word, uint64_t now_ns)
+static uint64_t list_times(struct saving *s, const struct look *k, uint64_t word)
 {
-	struct ring ring = ring_read(s->l, t, slot, params, word, now_ns);
+	struct ring ring = ring_read(k, word);
 	uint64_t n = 0, last_ns = ring.w.last_ns;
 
 	/* Not only those that the capacity has room for: it may be raised again. */
 	for (; n < ring.valid && n < s->l->window_max; n++) {
-		uint64_t ns = ring_time(s->l, t, slot, params, &ring, n);
+		uint64_t ns = ring_time(k, &ring, n);
 
 		if ((int64_t)(last_ns - ns) < 0)
 			ns = last_ns;
-		if (window_wait(params, ns, now_ns) == 0)
+		if (window_wait(k->params, ns, k->at.now_ns) == 0)
 			break;
 		s->times[n] = (int64_t)(ns - s->then_ns);
 		last_ns = ns;
@@ -180,14 +179,15 @@ static int describe(struct saving *s, const struct table *t, const struct layout
 	if ((seen.tag & TAG_VERSION) != (rule_version(in_force) & TAG_VERSION)) {
 		if (t == &s->tables.old && !table_keeps_something(s->l, t, slot, seen, when_given(now_ns)))
 			return 0;
-		seen.word = algorithm_convert(s->l, t, slot, &view.params, seen.word, &in_force->params, now_ns);
+		k = look_make(s->l, t, slot, &view.params, when_given(now_ns));
+		seen.word = algorithm_convert(&k, seen.word, &in_force->params);
 	}
 	out->tag = tag_plain(seen.tag, rule_version(&view)) & ~TAG_FLAGS;
 	k = look_make(s->l, t, slot, &in_force->params, when_given(now_ns));
 	if (algorithm_wait(&k, seen.word) == 0)
 		return 0;
 	if (a->has_log) {
-		out->quota = list_times(s, t, slot, &in_force->params, seen.word, now_ns);
+		out->quota = list_times(s, &k, seen.word);
 		out->ticks = 0;
 		return out->quota != 0;
 	}

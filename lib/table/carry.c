@@ -58,7 +58,7 @@ enum claim carry_over(const struct shmlimit *l, const struct generation *tables,
 	const struct algorithm *a = algorithm_of(&view->params);
 	uint64_t word = from->seen.word;
 	enum claim ended = table_place(l, tables, key, when, view, to);
-	struct look k;
+	struct look k, there;
 
 	if (ended != CLAIM_DONE)
 		return ended;
@@ -68,7 +68,10 @@ enum claim carry_over(const struct shmlimit *l, const struct generation *tables,
 		(void)slot_cas(to->slot, to->seen, 0, 0);
 		return CLAIM_FOUND;
 	}
-	if (a->carry != NULL && !a->carry(&k, word, &tables->now, to->slot, to->seen))
+	there = k;
+	there.t = &tables->now;
+	there.slot = to->slot;
+	if (a->carry != NULL && !a->carry(&k, word, &there, to->seen))
 		return CLAIM_LOST;
 	/* After placing, after reading cells: a reset, a writer or another carrier may have been here. */
 	/* ORDER pairs with slot_cas() of a walk over the old table. */

@@ -361,7 +361,8 @@ int table_convert_slot(const struct shmlimit *l, const struct generation *tables
 	if (t == &tables->old && !table_keeps_something(l, t, slot, seen, when))
 		return slot_cas(slot, seen, seen.tag & TAG_FROZEN, 0);
 	mine.tag = tag_plain(seen.tag, rule_version(&now)) ^ tag_of_version(rule_version(&now));
-	mine.word = algorithm_convert(l, t, slot, &then.params, seen.word, &now.params, at.ns);
+	k = look_make(l, t, slot, &then.params, when_given(at.ns));
+	mine.word = algorithm_convert(&k, seen.word, &now.params);
 	/* I1. ORDER pairs with slot_cas() of a decision, which fails where the word was converted before it. */
 	if (!slot_cas(slot, seen, mine.tag, mine.word))
 		return 0;

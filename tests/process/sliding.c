@@ -221,14 +221,16 @@ static struct layout_slot *look(uint32_t key, struct rule_view *view, struct slo
 	uint64_t hash = hash_bytes(play->l->secret, (uint32_t)play->rule, &key, sizeof(key));
 	struct layout_slot *slot;
 	struct table_key wanted;
+	struct look k;
 
 	if (rule_load(play->l, (uint32_t)play->rule, view) != 0)
 		bail("rule_load");
 	wanted = table_key(hash, (uint32_t)play->rule, rule_version(view));
 	slot = table_find_any(play->l, play->l->tables, &wanted, 0, seen);
-	if (slot != NULL)
-		*ring = ring_read(play->l, play->l->tables, slot, &view->params, seen->word,
-		                  atomic_load(&play->now_ns));
+	if (slot != NULL) {
+		k = look_make(play->l, play->l->tables, slot, &view->params, when_given(atomic_load(&play->now_ns)));
+		*ring = ring_read(&k, seen->word);
+	}
 	return slot;
 }
 

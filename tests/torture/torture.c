@@ -394,20 +394,20 @@ static void help(const struct rule_view *view, uint32_t rule, uint32_t key, cons
 {
 	const struct layout_params *params = &view->params;
 	uint64_t now_ns = shmlimit_now(play->l), cell_ns;
-	struct ring ring = ring_read(play->l, play->l->tables, before->committed, params, before->seen.word, now_ns),
-		    after;
+	struct look k = look_make(play->l, play->l->tables, before->committed, params, when_given(now_ns));
+	struct ring ring = ring_read(&k, before->seen.word), after;
 	struct slot_seen open = before->seen, seen;
 
 	if (ring.valid == 0)
 		return;
 	if (ring.complete && !leave_open(params, before->committed, &open, &ring, now_ns))
 		return;
-	ring = ring_read(play->l, play->l->tables, before->committed, params, open.word, now_ns);
+	ring = ring_read(&k, open.word);
 	sum.left_open++;
 	if (shmlimit_charge(play->l, (int)rule, &key, sizeof(key), 1, NULL) != 0)
 		bail("charge");
 	seen = slot_read(before->committed);
-	after = ring_read(play->l, play->l->tables, before->committed, params, seen.word, now_ns);
+	after = ring_read(&k, seen.word);
 	cell_ns = ring_cells(play->l, play->l->tables, before->committed)[window_cell(after.w.n, 1, RING)];
 	sum.helped += seen.tag == before->seen.tag && after.w.n == window_advance(ring.w.n, 1, RING) &&
 	              window_agrees(params, open.word, cell_ns);

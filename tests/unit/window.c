@@ -492,14 +492,16 @@ static void own_cells(uint64_t seed)
 		struct layout_params params = { 0 };
 		uint64_t word = rng_draw(&rng), now_ns = T0 + rng_below(&rng, 2 * SECOND);
 		struct ring ring;
+		struct look k;
 
 		if (window_compile(&rule, most, &params) != 0)
 			_exit(1);
 		/* Half of them: few cells, or none. */
 		if (i % 2 == 0)
 			word = word >> params_cell_bits(&params) << params_cell_bits(&params) | rng_below(&rng, 3);
-		ring = ring_read(&small, &t, t.slots + 1, &params, word, now_ns);
-		if (ring_used(&small, &t, t.slots + 1, &params, &ring, rng_below(&rng, 3), now_ns) > ring.valid)
+		k = look_make(&small, &t, t.slots + 1, &params, when_given(now_ns));
+		ring = ring_read(&k, word);
+		if (ring_used(&k, &ring, rng_below(&rng, 3)) > ring.valid)
 			_exit(1);
 	}
 	if (pid == 0)
