@@ -14,34 +14,35 @@
 #include "stored_key.h"
 #include "sweep.h"
 
-static void describe(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                     struct slot_seen seen, uint64_t now_ns, int old, struct shmlimit_slot *out)
+static void describe(const struct shmlimit *l, const struct table_slot *here, struct when when, int old,
+                     struct shmlimit_slot *out)
 {
 	const struct algorithm *a;
 	struct rule_view view;
 	struct balance b;
+	uint64_t tag = here->seen.tag;
 	struct look k;
 
 	out->rule = -1;
 	out->fingerprint = 0;
-	if (seen.tag == 0) {
+	if (tag == 0) {
 		out->state = SHMLIMIT_SLOT_FREE;
 		return;
 	}
-	out->fingerprint = tag_fingerprint(rule_plain(l, seen.tag));
-	if (seen.tag & TAG_TENTATIVE) {
+	out->fingerprint = tag_fingerprint(rule_plain(l, tag));
+	if (tag & TAG_TENTATIVE) {
 		out->state = SHMLIMIT_SLOT_TENTATIVE;
 		return;
 	}
-	if (rule_load_tag(l, seen.tag, &view) != 0) {
+	if (rule_load_tag(l, tag, &view) != 0) {
 		out->state = SHMLIMIT_SLOT_STALE;
 		return;
 	}
-	out->rule = (int32_t)tag_rule(seen.tag);
+	out->rule = (int32_t)tag_rule(tag);
 	a = algorithm_of(&view.params);
-	k = look_make(l, t, slot, &view.params, when_given(now_ns));
-	a->read(&k, seen.word, &b);
-	if (sweep_is_over(l, t, slot, seen, when_given(now_ns))) {
+	k = look_make(l, here->t, here->slot, &view.params, when);
+	a->read(&k, here->seen.word, &b);
+	if (sweep_is_over(l, here, when)) {
 		k.slot = NULL;
 		a->none(&k, &b);
 	}
@@ -55,26 +56,24 @@ EXPORT int shmlimit_slot(struct shmlimit *l, uint64_t index, uint64_t now_ns, st
 {
 	struct shmlimit_slot slot = { 0 };
 	struct generation tables;
-	struct layout_slot *there;
-	const struct table *t;
-	struct slot_seen seen;
+	struct table_slot here;
 
 	if (l == NULL)
 		return -EINVAL;
 	generation_read(l, &tables);
-	there = generation_slot(&tables, index, &t);
-	if (there == NULL)
+	here.slot = generation_slot(&tables, index, &here.t);
+	if (here.slot == NULL)
 		return -EINVAL;
 	/* BOUND: a slot that changes under every look is at least shown as one of the things it was. */
 	for (int i = 0; i < RULE_RETRIES; i++) {
-		seen = slot_read(there);
-		if (slot_unchanged(there, seen))
+		here.seen = slot_read(here.slot);
+		if (slot_unchanged(here.slot, here.seen))
 			break;
 	}
 	/* In the old table it makes no difference that a slot is frozen, except for those that were being claimed. */
-	if (t == &tables.old && (seen.tag & TAG_FROZEN) != 0)
-		seen.tag = (seen.tag & TAG_TENTATIVE) != 0 ? 0 : seen.tag & ~TAG_FROZEN;
-	describe(l, t, there, seen, now_ns, t == &tables.old, &slot);
+	if (here.t == &tables.old && (here.seen.tag & TAG_FROZEN) != 0)
+		here.seen.tag = (here.seen.tag & TAG_TENTATIVE) != 0 ? 0 : here.seen.tag & ~TAG_FROZEN;
+	describe(l, &here, when_given(now_ns), here.t == &tables.old, &slot);
 	return sized_out(out, &slot, sizeof(slot));
 }
 

@@ -13,7 +13,7 @@ void attempt_has_none(const struct shmlimit *l, struct attempt *d)
 {
 	struct look k;
 
-	d->slot = NULL;
+	d->here.slot = NULL;
 	k = attempt_where(l, d);
 	d->a->none(&k, &d->b);
 }
@@ -54,50 +54,51 @@ static enum progress look_at_old(const struct shmlimit *l, struct attempt *d)
 	struct look k;
 
 	if (!operation_only_looks(q->op)) {
-		(void)table_convert_slot(l, &d->tables, d->in, d->slot, d->seen, q->when);
+		(void)table_convert_slot(l, &d->tables, &d->here, q->when);
 		return AGAIN;
 	}
-	if (rule_load_tag(l, d->seen.tag & ~TAG_FROZEN, &old) != 0 || old.published != d->view.published)
+	if (rule_load_tag(l, d->here.seen.tag & ~TAG_FROZEN, &old) != 0 || old.published != d->view.published)
 		return AGAIN;
-	if (d->in == &d->tables.old && !table_keeps_something(l, d->in, d->slot, d->seen, q->when)) {
+	if (d->here.t == &d->tables.old && !table_keeps_something(l, &d->here, q->when)) {
 		attempt_has_none(l, d);
 		return FINAL;
 	}
-	k = look_make(l, d->in, d->slot, &old.params, when_given(d->at.now_ns));
-	read_now(l, d, algorithm_convert(&k, d->seen.word, &d->view.params));
+	k = look_make(l, d->here.t, d->here.slot, &old.params, when_given(d->at.now_ns));
+	read_now(l, d, algorithm_convert(&k, d->here.seen.word, &d->view.params));
 	return FINAL;
 }
 
 /* A lease stays, since a word may be carried twice, and its tokens be spent twice: it expires. */
 static int is_left_behind(const struct attempt *d)
 {
-	return d->in == &d->tables.old && d->a->stays;
+	return d->here.t == &d->tables.old && d->a->stays;
 }
 
 /* It was over long ago, which what only looks has not swept. */
 static int is_over(const struct shmlimit *l, const struct attempt *d)
 {
 	return operation_only_looks(d->request->op) && sweep_is_due(l, d->request->when.ns) &&
-	       sweep_is_over(l, d->in, d->slot, d->seen, d->request->when);
+	       sweep_is_over(l, &d->here, d->request->when);
 }
 
 /* What was found in the key's slot, or that there is none. */
 static enum progress look_at(const struct shmlimit *l, struct attempt *d, const struct table_key *wanted)
 {
-	if (d->slot == NULL || is_left_behind(d) || is_over(l, d))
+	if (d->here.slot == NULL || is_left_behind(d) || is_over(l, d))
 		attempt_has_none(l, d);
-	else if ((d->seen.tag & ~TAG_FROZEN) != wanted->tag)
+	else if ((d->here.seen.tag & ~TAG_FROZEN) != wanted->tag)
 		return look_at_old(l, d);
 	else
-		read_now(l, d, d->seen.word);
+		read_now(l, d, d->here.seen.word);
 	return FINAL;
 }
 
 /* The key's slot in the old table says something: carry it over. */
 static enum progress carry(const struct shmlimit *l, struct attempt *d, const struct table_key *wanted)
 {
-	struct table_place from = { d->slot, d->seen, FROM_FREE, 0 }, to;
-	enum claim ended = carry_over(l, &d->tables, wanted, attempt_when(d), &d->view, &from, &to);
+	struct table_place from = { d->here.slot, d->here.seen, FROM_FREE, 0 }, to;
+	struct table_claim c = attempt_claim(d, wanted);
+	enum claim ended = carry_over(l, &c, &from, &to);
 
 	attempt_count_taken(l, d, &to);
 	if (ended == CLAIM_LOST)
@@ -118,19 +119,19 @@ static enum progress look_before(const struct shmlimit *l, struct attempt *d, co
 	struct table_place from;
 	struct look k;
 
-	d->in = &d->tables.old;
+	d->here.t = &d->tables.old;
 	if (operation_only_looks(q->op)) {
-		d->slot = table_find_any(l, d->in, wanted, TAG_FROZEN, &d->seen);
+		(void)table_find_any(l, &d->tables.old, wanted, TAG_FROZEN, &d->here);
 		return look_at(l, d, wanted);
 	}
-	if (!carry_freeze(l, d->in, wanted, &from))
+	if (!carry_freeze(l, &d->tables.old, wanted, &from))
 		return attempt_lost(d);
-	d->slot = from.slot;
-	d->seen = from.seen;
+	d->here.slot = from.slot;
+	d->here.seen = from.seen;
 	if (look_at(l, d, wanted) == AGAIN)
 		return AGAIN;
 	k = attempt_where(l, d);
-	if (d->slot != NULL && algorithm_wait(&k, d->seen.word) != 0)
+	if (d->here.slot != NULL && algorithm_wait(&k, d->here.seen.word) != 0)
 		return carry(l, d, wanted);
 	/* I3. Before the key is claimed in the new table: under a changed rule the word could say something again. */
 	if (from.slot != NULL && !carry_bury_place(&from))
@@ -144,23 +145,23 @@ enum progress attempt_look(const struct shmlimit *l, struct attempt *d, const st
 	enum progress progress;
 
 	d->homeless = 0;
-	d->in = &d->tables.now;
-	d->slot = table_find(d->in, table_window(d->in, wanted->hash), wanted->tag);
-	if (d->slot != NULL) {
-		d->seen = slot_read(d->slot);
+	d->here.t = &d->tables.now;
+	d->here.slot = table_find(&d->tables.now, table_window(&d->tables.now, wanted->hash), wanted->tag);
+	if (d->here.slot != NULL) {
+		d->here.seen = slot_read(d->here.slot);
 		/* Since it was found it was frozen, or became another key's: not to be decided on. */
-		if (d->seen.tag != wanted->tag)
+		if (d->here.seen.tag != wanted->tag)
 			return AGAIN;
 	} else {
-		d->slot = table_find_any(l, d->in, wanted, 0, &d->seen);
+		(void)table_find_any(l, &d->tables.now, wanted, 0, &d->here);
 	}
-	if (d->slot == NULL && d->tables.old.slots != NULL)
+	if (d->here.slot == NULL && d->tables.old.slots != NULL)
 		progress = look_before(l, d, wanted);
 	else
 		progress = look_at(l, d, wanted);
 	/* ORDER generation_holds() after the look, as put_state() before keys move: see carry.h. */
 	/* Not in the present table: then it must be that still. */
-	if ((d->slot == NULL || d->in != &d->tables.now) && !generation_holds(l, &d->tables))
+	if ((d->here.slot == NULL || d->here.t != &d->tables.now) && !generation_holds(l, &d->tables))
 		return AGAIN;
 	/* ORDER rule_holds() after the look, as publish() of the rule's writer before its walk over the table. */
 	/* What was seen, or not seen, is valid only if the rule is still at this version. */
@@ -169,9 +170,9 @@ enum progress attempt_look(const struct shmlimit *l, struct attempt *d, const st
 
 int attempt_is_nowhere(const struct shmlimit *l, const struct attempt *d, const struct table_key *wanted)
 {
-	struct slot_seen seen;
+	struct table_slot found;
 
 	if (d->tables.old.slots == NULL)
 		return 1;
-	return table_find_any(l, &d->tables.now, wanted, 0, &seen) == NULL && generation_holds(l, &d->tables);
+	return !table_find_any(l, &d->tables.now, wanted, 0, &found) && generation_holds(l, &d->tables);
 }

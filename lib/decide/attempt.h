@@ -19,10 +19,8 @@ struct attempt {
 	struct rule_view view;
 	const struct algorithm *a; /* of view.params */
 	struct generation tables;
-	const struct table *in;   /* where the key's slot is: in this table, ... */
-	struct layout_slot *slot; /* ... here; NULL: nowhere, it is full */
-	struct slot_seen seen;
-	int homeless; /* it says something, in the old table, and finds no place in the new one */
+	struct table_slot here; /* the key's slot; NULL: it has none, and is full */
+	int homeless;           /* it says something, in the old table, and finds no place in the new one */
 	struct funnel_time at;
 	struct balance b; /* what the key has at that time, then as decided */
 	uint64_t room_ns; /* denied for want of a slot: until there may be one; else 0 */
@@ -63,16 +61,21 @@ static inline struct when attempt_when(const struct attempt *d)
 	return (struct when){ d->at.now_ns, d->request->when.given };
 }
 
+static inline struct table_claim attempt_claim(const struct attempt *d, const struct table_key *wanted)
+{
+	return (struct table_claim){ wanted, &d->tables, &d->view, attempt_when(d) };
+}
+
 static inline struct look attempt_where(const struct shmlimit *l, const struct attempt *d)
 {
-	return (struct look){ l, d->in, d->slot, &d->view.params, d->at, d->request->when.given };
+	return (struct look){ l, d->here.t, d->here.slot, &d->view.params, d->at, d->request->when.given };
 }
 
 /* A key that has no slot: its funnel is full, its window empty, its lease none. */
 void attempt_has_none(const struct shmlimit *l, struct attempt *d);
 
 /*
- * What the key has at d->at: finds d->in, d->slot and d->seen, and fills d->b.
+ * What the key has at d->at: finds d->here, and fills d->b.
  * AGAIN: something changed during the attempt, or had to be changed first.
  */
 enum progress attempt_look(const struct shmlimit *l, struct attempt *d, const struct table_key *wanted);

@@ -53,7 +53,8 @@ static enum progress claim(const struct shmlimit *l, struct attempt *d, const st
 	struct table_place place;
 	struct slot_seen mine;
 	struct look k;
-	enum claim ended = table_place(l, &d->tables, wanted, attempt_when(d), &d->view, &place);
+	struct table_claim c = attempt_claim(d, wanted);
+	enum claim ended = table_place(l, &c, &place);
 
 	attempt_count_taken(l, d, &place);
 	switch (ended) {
@@ -92,20 +93,20 @@ static enum progress claim(const struct shmlimit *l, struct attempt *d, const st
 static enum progress move(const struct shmlimit *l, struct attempt *d)
 {
 	const struct request *q = d->request;
-	struct slot_seen mine = { d->seen.tag, d->v.word };
+	struct slot_seen mine = { d->here.seen.tag, d->v.word };
 	struct look k = attempt_where(l, d);
 
-	if (d->a->before_swap != NULL && !d->a->before_swap(&k, q, d->seen, &d->b))
+	if (d->a->before_swap != NULL && !d->a->before_swap(&k, q, d->here.seen, &d->b))
 		return attempt_lost(d);
 	/* The linearization point (I1, I4). ORDER pairs with slot_cas() of the other processes. */
-	if (!slot_cas(d->slot, d->seen, mine.tag, mine.word)) {
+	if (!slot_cas(d->here.slot, d->here.seen, mine.tag, mine.word)) {
 		if (d->a->lost != NULL)
 			d->a->lost(&k, q, &d->b);
 		return attempt_lost(d);
 	}
 	if (d->a->after_swap != NULL && q->op != OP_REFUND && d->v.changed)
 		d->a->after_swap(&k, mine, &d->b);
-	decide_note(q->undo, &d->v, d->slot, d->seen, d->b.was_empty, mine);
+	decide_note(q->undo, &d->v, d->here.slot, d->here.seen, d->b.was_empty, mine);
 	return FINAL;
 }
 
@@ -127,11 +128,12 @@ static enum progress try_once(const struct shmlimit *l, struct attempt *d)
 	/* A denial that found the clock stepped back writes after all: else the key is locked until time catches up. */
 	if (!d->v.changed && (!d->b.stepped || operation_only_looks(q->op))) {
 		/* I5. ORDER slot_unchanged() pairs with slot_cas() of the other processes. */
-		int stands = d->slot == NULL ? attempt_is_nowhere(l, d, &wanted) : slot_unchanged(d->slot, d->seen);
+		int stands = d->here.slot == NULL ? attempt_is_nowhere(l, d, &wanted)
+		                                  : slot_unchanged(d->here.slot, d->here.seen);
 
 		return stands ? FINAL : AGAIN;
 	}
-	if (d->slot == NULL)
+	if (d->here.slot == NULL)
 		return claim(l, d, &wanted);
 	/* What the key was in the old table, if that was not buried, must not come back after a refund. */
 	if (q->op == OP_REFUND && d->tables.old.slots != NULL)

@@ -153,11 +153,11 @@ static uint64_t list_times(struct saving *s, const struct look *k, uint64_t word
 }
 
 /* What a slot says, as it was seen. Returns false if that is equivalent to an empty slot. */
-static int describe(struct saving *s, const struct table *t, const struct layout_slot *slot, struct slot_seen seen,
-                    struct state_slot *out)
+static int describe(struct saving *s, const struct table_slot *here, struct state_slot *out)
 {
 	uint64_t now_ns = now(s); /* after the word */
 	const struct rule_view *in_force;
+	struct slot_seen seen = here->seen;
 	struct rule_view view;
 	const struct algorithm *a;
 	struct balance b;
@@ -169,7 +169,7 @@ static int describe(struct saving *s, const struct table *t, const struct layout
 	if ((seen.tag & TAG_USED) == 0 || rule_load_tag(s->l, seen.tag, &view) != 0)
 		return 0;
 	in_force = &s->view[tag_rule(seen.tag)];
-	if (in_force->published == 0 || sweep_is_over(s->l, t, slot, seen, when_given(now_ns)))
+	if (in_force->published == 0 || sweep_is_over(s->l, here, when_given(now_ns)))
 		return 0;
 	a = algorithm_of(&in_force->params);
 	/* A lease is what others gave for a while: they take it back if it is not spent. A place is a process's. */
@@ -177,13 +177,13 @@ static int describe(struct saving *s, const struct table *t, const struct layout
 		return 0;
 	/* From before the rule was changed, by a writer that was killed before it was done: as table_convert_slot(). */
 	if ((seen.tag & TAG_VERSION) != (rule_version(in_force) & TAG_VERSION)) {
-		if (t == &s->tables.old && !table_keeps_something(s->l, t, slot, seen, when_given(now_ns)))
+		if (here->t == &s->tables.old && !table_keeps_something(s->l, here, when_given(now_ns)))
 			return 0;
-		k = look_make(s->l, t, slot, &view.params, when_given(now_ns));
+		k = look_make(s->l, here->t, here->slot, &view.params, when_given(now_ns));
 		seen.word = algorithm_convert(&k, seen.word, &in_force->params);
 	}
 	out->tag = tag_plain(seen.tag, rule_version(&view)) & ~TAG_FLAGS;
-	k = look_make(s->l, t, slot, &in_force->params, when_given(now_ns));
+	k = look_make(s->l, here->t, here->slot, &in_force->params, when_given(now_ns));
 	if (algorithm_wait(&k, seen.word) == 0)
 		return 0;
 	if (a->has_log) {
@@ -198,21 +198,21 @@ static int describe(struct saving *s, const struct table *t, const struct layout
 
 static int put_slot(struct saving *s, const struct table *t, uint64_t place, uint64_t index)
 {
-	const struct layout_slot *slot = &t->slots[place];
+	struct table_slot here = { .t = t, .slot = &t->slots[place] };
 	struct state_slot out = { .index = index };
 	int error;
 
 	/* BOUND: a slot that goes to another key at every look is left out. */
 	for (int i = 0; i < RULE_RETRIES; i++) {
-		struct slot_seen seen = slot_read(slot);
-
-		if ((seen.tag & ~TAG_FROZEN) == 0 || !describe(s, t, slot, seen, &out)) {
-			if (slot_unchanged(slot, seen))
+		here.seen = slot_read(here.slot);
+		if ((here.seen.tag & ~TAG_FROZEN) == 0 || !describe(s, &here, &out)) {
+			if (slot_unchanged(here.slot, here.seen))
 				return 0;
 			continue;
 		}
 		/* ORDER pairs with slot_cas() of the other processes. */
-		if (!slot_unchanged(slot, seen) && (i < CALM_TRIES || load_again(&slot->tag) != seen.tag))
+		if (!slot_unchanged(here.slot, here.seen) &&
+		    (i < CALM_TRIES || load_again(&here.slot->tag) != here.seen.tag))
 			continue;
 		error = state_put(&s->file, &out, sizeof(out));
 		if (error == 0 && algorithm_of(&s->view[tag_rule(out.tag)].params)->has_log)

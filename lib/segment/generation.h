@@ -35,6 +35,13 @@ struct generation {
 	struct table old; /* slots NULL: none holds keys but `now` */
 };
 
+/* A slot as it was seen, and the table that it is in. */
+struct table_slot {
+	const struct table *t;
+	struct layout_slot *slot; /* NULL: none */
+	struct slot_seen seen;
+};
+
 /*
  * The tables that there are. If the header is damaged it is the last one met.
  * Returns whether the header is good.

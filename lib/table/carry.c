@@ -51,25 +51,24 @@ int carry_bury_place(const struct table_place *from)
 	return slot_cas(from->slot, from->seen, TAG_FROZEN, 0);
 }
 
-enum claim carry_over(const struct shmlimit *l, const struct generation *tables, const struct table_key *key,
-                      struct when when, const struct rule_view *view, const struct table_place *from,
+enum claim carry_over(const struct shmlimit *l, const struct table_claim *c, const struct table_place *from,
                       struct table_place *to)
 {
-	const struct algorithm *a = algorithm_of(&view->params);
+	const struct algorithm *a = algorithm_of(&c->view->params);
 	uint64_t word = from->seen.word;
-	enum claim ended = table_place(l, tables, key, when, view, to);
+	enum claim ended = table_place(l, c, to);
 	struct look k, there;
 
 	if (ended != CLAIM_DONE)
 		return ended;
-	k = look_make(l, &tables->old, from->slot, &view->params, when_again(l, when));
+	k = look_make(l, &c->tables->old, from->slot, &c->view->params, when_again(l, c->when));
 	if (algorithm_wait(&k, word) == 0) {
 		(void)carry_bury_place(from);
 		(void)slot_cas(to->slot, to->seen, 0, 0);
 		return CLAIM_FOUND;
 	}
 	there = k;
-	there.t = &tables->now;
+	there.t = &c->tables->now;
 	there.slot = to->slot;
 	if (a->carry != NULL && !a->carry(&k, word, &there, to->seen))
 		return CLAIM_LOST;
@@ -80,22 +79,20 @@ enum claim carry_over(const struct shmlimit *l, const struct generation *tables,
 		return CLAIM_FOUND;
 	}
 	/* I1, I3. If this process is killed before it buries, the word may be carried twice, which grants nothing. */
-	if (!table_commit(to, key->tag, word))
+	if (!table_commit(to, c->key->tag, word))
 		return CLAIM_LOST;
 	/* It fails where a rule's writer converted the word in between. */
 	if (!carry_bury_place(from))
-		carry_bury(l, &tables->old, key);
+		carry_bury(l, &c->tables->old, c->key);
 	return CLAIM_DONE;
 }
 
 void carry_bury(const struct shmlimit *l, const struct table *old, const struct table_key *key)
 {
-	struct table_place from = { NULL, { 0, 0 }, FROM_FREE, 0 };
+	struct table_slot from;
 
 	/* BOUND: a second round means that a writer converted it in between. */
-	for (int round = 0; round < RULE_RETRIES; round++) {
-		from.slot = table_find_any(l, old, key, TAG_FROZEN, &from.seen);
-		if (from.slot == NULL || slot_cas(from.slot, from.seen, TAG_FROZEN, 0))
+	for (int round = 0; round < RULE_RETRIES; round++)
+		if (!table_find_any(l, old, key, TAG_FROZEN, &from) || slot_cas(from.slot, from.seen, TAG_FROZEN, 0))
 			return;
-	}
 }

@@ -76,8 +76,7 @@ int carry_freeze(const struct shmlimit *l, const struct table *old, const struct
  * Carry what was frozen, of the version in force, over into the new table.
  * As table_place(); CLAIM_DONE: it was, look again.
  */
-enum claim carry_over(const struct shmlimit *l, const struct generation *tables, const struct table_key *key,
-                      struct when when, const struct rule_view *view, const struct table_place *from,
+enum claim carry_over(const struct shmlimit *l, const struct table_claim *c, const struct table_place *from,
                       struct table_place *to);
 
 /* Bury a frozen slot of the key, as it was seen. Returns 0 if it was changed since. */

@@ -73,22 +73,21 @@ uint64_t sweep_wait(const struct look *k, uint64_t word)
 	return wait_ns > age_ns - (known_ns - 1) ? wait_ns - (age_ns - (known_ns - 1)) : 0;
 }
 
-int sweep_is_over(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                  struct slot_seen seen, struct when when)
+int sweep_is_over(const struct shmlimit *l, const struct table_slot *here, struct when when)
 {
 	struct rule_view view;
 	struct look k;
 
-	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0)
+	if (rule_load_tag(l, here->seen.tag & ~TAG_FROZEN, &view) != 0)
 		return 1;
-	k = look_make(l, t, slot, &view.params, when);
-	if (sweep_wait(&k, seen.word) != 0)
+	k = look_make(l, here->t, here->slot, &view.params, when);
+	if (sweep_wait(&k, here->seen.word) != 0)
 		return 0;
 	if (when.given)
 		return 1;
 	/* It was written after the clock was read, perhaps. */
-	k = look_make(l, t, slot, &view.params, when_again(l, when));
-	return sweep_wait(&k, seen.word) == 0;
+	k = look_make(l, here->t, here->slot, &view.params, when_again(l, when));
+	return sweep_wait(&k, here->seen.word) == 0;
 }
 
 /* ---- Sweeping ---- */
@@ -97,19 +96,18 @@ int sweep_is_over(const struct shmlimit *l, const struct table *t, const struct 
  * What is not over: its cells that are, and, where the clock stepped back and the word's time is further ahead than the rule
  * can mean, what the word means.
  */
-static int settle(const struct shmlimit *l, const struct table *t, struct layout_slot *slot, struct slot_seen seen,
-                  struct when when)
+static int settle(const struct shmlimit *l, const struct table_slot *here, struct when when)
 {
 	const struct algorithm *a;
 	struct rule_view view;
-	struct slot_seen mine;
+	struct slot_seen seen = here->seen, mine;
 	struct balance b;
 	struct look k;
 
 	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0)
 		return 1;
 	a = algorithm_of(&view.params);
-	k = look_make(l, t, slot, &view.params, when_again(l, when));
+	k = look_make(l, here->t, here->slot, &view.params, when_again(l, when));
 	if (a->sweep != NULL)
 		a->sweep(&k, seen);
 	a->read(&k, seen.word, &b);
@@ -117,7 +115,7 @@ static int settle(const struct shmlimit *l, const struct table *t, struct layout
 		return 1;
 	mine = (struct slot_seen){ seen.tag, a->convert(&k, seen.word, &view.params) };
 	/* ORDER pairs with slot_cas() of a decision, which fails where this was before it. */
-	if (!slot_cas(slot, seen, mine.tag, mine.word))
+	if (!slot_cas(here->slot, seen, mine.tag, mine.word))
 		return 0;
 	if (a->converted != NULL)
 		a->converted(&k, mine);
@@ -126,20 +124,21 @@ static int settle(const struct shmlimit *l, const struct table *t, struct layout
 
 static void sweep_slot(const struct shmlimit *l, const struct table *t, struct layout_slot *slot, struct when when)
 {
+	struct table_slot here = { t, slot, { 0, 0 } };
+
 	/*
 	 * BOUND: each round but the last means that another process changed this slot in between. It is looked at again: a
 	 * decision that was stopped before its swap may have left what is over (tests/model/sweep, NO_RETRY).
 	 */
 	for (int round = 0; round < RULE_RETRIES; round++) {
-		struct slot_seen seen = slot_read(slot);
-
-		if ((seen.tag & ~TAG_FROZEN) == 0)
+		here.seen = slot_read(slot);
+		if ((here.seen.tag & ~TAG_FROZEN) == 0)
 			return;
-		if (!sweep_is_over(l, t, slot, seen, when)) {
-			if (settle(l, t, slot, seen, when))
+		if (!sweep_is_over(l, &here, when)) {
+			if (settle(l, &here, when))
 				return;
 			/* ORDER pairs with slot_cas() of the other processes, which find their claim or their word gone. */
-		} else if (slot_cas(slot, seen, seen.tag & TAG_FROZEN, 0)) {
+		} else if (slot_cas(slot, here.seen, here.seen.tag & TAG_FROZEN, 0)) {
 			return;
 		}
 	}

@@ -70,8 +70,7 @@ void sweep(const struct shmlimit *l, struct when when);
 uint64_t sweep_wait(const struct look *k, uint64_t word);
 
 /* Is a slot, as it was seen, equivalent to an empty one? Tentative ones and those of no rule are. */
-int sweep_is_over(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                  struct slot_seen seen, struct when when);
+int sweep_is_over(const struct shmlimit *l, const struct table_slot *here, struct when when);
 
 /* How long after it was swept the table is due, with a rule of these parameters too: half of their back_ns, at most. */
 uint64_t sweep_after(const struct layout_params *params);

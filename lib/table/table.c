@@ -151,11 +151,10 @@ static void survey_live(struct survey_live *live, const struct table_place *here
  * slots, and 70 % of their decisions would be claims at a load of 0.8, at four
  * times the cost (bench/keys).
  */
-static void survey(const struct shmlimit *l, const struct generation *tables, const struct table_key *wanted,
-                   struct when when, struct survey *out)
+static void survey(const struct shmlimit *l, const struct table_claim *c, struct survey *out)
 {
-	const struct table *t = &tables->now;
-	struct table_window window = table_window(t, wanted->hash);
+	const struct table *t = &c->tables->now;
+	struct table_window window = table_window(t, c->key->hash);
 	struct survey_rule rule = { .tag = UINT64_MAX };
 	unsigned best = 0;
 
@@ -168,12 +167,12 @@ static void survey(const struct shmlimit *l, const struct generation *tables, co
 		for (unsigned j = 0; j < SLOTS_PER_LINE; j++) {
 			struct table_place here = { &line[j], slot_read(&line[j]), FROM_FREE, 0 };
 
-			if (table_is_committed(l, here.seen.tag, wanted) ||
-			    ((here.seen.tag & TAG_FROZEN) != 0 && !generation_holds(l, tables))) {
+			if (table_is_committed(l, here.seen.tag, c->key) ||
+			    ((here.seen.tag & TAG_FROZEN) != 0 && !generation_holds(l, c->tables))) {
 				out->look_again = 1;
 				return;
 			}
-			if (here.seen.tag == (wanted->tag | TAG_TENTATIVE)) {
+			if (here.seen.tag == (c->key->tag | TAG_TENTATIVE)) {
 				if (out->candidate.slot == NULL || here.slot < out->candidate.slot)
 					out->candidate = here;
 				continue;
@@ -183,7 +182,7 @@ static void survey(const struct shmlimit *l, const struct generation *tables, co
 				continue;
 			}
 			if (here.seen.tag != 0) {
-				uint64_t idle_ns, wait_ns = survey_wait(l, t, &here, when, &rule, &idle_ns);
+				uint64_t idle_ns, wait_ns = survey_wait(l, t, &here, c->when, &rule, &idle_ns);
 
 				here.from = wait_ns == 0 ? FROM_REFILLED : FROM_LIVE;
 				if (wait_ns == 0 && (out->refilled.slot == NULL || idle_ns > out->idle_ns)) {
@@ -212,9 +211,10 @@ static void give_up(const struct table_place *place)
 }
 
 /* Step 2's look. True if the candidate may be committed; else it was freed, unless another process took it. */
-static int uncontested(const struct shmlimit *l, const struct table *t, const struct table_key *wanted,
-                       const struct table_place *candidate)
+static int uncontested(const struct shmlimit *l, const struct table_claim *c, const struct table_place *candidate)
 {
+	const struct table_key *wanted = c->key;
+	const struct table *t = &c->tables->now;
 	struct table_window window = table_window(t, wanted->hash);
 
 	for (unsigned i = 0; i < WINDOW_LINES; i++) {
@@ -262,59 +262,56 @@ static struct table_place *pick_victim(struct survey *found, int is_protected)
 }
 
 /* Make some slot tentative for the key. Returns CLAIM_DONE, CLAIM_LOST or CLAIM_NO_ROOM. */
-static enum claim place_candidate(const struct shmlimit *l, const struct table_key *wanted, uint64_t now_ns,
-                                  int is_protected, struct survey *found)
+static enum claim place_candidate(const struct shmlimit *l, const struct table_claim *c, struct survey *found)
 {
 	struct table_place *place = &found->free;
-	struct slot_seen mine = { wanted->tag | TAG_TENTATIVE, 0 };
+	struct slot_seen mine = { c->key->tag | TAG_TENTATIVE, 0 };
 
 	if (place->slot == NULL)
 		place = &found->refilled;
 	if (place->slot == NULL)
 		place = &found->abandoned;
 	if (place->slot == NULL && l->on_full == SHMLIMIT_FULL_EVICT)
-		place = pick_victim(found, is_protected);
+		place = pick_victim(found, params_is_protected(&c->view->params));
 	if (place->slot == NULL)
 		return CLAIM_NO_ROOM;
-	mine.word = counter_nonce(l, now_ns);
+	mine.word = counter_nonce(l, c->when.ns);
 	/* I3. ORDER a full fence: the second look of this process comes after it, and sees what others placed before. */
 	if (!slot_cas(place->slot, place->seen, mine.tag, mine.word))
 		return CLAIM_LOST;
 	if (place->from == FROM_LIVE)
 		PROBE(evict, tag_rule(place->seen.tag), tag_fingerprint(rule_plain(l, place->seen.tag)),
-		      tag_fingerprint(wanted->plain));
+		      tag_fingerprint(c->key->plain));
 	found->candidate = *place;
 	found->candidate.seen = mine;
 	return CLAIM_DONE;
 }
 
-enum claim table_place(const struct shmlimit *l, const struct generation *tables, const struct table_key *wanted,
-                       struct when when, const struct rule_view *view, struct table_place *place)
+enum claim table_place(const struct shmlimit *l, const struct table_claim *c, struct table_place *place)
 {
-	const struct table *t = &tables->now;
 	struct survey found;
 
-	survey(l, tables, wanted, when, &found);
+	survey(l, c, &found);
 	place->from = FROM_FREE;
 	place->room_ns =
 		found.live[0].victim_ns < found.live[1].victim_ns ? found.live[0].victim_ns : found.live[1].victim_ns;
 	if (found.look_again)
 		return CLAIM_FOUND;
 	if (found.candidate.slot == NULL) {
-		enum claim placed = place_candidate(l, wanted, when.ns, params_is_protected(&view->params), &found);
+		enum claim placed = place_candidate(l, c, &found);
 
 		if (placed != CLAIM_DONE)
 			return placed;
 	}
 	*place = found.candidate;
-	if (!uncontested(l, t, wanted, place))
+	if (!uncontested(l, c, place))
 		return CLAIM_LOST;
 	/*
 	 * A rule that was changed since gets no slot of the old version: the writer's walk may have passed here.
 	 * Nor does a key get one in a table that a larger one follows by now.
 	 */
 	/* I3. ORDER after the swap that placed the candidate, as the writer's walk after its publish(). */
-	if (!rule_holds(l, tag_rule(wanted->tag), view) || !generation_holds(l, tables)) {
+	if (!rule_holds(l, tag_rule(c->key->tag), c->view) || !generation_holds(l, c->tables)) {
 		give_up(place);
 		return CLAIM_FOUND;
 	}
@@ -327,54 +324,53 @@ int table_commit(const struct table_place *place, uint64_t tag, uint64_t word)
 	return slot_cas(place->slot, place->seen, tag, word);
 }
 
-int table_keeps_something(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                          struct slot_seen seen, struct when when)
+int table_keeps_something(const struct shmlimit *l, const struct table_slot *here, struct when when)
 {
 	struct rule_view view;
 	struct look k;
 
-	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0 || algorithm_of(&view.params)->stays)
+	if (rule_load_tag(l, here->seen.tag & ~TAG_FROZEN, &view) != 0 || algorithm_of(&view.params)->stays)
 		return 0;
-	k = look_make(l, t, slot, &view.params, when_again(l, when));
-	return sweep_wait(&k, seen.word) != 0;
+	k = look_make(l, here->t, here->slot, &view.params, when_again(l, when));
+	return sweep_wait(&k, here->seen.word) != 0;
 }
 
-int table_convert_slot(const struct shmlimit *l, const struct generation *tables, const struct table *t,
-                       struct layout_slot *slot, struct slot_seen seen, struct when when)
+int table_convert_slot(const struct shmlimit *l, const struct generation *tables, const struct table_slot *here,
+                       struct when when)
 {
 	struct when at = when_again(l, when);
+	struct slot_seen seen = here->seen, mine;
 	struct rule_view now, then;
 	const struct algorithm *a;
-	struct slot_seen mine;
 	struct look k;
 
 	if (rule_load(l, tag_rule(seen.tag), &now) != 0)
 		return 1;
 	if ((seen.tag & TAG_VERSION) == (rule_version(&now) & TAG_VERSION))
 		return 1;
+	/* Tentative, or another rule's: nothing to keep. */
 	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &then) != 0)
-		return slot_cas(slot, seen, seen.tag & TAG_FROZEN,
-		                0); /* tentative, or another rule's: nothing to keep */
+		return slot_cas(here->slot, seen, seen.tag & TAG_FROZEN, 0);
 	if (then.published != now.published)
 		return 0;
 	/* I3. Under the new parameters it would say something again, while its key may be in the new table: see carry.h. */
-	if (t == &tables->old && !table_keeps_something(l, t, slot, seen, when))
-		return slot_cas(slot, seen, seen.tag & TAG_FROZEN, 0);
+	if (here->t == &tables->old && !table_keeps_something(l, here, when))
+		return slot_cas(here->slot, seen, seen.tag & TAG_FROZEN, 0);
+	k = look_make(l, here->t, here->slot, &then.params, when_given(at.ns));
 	mine.tag = tag_plain(seen.tag, rule_version(&now)) ^ tag_of_version(rule_version(&now));
-	k = look_make(l, t, slot, &then.params, when_given(at.ns));
 	mine.word = algorithm_convert(&k, seen.word, &now.params);
 	/* I1. ORDER pairs with slot_cas() of a decision, which fails where the word was converted before it. */
-	if (!slot_cas(slot, seen, mine.tag, mine.word))
+	if (!slot_cas(here->slot, seen, mine.tag, mine.word))
 		return 0;
 	a = algorithm_of(&now.params);
-	k = look_make(l, t, slot, &now.params, at);
+	k = look_make(l, here->t, here->slot, &now.params, at);
 	if (a->converted != NULL)
 		a->converted(&k, mine);
 	return 1;
 }
 
-struct layout_slot *table_find_any(const struct shmlimit *l, const struct table *t, const struct table_key *key,
-                                   uint64_t but, struct slot_seen *seen)
+int table_find_any(const struct shmlimit *l, const struct table *t, const struct table_key *key, uint64_t but,
+                   struct table_slot *found)
 {
 	struct table_window window = table_window(t, key->hash);
 
@@ -382,12 +378,13 @@ struct layout_slot *table_find_any(const struct shmlimit *l, const struct table 
 		struct layout_slot *line = table_line(t, window, i);
 
 		for (unsigned j = 0; j < SLOTS_PER_LINE; j++) {
-			*seen = slot_read(&line[j]);
-			if (table_is_committed(l, seen->tag & ~but, key))
-				return &line[j];
+			*found = (struct table_slot){ t, &line[j], slot_read(&line[j]) };
+			if (table_is_committed(l, found->seen.tag & ~but, key))
+				return 1;
 		}
 	}
-	return NULL;
+	found->slot = NULL;
+	return 0;
 }
 
 static void convert_all(const struct shmlimit *l, const struct generation *tables, const struct table *t, uint32_t rule,
@@ -396,10 +393,10 @@ static void convert_all(const struct shmlimit *l, const struct generation *table
 	for (uint64_t i = 0; i < t->lines * SLOTS_PER_LINE; i++) {
 		/* BOUND: each round but the last means that another process changed this slot in between. */
 		for (int round = 0; round < RULE_RETRIES; round++) {
-			struct slot_seen seen = slot_read(&t->slots[i]);
+			struct table_slot here = { t, &t->slots[i], slot_read(&t->slots[i]) };
 
-			if ((seen.tag & ~TAG_FROZEN) == 0 || tag_rule(seen.tag) != rule ||
-			    table_convert_slot(l, tables, t, &t->slots[i], seen, when))
+			if ((here.seen.tag & ~TAG_FROZEN) == 0 || tag_rule(here.seen.tag) != rule ||
+			    table_convert_slot(l, tables, &here, when))
 				break;
 		}
 	}

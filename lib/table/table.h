@@ -99,12 +99,19 @@ struct table_place {
 	uint64_t room_ns; /* CLAIM_NO_ROOM: until there will be some, UINT64_MAX if unknown */
 };
 
+/* Which key a slot is claimed for, and what the claim relies on. */
+struct table_claim {
+	const struct table_key *key;
+	const struct generation *tables;
+	const struct rule_view *view;
+	struct when when;
+};
+
 /*
  * Claiming in the present table, up to the last step: make or find the key's tentative slot, and be
  * sure that it may be committed. Leaves no trace but perhaps a tentative slot.
  */
-enum claim table_place(const struct shmlimit *l, const struct generation *tables, const struct table_key *wanted,
-                       struct when when, const struct rule_view *view, struct table_place *place);
+enum claim table_place(const struct shmlimit *l, const struct table_claim *c, struct table_place *place);
 
 /*
  * The last step: commit the key with this word. The word's time must have been
@@ -116,27 +123,26 @@ int table_commit(const struct table_place *place, uint64_t tag, uint64_t word);
 int table_is_committed(const struct shmlimit *l, uint64_t tag, const struct table_key *wanted);
 
 /*
- * The committed slot of a key, also from before its rule was changed, as it was
- * seen, or NULL. `but`: 0, or TAG_FROZEN, which then makes no difference.
+ * Finds the committed slot of a key in a table, also from before its rule was changed. Returns false, with
+ * found->slot NULL, if there is none. `but`: 0, or TAG_FROZEN, which then makes no difference.
  */
-struct layout_slot *table_find_any(const struct shmlimit *l, const struct table *t, const struct table_key *key,
-                                   uint64_t but, struct slot_seen *seen);
+int table_find_any(const struct shmlimit *l, const struct table *t, const struct table_key *key, uint64_t but,
+                   struct table_slot *found);
 
 /*
  * Does a slot of the old table, as it was seen, hold more than an empty one, by
  * the version of the rule that its tag has? A lease does not: it expires there.
  */
-int table_keeps_something(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                          struct slot_seen seen, struct when when);
+int table_keeps_something(const struct shmlimit *l, const struct table_slot *here, struct when when);
 
 /*
- * Convert a slot of table t, which is one of *tables, as it was seen, to the version in force.
+ * Convert a slot of one of *tables, as it was seen, to the version in force.
  * In the old table what is equivalent to an empty slot becomes one. Returns true if
  * nothing is left to do. Where no time is given the clock is read: after the
  * word, whose time is then not in the future of it.
  */
-int table_convert_slot(const struct shmlimit *l, const struct generation *tables, const struct table *t,
-                       struct layout_slot *slot, struct slot_seen seen, struct when when);
+int table_convert_slot(const struct shmlimit *l, const struct generation *tables, const struct table_slot *here,
+                       struct when when);
 
 /*
  * Walks are over the old table too, and over that first: what migrates during the walk

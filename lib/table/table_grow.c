@@ -42,7 +42,7 @@ static void freeze(const struct shmlimit *l, const struct table *t, struct when 
 		}
 		if (here.seen.tag == TAG_FROZEN)
 			continue;
-		if (!table_keeps_something(l, t, here.slot, here.seen, when)) {
+		if (!table_keeps_something(l, &(struct table_slot){ t, here.slot, here.seen }, when)) {
 			/* A key that refilled has no slot: a reset finds none in the new table, nor in the old one. */
 			bury(&here);
 			continue;

@@ -121,6 +121,7 @@ static inline int call_fill(const struct call *c)
 /* What a claimer leaves that is killed before it commits. */
 static inline int call_abandon(const struct call *c)
 {
+	struct table_claim claim;
 	struct table_place place;
 	struct rule_view view;
 	struct generation tables;
@@ -131,7 +132,8 @@ static inline int call_abandon(const struct call *c)
 	key = table_key(hash_bytes(scene.l->secret, (uint32_t)c->rule, c->key, strlen(c->key)), (uint32_t)c->rule,
 	                rule_version(&view));
 	generation_read(scene.l, &tables);
-	return table_place(scene.l, &tables, &key, when_given(call_ns(c)), &view, &place) == CLAIM_DONE ? 0 : -EXFULL;
+	claim = (struct table_claim){ &key, &tables, &view, when_given(call_ns(c)) };
+	return table_place(scene.l, &claim, &place) == CLAIM_DONE ? 0 : -EXFULL;
 }
 
 /* A writer, killed when the new version is in force and the table still that of the old one. */

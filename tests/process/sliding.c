@@ -219,19 +219,19 @@ static void from_outside(uint64_t capacity, uint64_t period_ns)
 static struct layout_slot *look(uint32_t key, struct rule_view *view, struct slot_seen *seen, struct ring *ring)
 {
 	uint64_t hash = hash_bytes(play->l->secret, (uint32_t)play->rule, &key, sizeof(key));
-	struct layout_slot *slot;
+	struct table_slot found;
 	struct table_key wanted;
 	struct look k;
 
 	if (rule_load(play->l, (uint32_t)play->rule, view) != 0)
 		bail("rule_load");
 	wanted = table_key(hash, (uint32_t)play->rule, rule_version(view));
-	slot = table_find_any(play->l, play->l->tables, &wanted, 0, seen);
-	if (slot != NULL) {
-		k = look_make(play->l, play->l->tables, slot, &view->params, when_given(atomic_load(&play->now_ns)));
-		*ring = ring_read(&k, seen->word);
-	}
-	return slot;
+	if (!table_find_any(play->l, play->l->tables, &wanted, 0, &found))
+		return NULL;
+	k = look_make(play->l, found.t, found.slot, &view->params, when_given(atomic_load(&play->now_ns)));
+	*ring = ring_read(&k, found.seen.word);
+	*seen = found.seen;
+	return found.slot;
 }
 
 /* Keys whose latest admission has not been written to the ring. */

@@ -362,8 +362,11 @@ static struct trace trace_of(const struct rule_view *view, uint32_t rule, uint32
 	struct table_key wanted = table_key(hash, rule, rule_version(view));
 	struct table_window window = table_window(play->l->tables, hash);
 	struct trace trace = { NULL, NULL, { 0, 0 }, { 0, 0 } };
+	struct table_slot found;
 
-	trace.committed = table_find_any(play->l, play->l->tables, &wanted, 0, &trace.seen);
+	(void)table_find_any(play->l, play->l->tables, &wanted, 0, &found);
+	trace.committed = found.slot;
+	trace.seen = found.seen;
 	for (unsigned i = 0; i < WINDOW_LINES * SLOTS_PER_LINE; i++) {
 		const struct layout_slot *slot =
 			table_line(play->l->tables, window, i / SLOTS_PER_LINE) + i % SLOTS_PER_LINE;

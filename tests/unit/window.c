@@ -371,8 +371,7 @@ static void coarse(void)
 static uint64_t *take_two_killed(int id)
 {
 	struct rule_view view;
-	struct layout_slot *slot = NULL;
-	struct slot_seen seen;
+	struct table_slot found;
 	struct table_key wanted;
 	uint64_t *cells;
 
@@ -380,10 +379,9 @@ static uint64_t *take_two_killed(int id)
 		bail("rule_load");
 	wanted = table_key(hash_bytes(l->secret, (uint32_t)id, "k", 1), (uint32_t)id, rule_version(&view));
 	take(id, 2, T0 + 5);
-	slot = table_find_any(l, l->tables, &wanted, 0, &seen);
-	if (slot == NULL)
+	if (!table_find_any(l, l->tables, &wanted, 0, &found))
 		bail("no slot");
-	cells = ring_cells(l, l->tables, slot);
+	cells = ring_cells(l, l->tables, found.slot);
 	cells[0] = T0;
 	return cells;
 }
