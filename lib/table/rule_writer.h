@@ -14,7 +14,7 @@ int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *r
 
 /* The same, but a rule of another algorithm is replaced: its keys begin again. */
 int rule_replace(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, uint64_t wait_ns,
-                  struct when when);
+                 struct when when);
 
 /* shmlimit_rule_remove(), with a valid name and a handle that can write. */
 int rule_remove(struct shmlimit *l, const char *name);
