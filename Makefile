@@ -187,9 +187,9 @@ $(gate_so): $(gate_obj) $(gate_copies) $(lib_so) lib/gate/shmlimit_gate.map
 	ln -sf libshmlimit-gate.so.$(SOVERSION) $(O)/libshmlimit-gate.so
 
 tool_libs := -Wl,--as-needed $(global_libs) -ljansson -linih -lz -lncursesw -ltinfo
-# With a copy of the keyed hash, for what strangers fill, and of the reader of addresses.
-tool_obj := $(call obj,tools/shmlimit) $(foreach r,$(tool_rooms),$(call obj,tools/shmlimit/$(r))) $(O)/lib/base/hash.o \
-	$(O)/lib/base/address.o
+# With copies of the keyed hash, for what strangers fill, and of the readers of addresses, numbers and times.
+tool_obj := $(call obj,tools/shmlimit) $(foreach r,$(tool_rooms),$(call obj,tools/shmlimit/$(r))) \
+	$(patsubst %,$(O)/lib/base/%.o,hash address decimal duration limit_text nearest)
 tool_inc := -Itools/shmlimit $(addprefix -Itools/shmlimit/,$(tool_rooms))
 $(O)/tools/shmlimit/%.o $(O)/tests/cli/%.o $(O)/tests/fuzz/target/%.o: server_cflags = $(tool_inc)
 $(O)/bin/shmlimit: $(tool_obj) $(global_used) $(lib_used)

@@ -39,6 +39,7 @@ extern "C" {
 #define SHMLIMIT_RULES_MAX 4096   /* largest number of rules in a segment */
 #define SHMLIMIT_REQUESTS_MAX 16  /* most limits in one call of shmlimit_take_all() */
 #define SHMLIMIT_FIELD_MAX 192    /* longest header field of shmlimit_fields(), bytes with the NUL */
+#define SHMLIMIT_RULE_TEXT_MAX 96 /* longest text of shmlimit_rule_text(), bytes with the NUL */
 #define SHMLIMIT_KEY_IP_MAX 18    /* longest key that shmlimit_key_ip() makes, bytes */
 #define SHMLIMIT_SLOTS_MIN 16     /* fewest slots of a segment, 16 bytes each */
 #define SHMLIMIT_SLOTS_MAX ((uint64_t)1 << 36)
@@ -356,9 +357,9 @@ struct shmlimit_slot {
 	uint64_t debt_ns; /* LIVE: time until all borrowed tokens are back; WARMUP, WINDOW: until the last reservation */
 };
 
-/* One finding of shmlimit_verify(), or one repair of shmlimit_repair(). */
+/* One finding of shmlimit_verify(), one repair of shmlimit_repair(), or what shmlimit_rule_parse() could not read. */
 struct shmlimit_problem {
-	uint64_t offset; /* offset of the damaged bytes in the segment */
+	uint64_t offset; /* offset of the damaged bytes in the segment, or of what is wrong in the text */
 	char text[120];  /* what is wrong, and what would be right; one line, NUL-terminated */
 };
 
@@ -642,6 +643,38 @@ int shmlimit_rule_set_at(struct shmlimit *limiter, const char *rule_name, const 
  * shmlimit_rule_get().
  */
 int shmlimit_rule_ensure(struct shmlimit *limiter, const char *rule_name, const struct shmlimit_rule *rule);
+
+/*
+ * Read a limit as people write it, into *rule: set its struct_size and, for other algorithms than
+ * FUNNEL, its algorithm before the call. Algorithm, mode, capacity, refill and period_ns are set;
+ * the other members stay as they are.
+ *
+ *	5/minute, 100 per hour, 10r/s, 2 per 5 seconds, 1k/s, 1/1.5s      a rate, and a burst of its count
+ *	10/s burst 20                                                     a burst of its own
+ *	1000/hour strict                                                  at most 1000 in any hour
+ *	1000/hour window                                                  the same, as a WINDOW
+ *	20 at once, 20 at once for 10 minutes                             a HOLD; without a time for 60 seconds
+ *	0, 0/s, block                                                     BLOCK: denies always
+ *	unlimited, off                                                    OFF: allows always
+ *
+ * Units are ns, us, ms, s, m, h, d, w, month (30 days) and y (365 days), and their English words. Case
+ * does not matter. shmlimit(7) has the whole grammar. A `strict` limit has half its count as burst and
+ * half as rate, so a cost of more than half never fits.
+ *
+ * Returns 0; or -EINVAL, with *rule unchanged: the text is no limit, or not one that the algorithm has.
+ * *wrong (unless NULL) then says where and why, and which limit is the nearest. A rule whose numbers are
+ * too large is refused later, by shmlimit_rule_set(). Pure: no allocation, no system call; threads and
+ * forks are safe. Signals: not to be called from handlers. Cost: about a microsecond.
+ */
+int shmlimit_rule_parse(const char *text, struct shmlimit_rule *rule, struct shmlimit_problem *wrong);
+
+/*
+ * Write the limit of a rule as a text that shmlimit_rule_parse(), given the same algorithm, reads as
+ * the same mode, capacity, refill and period; of a rule that is BLOCK or OFF only the mode is written.
+ * A DRY_RUN rule is written as if enforced, and nothing that has no place in such a text is. Returns 0, or
+ * -EINVAL, -E2BIG. Pure, like shmlimit_rule_parse().
+ */
+int shmlimit_rule_text(const struct shmlimit_rule *rule, char text[SHMLIMIT_RULE_TEXT_MAX]);
 
 /* Returns the id of a rule, or -ESRCH. No system call; cost: one comparison per rule. */
 int shmlimit_rule_find(struct shmlimit *limiter, const char *rule_name);

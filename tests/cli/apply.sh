@@ -188,7 +188,7 @@ $good
 [login]
 capacity = 0
 END
-wrong 7 "rule login: max-wait 2: unit missing: must be ns, us, ms, s, m, h, d or w" <<END
+wrong 7 "rule login: max-wait 2: unit missing: must be ns, us, ms, s, m, h, d, w, month or y" <<END
 $good
 [login]
 capacity = 15
@@ -196,7 +196,7 @@ capacity = 15
 ; seven
 max-wait = 2
 END
-wrong 4 "rule login: rate fast: not a rate COUNT/PERIOD (for example 30/60s or 5/m)" <<END
+wrong 4 "rule login: rate fast: not a limit: must be such as 5/minute, \"10/s burst 20\", \"20 at once\", block or unlimited" <<END
 $good
 [login]
 rate = fast
@@ -271,16 +271,10 @@ wrong 3 "rule $long: name too long: must be 1 to 63 characters" <<END
 $good
 [$long]
 END
-wrong 3 "rule fresh: new, its rate is missing: must have capacity and rate" <<END
+wrong 3 "rule fresh: new, its rate is missing: must have rate" <<END
 $good
 [fresh]
 capacity = 1
-END
-wrong 3 "rule fresh: new, its capacity is missing: must have capacity and rate" <<END
-$good
-[fresh]
-rate = 1/s
-mode = off
 END
 wrong 3 "rule login: capacity 281474976710656 is out of range (1 to 4611686018 at this rate and max-wait)" <<END
 $good

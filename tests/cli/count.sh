@@ -88,8 +88,8 @@ refused "--ttl 367d: a count of rule app lives for its period, 366d, at most" co
 refused "--ttl 0: must be more than 0" count "$segment" app alice --ttl 0
 refused "rule x: period: a funnel has none of its own: leave it out" \
 	rule set "$segment" x --capacity 1 --rate 1/s --period 1h
-refused "rule x: rate: a counter has none of its own: leave it out" \
-	rule set "$segment" x --algorithm counter --rate 1/s
+refused "rule x: rate 1/s burst 2: this algorithm has no burst" \
+	rule set "$segment" x --algorithm counter --rate "1/s burst 2"
 refused "rule x: capacity 5 with period 13515d: out of range (at most 2^48 and 36 years)" \
 	rule set "$segment" x --algorithm counter --capacity 5 --period 13515d
 shmlimit destroy "$segment"

@@ -118,8 +118,8 @@ wrong() {
 wrong "rule funnel: has no places: must be set with --algorithm hold" hold "$segment" funnel key -- true
 wrong "--denied-status 256: must be 0 to 255" hold "$segment" r key --denied-status 256 -- true
 wrong "hold: COMMAND... is missing; usage: shmlimit hold NAME RULE KEY COMMAND..." hold "$segment" r key
-wrong "rule new: new, its period is missing: must have capacity and period" rule set "$segment" new --algorithm hold --capacity 1
-wrong "rule r: rate: a hold has none of its own: leave it out" rule set "$segment" r --rate 1/s
+wrong "rule new: new, its period is missing: must have capacity and period, or rate" rule set "$segment" new --algorithm hold --capacity 1
+wrong 'rule r: rate 1/s: places are meant: must be such as "20 at once"' rule set "$segment" r --rate 1/s
 wrong "rule r: period 300d is out of range (1ns to 208d)" rule set "$segment" r --period 300d
 wrong "rule r: 9 places are more than segment $segment was created for: use fewer, or create the segment with a larger \
 --window-max (shmlimit inspect $segment shows it)" rule set "$segment" r --capacity 9

@@ -35,7 +35,7 @@ refused "credit 5: must be at most the capacity, 4" g --capacity 4
 refused "credit -1: not a whole number (for example 1500, 1.5k, 2M or 64Ki)" g --credit -1
 refused "credit 2097152: must be 0 to 2097151" g --credit 2097152
 refused "credit: a funnel has none of its own: leave it out" new --capacity 5 --rate 1/s --credit 5
-refused "new, its capacity is missing: must have capacity and rate" new --algorithm lease --rate 1/s
+refused "rate 1/s strict: this algorithm is not strict: leave the word out" new --algorithm lease --rate "1/s strict"
 refused "capacity 2097152 is out of range (1 to 2097151 at this rate for a lease)" \
 	new --algorithm lease --capacity 2097152 --rate 1/s
 refused "capacity 2000000 is out of range (1 to 104249 at this rate for a lease)" new --algorithm lease --capacity 2000000 --rate 7/d

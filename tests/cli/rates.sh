@@ -7,7 +7,7 @@
 need jq
 
 segment=$SEGMENT.s
-shmlimit create "$segment" --slots 16
+shmlimit create "$segment" --slots 16 --window-max 8
 
 # TEXT COUNT PERIOD_NS SHOWN
 while read -r text count period_ns shown; do
@@ -64,48 +64,66 @@ done <<END
 007/060s 7 60000000000 7/m
 END
 
-# TEXT: what is said about it
+# TEXT: what is said about it. tests/unit/limit_text has the rest.
 while IFS='|' read -r text message; do
 	run shmlimit rule set "$segment" r --capacity 15 --rate "$text"
 	is "$rc $out$err" "2 shmlimit: rule r: rate $text: $message" "'$text' is no rate"
 	run shmlimit rule list "$segment" --json
 	is "$out" "[]" "'$text' sets no rule"
-done <<END
-|not a rate COUNT/PERIOD (for example 30/60s or 5/m)
-fast|not a rate COUNT/PERIOD (for example 30/60s or 5/m)
-30|not a rate COUNT/PERIOD (for example 30/60s or 5/m)
-/s|not a rate COUNT/PERIOD (for example 30/60s or 5/m)
--5/s|not a rate COUNT/PERIOD (for example 30/60s or 5/m)
-+5/s|not a rate COUNT/PERIOD (for example 30/60s or 5/m)
-0.5/s|not a rate COUNT/PERIOD (for example 30/60s or 5/m)
-5 /s|not a rate COUNT/PERIOD (for example 30/60s or 5/m)
-5per s|not a rate COUNT/PERIOD (for example 30/60s or 5/m)
-0/s|count 0: must be 1 or more
-18446744073709552k/s|count too large: must be 18446744073709551615 or less
-18446744073709551616/s|count too large: must be 18446744073709551615 or less
-99999999999999999999999999999999/s|count too large: must be 18446744073709551615 or less
-5/|unit missing: must be ns, us, ms, s, m, h, d or w
-5/60|unit missing: must be ns, us, ms, s, m, h, d or w
-5/ s|unit  s: must be ns, us, ms, s, m, h, d or w
-5/-1s|unit -1s: must be ns, us, ms, s, m, h, d or w
-5/1.s|unit .s: must be ns, us, ms, s, m, h, d or w
-5/1.5ns|period finer than a nanosecond: must be a whole number of them
-5/30m1h|unit h: must be shorter than the one before it, as in 1h30m
-5/1s1s|unit s: must be shorter than the one before it, as in 1h30m
-5/m1s1|unit missing: must be ns, us, ms, s, m, h, d or w
-5/fortnight|unit fortnight: must be ns, us, ms, s, m, h, d or w
-5/S|unit S: must be ns, us, ms, s, m, h, d or w
-5/minut|unit minut: must be ns, us, ms, s, m, h, d or w
-5/inute|unit inute: must be ns, us, ms, s, m, h, d or w
-5/m m|unit m m: must be ns, us, ms, s, m, h, d or w
-5/s/s|unit s/s: must be ns, us, ms, s, m, h, d or w
-5/0s|period 0: must be 1ns or more
-5/0|unit missing: must be ns, us, ms, s, m, h, d or w
-1/30501w|period too long: must be 213503d23h34m33.709551614s or less
-1/18446744074s|period too long: must be 213503d23h34m33.709551614s or less
-1/18446744073709551616ns|period too long: must be 213503d23h34m33.709551614s or less
-1/99999999999999999999w|period too long: must be 213503d23h34m33.709551614s or less
+done <<'END'
+|not a limit: must be such as 5/minute, "10/s burst 20", "20 at once", block or unlimited
+30|a period is missing, such as /s or /minute: did you mean "30/s"?
+5/1.5ns|the period is finer than a nanosecond
+5/30m1h|a unit must be shorter than the one before it, as in 1h30m
+5/fortnight|fortnight is not a unit: must be ns, us, ms, s, m, h, d, w, month or y
+5/minut|minut is not a unit: did you mean "5/minute"?
+1/18446744074s|the period is too long: must be 213503d23h34m33.709551614s or less
 END
+
+# TEXT: what the rule is then
+while IFS='|' read -r text rule; do
+	run shmlimit rule set "$segment" r --rate "$text"
+	is "$rc $err" "0 " "$text makes a rule"
+	run shmlimit rule show "$segment" r --json
+	is "$(printf '%s' "$out" | jq -r '"\(.algorithm) \(.capacity) \(.rate) \(.mode)"')" "$rule" "$text is: $rule"
+	shmlimit rule export "$segment" >"$TMP/rules"
+	shmlimit rule remove "$segment" r
+	shmlimit apply "$segment" "$TMP/rules" >/dev/null
+	run shmlimit rule show "$segment" r --json
+	is "$(printf '%s' "$out" | jq -r '"\(.algorithm) \(.capacity) \(.rate) \(.mode)"')" "$rule" "$text is exported and applied"
+	shmlimit rule remove "$segment" r
+done <<'END'
+5/minute|funnel 5 5/m enforce
+10/s burst 20|funnel 20 10/s enforce
+1000/hour strict|funnel 500 500/h enforce
+3/h window|window 3 3/h enforce
+4 at once for 10 minutes|hold 4 4/10m enforce
+0/s|funnel 1 1/s block
+unlimited|funnel 281474976710656 1000000000/s off
+END
+
+# The rate of a rule that is there.
+rule() { shmlimit rule show "$segment" r --json | jq -r '"\(.capacity) \(.rate) \(.mode)"'; }
+shmlimit rule set "$segment" r --rate "5/m burst 10"
+shmlimit rule set "$segment" r --rate 6/m
+is "$(rule)" "10 6/m enforce" "a plain rate leaves the capacity as it is"
+shmlimit rule set "$segment" r --rate "6/m burst 7"
+is "$(rule)" "7 6/m enforce" "a burst sets it"
+shmlimit rule set "$segment" r --rate "100/h strict"
+is "$(rule)" "50 50/h enforce" "a strict limit sets it"
+shmlimit rule set "$segment" r --rate block
+is "$(rule)" "1 1/s block" "a rule can be blocked by its rate"
+run shmlimit take "$segment" r user:42
+is $rc 1 "a blocked rule denies"
+shmlimit rule set "$segment" r --rate 9/m
+is "$(rule)" "9 9/m enforce" "a rate ends what the rate block began"
+shmlimit rule set "$segment" r --mode block
+shmlimit rule set "$segment" r --rate 8/m
+is "$(rule)" "9 8/m block" "a mode that an operator set stays"
+run shmlimit rule set "$segment" r --rate "20 at once"
+is "$rc $err" "2 shmlimit: rule r: is a funnel: an algorithm cannot be changed: remove the rule first (shmlimit rule \
+remove $segment r)" "places are no rate of a funnel"
+shmlimit rule remove "$segment" r
 
 run shmlimit rule set "$segment" r --capacity 281474976710656 --rate 1/s
 is "$rc $err" "2 shmlimit: rule r: capacity 281474976710656 is out of range (1 to 4611686018 at this rate)" \

@@ -276,12 +276,12 @@ wrong() {
 	is "$rc $out$err" "2 shmlimit: $message" "replay $* is refused"
 }
 
-wrong "replay: missing --rule 'COUNT/PERIOD burst N' or 'COUNT/PERIOD window'" small
-for limit in 10/s '10/s burst' '10/s bursts 3' '10/s  burst 3' '10/s window 3' ''; do
-	wrong "--rule $limit: not a limit: use 'COUNT/PERIOD burst N' or 'COUNT/PERIOD window'" --rule "$limit" small
-done
-wrong "--rule ten: not a rate COUNT/PERIOD (for example 30/60s or 5/m)" --rule 'ten burst 3' small
-wrong "--rule: burst 0: must be 1 or more" --rule '1/s burst 0' small
+wrong "replay: missing --rule LIMIT (for example '10/s burst 20' or '100/h window')" small
+wrong '--rule 10/s bursts 3: not an option: did you mean "10/s burst 3"?' --rule '10/s bursts 3' small
+wrong '--rule 10/s window 3: must be "burst N", strict, window or nothing at the end' --rule '10/s window 3' small
+wrong '--rule 20 at once: no log says how long a place is held: use COUNT/PERIOD' --rule '20 at once' small
+wrong '--rule 1/s burst 0: burst 0: must be 1 or more, which is how many pass at once: did you mean "1/s burst 1"?' \
+	--rule '1/s burst 0' small
 wrong "--rule 65537/s window: window too large: must be 65536 or less" --rule '65537/s window' small
 wrong "rule 1/600w window: rate 1/600w with period 600w: cannot be represented: must be times of less than nine years \
 together" --rule '1/600w window' small

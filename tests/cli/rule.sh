@@ -31,8 +31,6 @@ no_rule rule show "$segment" login
 no_rule rule remove "$segment" login
 no_rule rule set "$segment" login --mode off
 no_rule rule set "$segment" login --capacity 15
-no_rule rule set "$segment" login --rate 1/s
-no_rule rule set "$segment" login --rate 1/s --mode off
 
 run shmlimit rule list "$segment"
 is "$rc $out" "0 RULE  ID  ALGORITHM  CAPACITY  RATE  WARMUP  COLD-FACTOR  COUNT-REFUSED  MAX-WAIT  \
@@ -135,7 +133,9 @@ refused "capacity -1: not a whole number (for example 1500, 1.5k, 2M or 64Ki)" -
 refused "capacity 15KB: not a whole number (for example 1500, 1.5k, 2M or 64Ki)" --capacity 15KB
 refused "capacity : not a whole number (for example 1500, 1.5k, 2M or 64Ki)" --capacity ''
 refused "capacity 18446744073709551616: must be 1 to 18446744073709551615" --capacity 18446744073709551616
-refused "rate 0/s: count 0: must be 1 or more" --rate 0/s --mode off
+refused "rate 0/s: goes without capacity and mode: leave them out" --rate 0/s --mode off
+refused "rate block: goes without capacity and mode: leave them out" --rate block --capacity 15
+refused "capacity 15: the rate 5/m burst 10 says 10" --rate "5/m burst 10" --capacity 15
 refused "mode on: must be enforce, dry-run, off or block" --mode on
 refused "mode : must be enforce, dry-run, off or block" --mode ''
 refused "mode enforc: must be enforce, dry-run, off or block" --mode enforc
@@ -146,12 +146,12 @@ refused "max-wait soon: $soon" --max-wait soon
 refused "max-wait s: $soon" --max-wait s
 refused "max-wait : $soon" --max-wait ''
 refused "max-wait -1s: $soon" --max-wait -1s
-refused "max-wait 5: unit missing: must be ns, us, ms, s, m, h, d or w" --max-wait 5
-refused "max-wait 1.s: unit .s: must be ns, us, ms, s, m, h, d or w" --max-wait 1.s
+refused "max-wait 5: unit missing: must be ns, us, ms, s, m, h, d, w, month or y" --max-wait 5
+refused "max-wait 1.s: unit .s: must be ns, us, ms, s, m, h, d, w, month or y" --max-wait 1.s
 refused "max-wait 0.1ns: duration finer than a nanosecond: must be a whole number of them" --max-wait 0.1ns
 refused "max-wait 1m1h: unit h: must be shorter than the one before it, as in 1h30m" --max-wait 1m1h
-refused "max-wait 1h30: unit missing: must be ns, us, ms, s, m, h, d or w" --max-wait 1h30
-refused "max-wait 2 s: unit  s: must be ns, us, ms, s, m, h, d or w" --max-wait '2 s'
+refused "max-wait 1h30: unit missing: must be ns, us, ms, s, m, h, d, w, month or y" --max-wait 1h30
+refused "max-wait 2 s x: unit  x: must be ns, us, ms, s, m, h, d, w, month or y" --max-wait '2 s x'
 refused "max-wait 30501w: duration too long: must be 213503d23h34m33.709551614s or less" --max-wait 30501w
 refused "max-wait 30000w is out of range at this rate" --max-wait 30000w
 refused "capacity 281474976710657 is out of range (1 to 281474976710656 at this rate)" \

@@ -9,7 +9,7 @@
 
 #include "command.h"
 #include "decision.h"
-#include "duration.h"
+#include "duration_parse.h"
 #include "fail.h"
 #include "key_option.h"
 #include "named_segment.h"

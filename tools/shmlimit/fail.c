@@ -19,7 +19,7 @@
 #include "number_text.h"
 #include "print.h"
 #include "refused.h"
-#include "rate_text.h"
+#include "limit_text.h"
 
 #define FAIL_CUT 1024
 
@@ -260,9 +260,9 @@ int fail_exact(const char *rule_name, const struct shmlimit_rule *rule)
 	if (rule->algorithm == SHMLIMIT_HOLD)
 		return fail("rule %s: period %s is out of range (1ns to 208d)", rule_name,
 		            duration_text(other, rule->period_ns));
+	rate_text(rate, rule->refill != 0 ? rule->refill : rule->capacity, rule->period_ns);
 	return fail(
-		"rule %s: rate %s with %s %s%s%s: cannot be represented: must be %s", rule_name,
-		rate_text(rate, rule->refill, rule->period_ns),
+		"rule %s: rate %s with %s %s%s%s: cannot be represented: must be %s", rule_name, rate,
 		rule->algorithm == SHMLIMIT_WARMUP ? "warmup" : "period",
 		duration_text(other, rule->algorithm == SHMLIMIT_WARMUP ? rule->warmup_ns : rule->period_ns),
 		waits ? " and max-wait " : "", waits ? duration_text(wait, rule->max_wait_ns) : "",

@@ -7,11 +7,10 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "command.h"
-#include "duration.h"
+#include "duration_parse.h"
 #include "field.h"
 #include "fuzz.h"
 #include "number_text.h"
-#include "rate_text.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -53,18 +52,32 @@ static void check_duration(const char *text)
 	law(strlen(resolution_text(written, ns)) < TEXT_LEN, "%s", text);
 }
 
-static void check_rate(const char *text)
+/* A limit prints as a text that reads the same; what is refused has a reason, and the limit that was meant is one. */
+static void check_limit(const char *text, uint32_t algorithm)
 {
-	char written[TEXT_LEN];
-	uint64_t count, period_ns, count_again, period_again;
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = algorithm }, again = rule;
+	struct shmlimit_problem wrong = { 0 };
+	char written[SHMLIMIT_RULE_TEXT_MAX];
+	char *meant;
 
-	if (rate_parse("--rate", text, &count, &period_ns) != STATUS_OK)
+	if (shmlimit_rule_parse(text, &rule, &wrong) == 0) {
+		law(rule.period_ns > 0 && (rule.capacity > 0 || algorithm == SHMLIMIT_WARMUP), "%s is no limit", text);
+		law(shmlimit_rule_text(&rule, written) == 0, "%s has no text", text);
+		again.algorithm = rule.algorithm;
+		law(shmlimit_rule_parse(written, &again, NULL) == 0 && memcmp(&again, &rule, sizeof(rule)) == 0,
+		    "%s: written as %s", text, written);
 		return;
-	law(count > 0 && period_ns > 0, "%s: %" PRIu64 " in %" PRIu64, text, count, period_ns);
-	rate_text(written, count, period_ns);
-	law(rate_parse("--rate", written, &count_again, &period_again) == STATUS_OK && count_again == count &&
-	            period_again == period_ns,
-	    "%s: written as %s", text, written);
+	}
+	law(wrong.offset <= strlen(text), "%s: wrong at %" PRIu64, text, wrong.offset);
+	law(wrong.text[0] != '\0' && strlen(wrong.text) < sizeof(wrong.text) - 1, "%s: what is wrong is cut", text);
+	meant = strstr(wrong.text, "did you mean \"");
+	if (meant == NULL)
+		return;
+	meant += strlen("did you mean \"");
+	law(strrchr(meant, '"') != NULL, "%s: %s", text, wrong.text);
+	*strrchr(meant, '"') = '\0';
+	rule = (struct shmlimit_rule){ .struct_size = sizeof(rule) };
+	law(shmlimit_rule_parse(meant, &rule, NULL) == 0, "%s: meant as %s", text, meant);
 }
 
 /* What a rule is given, in words; of all algorithms. */
@@ -75,7 +88,7 @@ static void check_fields(const char *text)
 		char written[TEXT_LEN];
 		const char *back;
 
-		if (field_parse("r", field, text, &rule) != STATUS_OK)
+		if (field == FIELD_RATE || field_parse("r", field, text, &rule) != STATUS_OK)
 			continue;
 		back = field_text(written, field, &rule);
 		law(field_parse("r", field, back, &again) == STATUS_OK && memcmp(&again, &rule, sizeof(rule)) == 0,
@@ -89,7 +102,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	check_number(text);
 	check_duration(text);
-	check_rate(text);
+	for (uint32_t algorithm = 0; algorithm <= SHMLIMIT_HOLD; algorithm++)
+		check_limit(text, algorithm);
 	check_fields(text);
 	free(text);
 	return 0;

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "duration.h"
+#include "duration_parse.h"
 #include "fail.h"
 #include "global.h"
 

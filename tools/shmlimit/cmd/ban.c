@@ -9,7 +9,7 @@
 
 #include "ban.h"
 #include "command.h"
-#include "duration.h"
+#include "duration_parse.h"
 #include "fail.h"
 #include "key_option.h"
 #include "key_text.h"

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "atomic_file.h"
-#include "duration.h"
+#include "duration_parse.h"
 #include "escape.h"
 #include "fail.h"
 #include "named_segment.h"

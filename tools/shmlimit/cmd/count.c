@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "command.h"
-#include "duration.h"
+#include "duration_parse.h"
 #include "fail.h"
 #include "key_option.h"
 #include "named_segment.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "duration.h"
+#include "duration_parse.h"
 #include "fail.h"
 #include "key_option.h"
 #include "named_segment.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "duration.h"
+#include "duration_parse.h"
 #include "fail.h"
 #include "global.h"
 #include "named_segment.h"

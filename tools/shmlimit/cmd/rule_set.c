@@ -12,7 +12,7 @@
 static const struct command_option options[] = {
 	[FIELD_ALGORITHM] = { "algorithm", "WHICH", "funnel, warmup, window, lease, counter or hold (a new rule: funnel)" },
 	[FIELD_CAPACITY] = { "capacity", "N", "funnel: the largest burst; counter: the largest count; hold: places" },
-	[FIELD_RATE] = { "rate", "COUNT/PERIOD", "tokens that come back a period: 30/60s, 5/m, 100/day, 1/500ms" },
+	[FIELD_RATE] = { "rate", "LIMIT", "5/minute, '10/s burst 20', '1000/h strict', '20 at once', block, unlimited" },
 	[FIELD_PERIOD] = { "period", "DURATION", "counter: how long a count lives; hold: how long a place is held at most" },
 	[FIELD_WARMUP] = { "warmup", "DURATION", "warmup: time from cold to warm" },
 	[FIELD_COLD_FACTOR] = { "cold-factor", "X", "warmup: cold tokens take X times as long (a new rule: 3)" },
@@ -62,10 +62,9 @@ const struct command command_rule_set = {
 	.operands = "NAME RULE",
 	.purpose = "define a rule, or change one",
 	.details =
-		"A new rule needs --capacity and --rate; with --algorithm window, --rate (at most COUNT in any stretch\n"
-		"of PERIOD); with --algorithm warmup, --rate and --warmup; with --algorithm counter, nothing; with\n"
-		"--algorithm hold, --capacity and --period. An existing rule keeps what is not given, and its keys keep\n"
-		"their tokens.\n",
+		"A new rule needs --rate; with --algorithm warmup, --warmup too; with --algorithm counter, nothing; with\n"
+		"--algorithm hold, --rate or --capacity and --period. An existing rule keeps what is not given, and its\n"
+		"keys keep their tokens. shmlimit(7) has all that a LIMIT can be.\n",
 	.options = options,
 	.run = run,
 };

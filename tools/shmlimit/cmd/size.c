@@ -7,18 +7,17 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "duration.h"
+#include "duration_parse.h"
 #include "fail.h"
 #include "number_text.h"
 #include "print.h"
-#include "rate_text.h"
 #include "temp_segment.h"
 
 enum { KEYS, RATE, CAPACITY, WINDOW_MAX, STORE_KEYS, JSON };
 
 static const struct command_option options[] = {
 	[KEYS] = { "keys", "N[/PERIOD]", "keys that are live at once, or that ask within a period: 10k, 5000/h" },
-	[RATE] = { "rate", "COUNT/PERIOD", "the rule's rate, as for rule set" },
+	[RATE] = { "rate", "LIMIT", "the rule's rate, as for rule set" },
 	[CAPACITY] = { "capacity", "N", "the rule's capacity; without it the rule is a window" },
 	[WINDOW_MAX] = { "window-max", "N", "the largest window of the segment (default 0, or that of --rate)" },
 	[STORE_KEYS] = { "store-keys", "BYTES", "bytes stored of each key, as for create (default 0)" },
@@ -60,11 +59,23 @@ static int parse_rule(const struct call *call, struct demand *d)
 		return STATUS_OK;
 	}
 	d->has_rule = 1;
-	status = rate_parse("--rate", call->option[RATE], &rule->refill, &rule->period_ns);
+	rule->algorithm = call->option[CAPACITY] == NULL ? SHMLIMIT_WINDOW : SHMLIMIT_FUNNEL;
+	status = limit_option_parse("--rate", call->option[RATE], rule);
 	if (status == STATUS_OK && call->option[CAPACITY] != NULL)
-		return number_parse("--capacity", call->option[CAPACITY], 1, UINT64_MAX, &rule->capacity);
-	rule->algorithm = SHMLIMIT_WINDOW;
-	rule->capacity = rule->refill;
+		status = number_parse("--capacity", call->option[CAPACITY], 1, UINT64_MAX, &rule->capacity);
+	return status;
+}
+
+/* New keys come at a rate. */
+static int parse_keys(const char *text, struct demand *d)
+{
+	struct shmlimit_rule rate = { .struct_size = sizeof(rate), .algorithm = SHMLIMIT_WARMUP };
+	int status = limit_option_parse("--keys", text, &rate);
+
+	if (status == STATUS_OK && rate.mode != SHMLIMIT_ENFORCE)
+		return fail("--keys %s: must be 1 or more", text);
+	d->keys = rate.refill;
+	d->period_ns = rate.period_ns;
 	return status;
 }
 
@@ -76,7 +87,7 @@ static int parse(const struct call *call, struct demand *d)
 	if (keys == NULL)
 		return fail("size: missing --keys N or --keys N/PERIOD");
 	if (strchr(keys, '/') != NULL)
-		status = rate_parse("--keys", keys, &d->keys, &d->period_ns);
+		status = parse_keys(keys, d);
 	else
 		status = number_parse("--keys", keys, 1, KEYS_MAX, &d->keys);
 	if (status == STATUS_OK)

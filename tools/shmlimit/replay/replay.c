@@ -12,12 +12,11 @@
 #include <time.h>
 
 #include "choice.h"
-#include "duration.h"
+#include "duration_parse.h"
 #include "fail.h"
 #include "log_files.h"
 #include "number_text.h"
 #include "print.h"
-#include "rate_text.h"
 #include "replay.h"
 #include "temp_segment.h"
 
@@ -46,31 +45,15 @@ static const struct command_option options[] = {
 };
 /* clang-format on */
 
-static int fail_limit(const char *text)
-{
-	return fail("--rule %s: not a limit: use 'COUNT/PERIOD burst N' or 'COUNT/PERIOD window'", text);
-}
-
 int replay_rule_parse(const char *text, struct shmlimit_rule *rule)
 {
-	char rate[TEXT_LEN];
-	const char *kind = strchr(text, ' ');
 	int status;
 
 	*rule = (struct shmlimit_rule){ .struct_size = sizeof(*rule) };
-	if (kind == NULL || (size_t)(kind - text) >= sizeof(rate))
-		return fail_limit(text);
-	snprintf(rate, sizeof(rate), "%.*s", (int)(kind - text), text);
-	status = rate_parse("--rule", rate, &rule->refill, &rule->period_ns);
-	if (status != STATUS_OK)
-		return status;
-	if (strncmp(kind, " burst ", 7) == 0)
-		return number_parse("--rule: burst", kind + 7, 1, UINT64_MAX, &rule->capacity);
-	if (strcmp(kind, " window") != 0)
-		return fail_limit(text);
-	rule->algorithm = SHMLIMIT_WINDOW;
-	rule->capacity = rule->refill;
-	return STATUS_OK;
+	status = limit_option_parse("--rule", text, rule);
+	if (status == STATUS_OK && rule->algorithm == SHMLIMIT_HOLD)
+		return fail("--rule %s: no log says how long a place is held: use COUNT/PERIOD", text);
+	return status;
 }
 
 static int open_rule(struct replay_rule *rule, uint64_t slots)
@@ -137,7 +120,7 @@ static int rules_parse(const struct call *call, struct replay *r)
 		return rule_of(&r->rule[0], "?/m burst ?", 1);
 	}
 	if (status == STATUS_OK && call->repeated_count == 0)
-		return fail("replay: missing --rule 'COUNT/PERIOD burst N' or 'COUNT/PERIOD window'");
+		return fail("replay: missing --rule LIMIT (for example '10/s burst 20' or '100/h window')");
 	for (size_t i = 0; i < call->repeated_count && status == STATUS_OK; i++) {
 		status = rule_of(&r->rule[i], call->repeated[i], suggests);
 		open |= r->rule[i].pattern != NULL;

@@ -11,7 +11,7 @@
 #include "log_time.h"
 #include "number_text.h"
 #include "print.h"
-#include "rate_text.h"
+#include "limit_text.h"
 #include "replay.h"
 
 const char *utc_text(char text[TEXT_LEN], int64_t unix_ns)

@@ -8,11 +8,11 @@
 
 #include "choice.h"
 #include "command.h"
-#include "duration.h"
+#include "duration_parse.h"
 #include "fail.h"
 #include "field.h"
 #include "number_text.h"
-#include "rate_text.h"
+#include "limit_text.h"
 
 #define COLD_FACTOR_DEFAULT 3000u
 
@@ -113,7 +113,7 @@ int field_parse(const char *rule_name, int field, const char *text, struct shmli
 	case FIELD_CAPACITY:
 		return number_parse(what, text, 1, UINT64_MAX, &rule->capacity);
 	case FIELD_RATE:
-		return rate_parse(what, text, &rule->refill, &rule->period_ns);
+		return limit_option_parse(what, text, rule);
 	case FIELD_PERIOD:
 		return duration_parse(what, text, &rule->period_ns);
 	case FIELD_WARMUP:

@@ -10,7 +10,7 @@
 #include "fail.h"
 #include "number_text.h"
 #include "print.h"
-#include "rate_text.h"
+#include "limit_text.h"
 #include "rule_facts.h"
 
 int rule_find(struct shmlimit *limiter, const char *segment, const char *name, int *id)

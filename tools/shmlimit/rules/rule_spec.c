@@ -24,10 +24,23 @@ int rule_spec_begin(struct rule_spec *spec, const char *name)
 	return STATUS_OK;
 }
 
+/* A rate is read again when the rule's algorithm is known: see rule_spec_complete(). */
 int rule_spec_parse(struct rule_spec *spec, int field, const char *text)
 {
+	struct shmlimit_rule rate = { .struct_size = sizeof(rate) };
+
 	spec->given |= 1u << field;
-	return field_parse(spec->name, field, text, &spec->rule);
+	if (field != FIELD_RATE)
+		return field_parse(spec->name, field, text, &spec->rule);
+	if (strlen(text) >= sizeof(spec->rate))
+		return fail("rule %s: rate: too long: must be less than %zu bytes", spec->name, sizeof(spec->rate));
+	strcpy(spec->rate, text);
+	return field_parse(spec->name, field, text, &rate);
+}
+
+static int is_given(const struct rule_spec *spec, int field)
+{
+	return ((spec->given | spec->said) & 1u << field) != 0;
 }
 
 const char *rule_spec_lacks(const struct rule_spec *spec)
@@ -38,9 +51,72 @@ const char *rule_spec_lacks(const struct rule_spec *spec)
 	if (spec->rule.algorithm == SHMLIMIT_COUNTER)
 		return NULL;
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
-		if (field_applies(needed[i], spec->rule.algorithm) && !(spec->given & 1u << needed[i]))
+		if (field_applies(needed[i], spec->rule.algorithm) && !is_given(spec, needed[i]))
 			return field_names[needed[i]];
 	return NULL;
+}
+
+/* Does the rule answer by its mode, and has it the numbers that "block" or "unlimited" gives it? */
+static int has_no_rate(const struct shmlimit_rule *rule)
+{
+	struct shmlimit_rule same = { .struct_size = sizeof(same), .algorithm = rule->algorithm };
+
+	if (rule->mode != SHMLIMIT_BLOCK && rule->mode != SHMLIMIT_OFF)
+		return 0;
+	return shmlimit_rule_parse(rule->mode == SHMLIMIT_BLOCK ? "block" : "unlimited", &same, NULL) == 0 &&
+	       same.period_ns == rule->period_ns && (same.capacity == rule->capacity || same.capacity == 0);
+}
+
+/* Does the rate say the capacity too: as its count, or in a word of its own? */
+static int says_capacity(const struct rule_spec *spec, const struct shmlimit_rule *rate)
+{
+	return rate->mode != SHMLIMIT_ENFORCE ||
+	       (rate->algorithm != SHMLIMIT_FUNNEL && rate->algorithm != SHMLIMIT_LEASE) ||
+	       strcasestr(spec->rate, "burst") != NULL || strcasestr(spec->rate, "strict") != NULL;
+}
+
+/* Two ways to say one thing, that say different things. */
+static int fail_twice(const struct rule_spec *spec, const struct shmlimit_rule *rate)
+{
+	if (rate->mode != SHMLIMIT_ENFORCE)
+		return fail("rule %s: rate %s: goes without capacity and mode: leave them out", spec->name, spec->rate);
+	return fail("rule %s: capacity %" PRIu64 ": the rate %s says %" PRIu64, spec->name, spec->rule.capacity,
+	            spec->rate, rate->capacity);
+}
+
+/*
+ * The rule's rate, read for its algorithm, which for a new rule is the rate's if none is named. A plain rate is also the
+ * burst of a new rule, and of one that had no rate since it was blocked or unlimited, which ends then.
+ */
+static int set_rate(struct rule_spec *spec)
+{
+	struct shmlimit_rule *rule = &spec->rule, rate = { .struct_size = sizeof(rate), .algorithm = rule->algorithm };
+	int begins = !spec->exists || has_no_rate(&spec->old), status;
+
+	if ((spec->given & 1u << FIELD_RATE) == 0)
+		return STATUS_OK;
+	if (spec->exists && (spec->given & 1u << FIELD_ALGORITHM) == 0)
+		rate.algorithm = spec->old.algorithm;
+	status = field_parse(spec->name, FIELD_RATE, spec->rate, &rate);
+	if (status != STATUS_OK)
+		return status;
+	if (says_capacity(spec, &rate) && (spec->given & 1u << FIELD_CAPACITY) &&
+	    field_applies(FIELD_CAPACITY, rate.algorithm) && rule->capacity != rate.capacity)
+		return fail_twice(spec, &rate);
+	if (rate.mode != SHMLIMIT_ENFORCE && (spec->given & 1u << FIELD_MODE) && rule->mode != rate.mode)
+		return fail_twice(spec, &rate);
+	if (begins || says_capacity(spec, &rate))
+		spec->said |= 1u << FIELD_CAPACITY | 1u << FIELD_PERIOD;
+	if (begins || rate.mode != SHMLIMIT_ENFORCE)
+		spec->said |= 1u << FIELD_MODE;
+	rule->algorithm = rate.algorithm;
+	rule->refill = rate.refill;
+	rule->period_ns = rate.period_ns;
+	if (spec->said & ~spec->given & 1u << FIELD_CAPACITY)
+		rule->capacity = rate.capacity;
+	if (spec->said & ~spec->given & 1u << FIELD_MODE)
+		rule->mode = rate.mode;
+	return STATUS_OK;
 }
 
 /* What an algorithm has not must not be given; its capacity may follow from the rest. */
@@ -48,8 +124,9 @@ static int fit(struct rule_spec *spec)
 {
 	struct shmlimit_rule *rule = &spec->rule;
 
+	/* Of the rate, what the algorithm has is looked at as it is read. */
 	for (int field = 0; field < FIELDS; field++)
-		if ((spec->given & 1u << field) && !field_applies(field, rule->algorithm))
+		if (field != FIELD_RATE && (spec->given & 1u << field) && !field_applies(field, rule->algorithm))
 			return fail("rule %s: %s: a %s has none of its own: leave it out", spec->name,
 			            field_names[field], choice_word(choices_algorithm, rule->algorithm));
 	if (rule->algorithm == SHMLIMIT_LEASE && rule->credit > rule->capacity)
@@ -57,8 +134,10 @@ static int fit(struct rule_spec *spec)
 		            rule->credit, rule->capacity);
 	if (rule->algorithm == SHMLIMIT_WARMUP)
 		rule->capacity = 0;
-	if (rule->algorithm == SHMLIMIT_WINDOW)
+	if (rule->algorithm == SHMLIMIT_WINDOW && rule->refill != 0)
 		rule->capacity = rule->refill;
+	if (rule->algorithm == SHMLIMIT_WINDOW)
+		rule->refill = rule->capacity;
 	if (rule->algorithm == SHMLIMIT_COUNTER || rule->algorithm == SHMLIMIT_HOLD)
 		rule->refill = 0;
 	return STATUS_OK;
@@ -68,28 +147,32 @@ int rule_spec_complete(struct rule_spec *spec, struct shmlimit *limiter, const c
 {
 	struct shmlimit_rule old = { .struct_size = sizeof(old) };
 	int id = shmlimit_rule_find(limiter, spec->name);
-	int error = id < 0 ? id : shmlimit_rule_get(limiter, id, &old);
+	int error = id < 0 ? id : shmlimit_rule_get(limiter, id, &old), status;
 
+	spec->exists = error == 0;
+	spec->old = old;
+	status = set_rate(spec);
 	/* Of a damaged rule nothing is kept. */
-	spec->exists = error == -EUCLEAN;
+	spec->exists = error == 0 || error == -EUCLEAN;
+	if (error != 0)
+		spec->old = (struct shmlimit_rule){ 0 };
+	if (status != STATUS_OK)
+		return status;
 	if ((error == -ESRCH || error == -EUCLEAN) && rule_spec_lacks(spec) == NULL)
 		return fit(spec);
 	if (error == -ESRCH && (spec->line != 0 || spec->rule.algorithm != SHMLIMIT_FUNNEL))
 		return fail("rule %s: new, its %s is missing: must have %s", spec->name, rule_spec_lacks(spec),
-		            spec->rule.algorithm == SHMLIMIT_WARMUP   ? "rate and warmup"
-		            : spec->rule.algorithm == SHMLIMIT_WINDOW ? "rate"
-		            : spec->rule.algorithm == SHMLIMIT_HOLD   ? "capacity and period"
-		                                                      : "capacity and rate");
+		            spec->rule.algorithm == SHMLIMIT_WARMUP ? "rate and warmup"
+		            : spec->rule.algorithm == SHMLIMIT_HOLD ? "capacity and period, or rate"
+		                                                    : "rate");
 	if (error < 0)
 		return fail_rule(segment, spec->name, error);
-	spec->exists = 1;
-	spec->old = old;
-	if ((spec->given & 1u << FIELD_ALGORITHM) && spec->rule.algorithm != old.algorithm)
+	if (spec->rule.algorithm != old.algorithm && (spec->given & (1u << FIELD_ALGORITHM | 1u << FIELD_RATE)))
 		return fail("rule %s: is a %s: an algorithm cannot be changed: remove the rule first (shmlimit rule "
 		            "remove %s %s)",
 		            spec->name, choice_word(choices_algorithm, old.algorithm), segment, spec->name);
 	for (int field = 0; field < FIELDS; field++)
-		if (!(spec->given & 1u << field) && field_applies(field, old.algorithm))
+		if (!is_given(spec, field) && field_applies(field, old.algorithm))
 			field_copy(field, &old, &spec->rule);
 	return fit(spec);
 }

@@ -9,12 +9,16 @@
 #include "command.h"
 #include "segment_options.h"
 
+#define RULE_RATE_MAX 128 /* longest text of a rate, bytes with the NUL */
+
 /* A rule that is wanted, and what there is of it. */
 struct rule_spec {
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 	int line;       /* of a file: where its section begins */
 	int wrong;      /* something that was given is wrong, which was said */
 	unsigned given; /* the fields that were given: 1 << FIELD_... */
+	unsigned said;  /* those that follow from the rate's text, the same way */
+	char rate[RULE_RATE_MAX];
 	struct shmlimit_rule rule;
 	int exists;               /* from here on, rule_spec_complete() fills */
 	struct shmlimit_rule old; /* all zero if it does not exist */

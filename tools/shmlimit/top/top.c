@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "choice.h"
-#include "duration.h"
+#include "duration_parse.h"
 #include "fail.h"
 #include "named_segment.h"
 #include "number_text.h"

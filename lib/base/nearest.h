@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef NEAREST_H
-#define NEAREST_H
+#ifndef SHMLIMIT_LIB_NEAREST_H
+#define SHMLIMIT_LIB_NEAREST_H
 
 /* Of several words, the one that was probably meant. */
 struct nearest {

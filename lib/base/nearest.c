@@ -3,9 +3,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <stdio.h>
 #include <string.h>
 
-#include "command.h"
 #include "nearest.h"
 
 #define LEN_MAX 31

@@ -1,0 +1,41 @@
+/*
+ * rule_text: a rule as a text, and back. Pure.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "export.h"
+#include "limit_text.h"
+#include "sized.h"
+
+/* What a text says ends here. */
+#define KNOWN_MIN (offsetof(struct shmlimit_rule, period_ns) + sizeof(uint64_t))
+
+EXPORT int shmlimit_rule_parse(const char *text, struct shmlimit_rule *rule, struct shmlimit_problem *wrong)
+{
+	struct shmlimit_rule known;
+	int error = sized_in(&known, rule, sizeof(known));
+
+	if (error == 0 && (text == NULL || known.struct_size < KNOWN_MIN || known.algorithm > SHMLIMIT_HOLD))
+		error = -EINVAL;
+	if (error != 0 && wrong != NULL)
+		*wrong = (struct shmlimit_problem){ .text = "an argument is missing, unknown, or out of range" };
+	if (error == 0)
+		error = limit_parse(text, &known, wrong);
+	return error != 0 ? error : sized_out(rule, &known, sizeof(known));
+}
+
+EXPORT int shmlimit_rule_text(const struct shmlimit_rule *rule, char text[SHMLIMIT_RULE_TEXT_MAX])
+{
+	struct shmlimit_rule known;
+	int error = sized_in(&known, rule, sizeof(known));
+
+	if (error == 0 && (text == NULL || known.algorithm > SHMLIMIT_HOLD || known.mode > SHMLIMIT_BLOCK))
+		error = -EINVAL;
+	if (error == 0)
+		limit_text(&known, text);
+	return error;
+}

@@ -1,0 +1,608 @@
+/*
+ * limit_text: see limit_text.h.
+ *
+ *	limit   = rate | places | "block" | "unlimited" | "off" | "0"
+ *	rate    = count [noun] ("/" | "per") duration {"burst" ["="] count | "strict" | "window"}
+ *	places  = count [noun] "at once" ["for" duration]
+ *
+ * What is not that is refused with the reading that is nearest to it: a text that this reader accepts, since it was
+ * given to it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "decimal.h"
+#include "duration.h"
+#include "limit_text.h"
+#include "nearest.h"
+#include "whole.h"
+
+#define SECOND UINT64_C(1000000000)
+#define PLACE_NS (60 * SECOND) /* expiry of a place for which none is given; Laravel's funnel has the same */
+#define BLANKS " \t"
+#define WORD_MAX 20 /* bytes of a word that a message repeats */
+
+enum kind { RATE, PLACES, BLOCK, UNLIMITED };
+
+struct limit {
+	enum kind kind;
+	uint64_t count, period_ns;
+	uint64_t burst; /* 0: none is given */
+	int strict, window, places;
+};
+
+struct reader {
+	const char *text, *at;
+	struct shmlimit_problem *wrong; /* NULL: the caller does not ask what is wrong */
+	struct limit limit;
+};
+
+struct word {
+	const char *word, *meant;
+};
+
+/* What may stand between a count and its period. */
+static const char *const nouns[] = { "r",      "req",  "reqs",  "request", "requests", "token",
+	                             "tokens", "call", "calls", "hit",     "hits",     NULL };
+
+/* What other programs write for a whole limit, for "/", and for a whole rate. */
+static const struct word limits[] = { { "none", "unlimited" }, { "infinite", "unlimited" }, { "infinity", "unlimited" },
+	                              { "inf", "unlimited" },  { "null", "unlimited" },     { "nil", "unlimited" },
+	                              { "false", "off" },      { "disabled", "off" },       { "no", "off" },
+	                              { "deny", "block" },     { "denied", "block" },       { "blocked", "block" },
+	                              { "reject", "block" },   { "-1", "unlimited" },       { NULL, NULL } };
+static const struct word separators[] = { { "a", "" },  { "an", "" },     { "every", "" }, { "each", "" },
+	                                  { "in", "" }, { "within", "" }, { "by", "" },    { NULL, NULL } };
+static const struct word rates[] = { { "rps", "s" }, { "qps", "s" }, { "tps", "s" }, { "rpm", "m" },
+	                             { "qpm", "m" }, { "rph", "h" }, { "rpd", "d" }, { NULL, NULL } };
+static const char *const at_once[] = { "concurrent",   "concurrently", "connections", "parallel",
+	                               "simultaneous", "places",       NULL };
+/* What other programs write after a rate, and what means nothing here. */
+static const char *const idle[] = { "nodelay", NULL };
+
+static int read_limit(struct reader *r);
+
+/* ---- Words ---- */
+
+static void skip_blanks(struct reader *r)
+{
+	r->at += strspn(r->at, BLANKS);
+}
+
+static size_t word_len(const char *at)
+{
+	size_t len = 0;
+
+	while (is_letter(at[len]))
+		len++;
+	return len;
+}
+
+static int is_word(const char *at, size_t len, const char *word)
+{
+	return strncasecmp(at, word, len) == 0 && word[len] == '\0';
+}
+
+static int is_one_of(const char *at, size_t len, const char *const *words)
+{
+	for (; len > 0 && *words != NULL; words++)
+		if (is_word(at, len, *words))
+			return 1;
+	return 0;
+}
+
+static const char *meant_by(const struct word *words, const char *at, size_t len)
+{
+	for (; words->word != NULL; words++)
+		if (is_word(at, len, words->word))
+			return words->meant;
+	return NULL;
+}
+
+/* Skip the word if it is the next. */
+static int skip_word(struct reader *r, const char *word)
+{
+	size_t len = word_len(r->at);
+
+	if (len == 0 || !is_word(r->at, len, word))
+		return 0;
+	r->at += len;
+	return 1;
+}
+
+/* ---- What is wrong ---- */
+
+__attribute__((format(printf, 3, 4))) static int refuse(struct reader *r, const char *at, const char *format, ...)
+{
+	va_list list;
+
+	if (r->wrong == NULL)
+		return -EINVAL;
+	va_start(list, format);
+	r->wrong->offset = (uint64_t)(at - r->text);
+	(void)vsnprintf(r->wrong->text, sizeof(r->wrong->text), format, list);
+	va_end(list);
+	return -EINVAL;
+}
+
+/* Refuse, with the text that was probably meant, if that is one. */
+__attribute__((format(printf, 4, 5))) static int suggest(struct reader *r, const char *at, const char *fault,
+                                                         const char *format, ...)
+{
+	char text[SHMLIMIT_RULE_TEXT_MAX];
+	struct reader meant = { .text = text, .at = text };
+	va_list list;
+	int len;
+
+	if (r->wrong == NULL)
+		return -EINVAL;
+	va_start(list, format);
+	len = vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	while (len > 0 && (size_t)len < sizeof(text) && strchr(BLANKS, text[len - 1]) != NULL)
+		text[--len] = '\0';
+	if (len < 0 || (size_t)len >= sizeof(text) || read_limit(&meant) != 0)
+		return refuse(r, at, "%s", fault);
+	return refuse(r, at, "%s: did you mean \"%s\"?", fault, text);
+}
+
+static int refuse_all(struct reader *r)
+{
+	static const char *const words[] = { "block", "unlimited", "off" };
+	char word[WORD_MAX + 1] = "";
+	struct nearest nearest = { .word = word };
+	size_t len = word_len(r->at);
+
+	if (len > 0 && len <= WORD_MAX && r->at[len] == '\0') {
+		memcpy(word, r->at, len);
+		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+			nearest_try(&nearest, words[i]);
+	}
+	if (nearest.best[0] != '\0')
+		return suggest(r, r->at, "not a limit", "%s", nearest.best);
+	return refuse(r, r->text,
+	              "not a limit: must be such as 5/minute, \"10/s burst 20\", \"20 at once\", block or "
+	              "unlimited");
+}
+
+static int refuse_number(struct reader *r, int error)
+{
+	if (error == -ERANGE)
+		return refuse(r, r->at, "the number is too large: must be %" PRIu64 " or less", UINT64_MAX);
+	return refuse(r, r->at, error == -EDOM ? "not a whole number" : "a number is missing");
+}
+
+/* The text up to `at`, another word for the one there, and what follows. */
+static int suggest_word(struct reader *r, const char *at, const char *fault, const char *word)
+{
+	return suggest(r, at, fault, "%.*s%s%s", (int)(at - r->text), r->text, word, at + word_len(at));
+}
+
+static void try_unit(void *nearest, const char *word)
+{
+	/* WHY NOT the short ones: of "10/x" each is as near as all others. */
+	if (strlen(word) > 2)
+		nearest_try(nearest, word);
+}
+
+static int refuse_unit(struct reader *r, const char *at)
+{
+	size_t len = word_len(at);
+	char word[WORD_MAX + 1] = "", fault[sizeof(r->wrong->text)];
+	struct nearest nearest = { .word = word };
+
+	if (len == 1 && *at == 'M')
+		return refuse(r, at, "M is a minute to some and a month to others: write m or month");
+	if (len == 0 && is_digit(at > r->text ? at[-1] : ' '))
+		return suggest(r, at, "a unit is missing", "%.*ss%s", (int)(at - r->text), r->text, at);
+	if (len == 0)
+		return refuse(r, at, "a unit is missing: must be " DURATION_UNITS);
+	if (len <= WORD_MAX)
+		memcpy(word, at, len);
+	for (char *c = word; *c != '\0'; c++)
+		*c |= 0x20;
+	duration_words(try_unit, &nearest);
+	snprintf(fault, sizeof(fault), "%.*s%s is not a unit", (int)(len <= WORD_MAX ? len : WORD_MAX), at,
+	         len <= WORD_MAX ? "" : "...");
+	if (nearest.best[0] != '\0')
+		return suggest_word(r, at, fault, nearest.best);
+	return refuse(r, at, "%s: must be " DURATION_UNITS, fault);
+}
+
+/* ---- Numbers and times ---- */
+
+static int read_duration(struct reader *r, int bare, uint64_t *ns)
+{
+	const char *begin = r->at, *at = begin;
+	char most[DURATION_TEXT_MAX];
+
+	switch (-duration_scan(&at, bare, ns)) {
+	case 0:
+		r->at = at;
+		return *ns > 0 ? 0 : refuse(r, begin, "a period of 0: must be 1ns or more");
+	case EINVAL:
+		return refuse_unit(r, at);
+	case EILSEQ:
+		return refuse(r, at, "a unit must be shorter than the one before it, as in 1h30m");
+	case EDOM:
+		return refuse(r, begin, "the period is finer than a nanosecond");
+	default:
+		return refuse(r, begin, "the period is too long: must be %s or less",
+		              duration_text(most, DURATION_MAX));
+	}
+}
+
+/* Half a request a second is one in two. `at` is behind the number. */
+static int refuse_fraction(struct reader *r, const char *at, uint64_t whole, uint64_t fraction, uint64_t scale)
+{
+	struct reader rest = { .text = r->text, .at = at };
+	uint64_t count, ns, common;
+	char period[DURATION_TEXT_MAX];
+
+	rest.at += strspn(rest.at, BLANKS);
+	if (*rest.at == '/')
+		rest.at++;
+	else if (!skip_word(&rest, "per"))
+		return refuse_number(r, -EDOM);
+	skip_blanks(&rest);
+	if (read_duration(&rest, 1, &ns) != 0 || __builtin_mul_overflow(whole, scale, &count) ||
+	    __builtin_add_overflow(count, fraction, &count))
+		return refuse_number(r, -EDOM);
+	common = common_divisor(count, scale);
+	if (common == 0 || __builtin_mul_overflow(ns, scale / common, &ns))
+		return refuse_number(r, -EDOM);
+	return suggest(r, r->at, "not a whole number", "%" PRIu64 "/%s%s", count / common, duration_text(period, ns),
+	               rest.at);
+}
+
+/* Digits with commas or underscores, three after each; or Laravel's count and minutes, "60,1". */
+static int refuse_separated(struct reader *r, const char *at)
+{
+	char digits[32];
+	size_t len = 0, group = 0;
+	const char *t = r->at;
+
+	for (; (is_digit(*t) || *t == *at) && len < sizeof(digits) - 1; t++) {
+		group = is_digit(*t) ? group + 1 : 0;
+		if (is_digit(*t))
+			digits[len++] = *t;
+	}
+	digits[len] = '\0';
+	if (group == 3)
+		return suggest(r, at, "digits are not grouped", "%.*s%s%s", (int)(r->at - r->text), r->text, digits, t);
+	return suggest(r, at, "a period is missing", "%.*s/%sm", (int)(at - r->at), r->at, at + 1);
+}
+
+/* redis-cell's three numbers: the burst less one, the count, and the seconds of the period. */
+static int refuse_three(struct reader *r, const char *at)
+{
+	uint64_t n[3];
+	const char *t = r->text + strspn(r->text, BLANKS);
+
+	for (int i = 0; i < 3; i++, t += strspn(t, BLANKS))
+		if (digits_scan(&t, &n[i]) != 0)
+			return refuse(r, at, "a period is missing, such as /s or /minute");
+	return *t != '\0'
+	               ? refuse_all(r)
+	               : suggest(r, at, "not a limit", "%" PRIu64 "/%" PRIu64 "s burst %" PRIu64, n[1], n[2], n[0] + 1);
+}
+
+static int read_count(struct reader *r, uint64_t *count)
+{
+	const char *t = r->at;
+	uint64_t whole, fraction, scale;
+	int error = number_scan(&t, count);
+
+	if (error == 0) {
+		r->at = t;
+		return 0;
+	}
+	t = r->at;
+	if (error == -EDOM && decimal_scan(&t, &whole, &fraction, &scale) == 0)
+		return refuse_fraction(r, t, whole, fraction, scale);
+	return refuse_number(r, error);
+}
+
+/* ---- The parts of a limit ---- */
+
+static int read_end(struct reader *r, const char *may_follow)
+{
+	size_t len;
+
+	skip_blanks(r);
+	if (*r->at == '\0')
+		return 0;
+	len = word_len(r->at);
+	if (is_one_of(r->at, len, idle))
+		return suggest(r, r->at, "nobody is delayed", "%.*s%s", (int)(r->at - r->text), r->text, r->at + len);
+	if (strchr(";,|&", *r->at) != NULL)
+		return refuse(r, r->at, "more than one limit: each needs a rule of its own");
+	return refuse(r, r->at, "must be %s at the end", may_follow);
+}
+
+static int refuse_option(struct reader *r)
+{
+	static const char *const options[] = { "burst", "strict", "window" };
+	size_t len = word_len(r->at);
+	char word[WORD_MAX + 1] = "";
+	struct nearest nearest = { .word = word };
+
+	if (len > 0 && len <= WORD_MAX) {
+		memcpy(word, r->at, len);
+		for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+			nearest_try(&nearest, options[i]);
+	}
+	if (nearest.best[0] != '\0')
+		return suggest_word(r, r->at, "not an option", nearest.best);
+	return read_end(r, "\"burst N\", strict, window or nothing");
+}
+
+static int read_burst(struct reader *r)
+{
+	const char *begin = r->at;
+	int error;
+
+	if (r->limit.burst != 0)
+		return refuse(r, begin, "burst appears more than once");
+	skip_blanks(r);
+	if (*r->at == '=' || *r->at == ':')
+		r->at++;
+	skip_blanks(r);
+	begin = r->at;
+	error = read_count(r, &r->limit.burst);
+	if (error == 0 && r->limit.burst == 0)
+		return suggest(r, begin, "burst 0: must be 1 or more, which is how many pass at once", "%.*s1%s",
+		               (int)(begin - r->text), r->text, r->at);
+	return error;
+}
+
+static int read_options(struct reader *r)
+{
+	struct limit *limit = &r->limit;
+	int error = 0;
+
+	for (skip_blanks(r); error == 0 && *r->at != '\0'; skip_blanks(r)) {
+		const char *begin = r->at;
+
+		if (skip_word(r, "burst"))
+			error = read_burst(r);
+		else if (skip_word(r, "strict") && !limit->strict)
+			limit->strict = 1;
+		else if (r->at == begin && skip_word(r, "window") && !limit->window)
+			limit->window = 1;
+		else
+			return r->at != begin ? refuse(r, begin, "appears more than once") : refuse_option(r);
+		if (limit->burst != 0 && (limit->strict || limit->window || limit->count == 0))
+			return refuse(r, begin,
+			              limit->count == 0 ? "a limit of 0 has no burst"
+			              : limit->strict   ? "a strict limit has no burst of its own"
+			                                : "a window has no burst");
+	}
+	return error;
+}
+
+static int read_places(struct reader *r)
+{
+	const char *begin = r->at;
+
+	r->limit.kind = PLACES;
+	r->limit.places = 1;
+	r->limit.period_ns = PLACE_NS;
+	skip_blanks(r);
+	if (!skip_word(r, "once"))
+		return refuse(r, begin, "must be \"at once\"");
+	skip_blanks(r);
+	if (skip_word(r, "for")) {
+		int error;
+
+		skip_blanks(r);
+		error = read_duration(r, 0, &r->limit.period_ns);
+		if (error != 0)
+			return error;
+	}
+	return read_end(r, "\"for\" and a duration, or nothing");
+}
+
+/* What follows a count is neither a period nor places. */
+static int refuse_after_count(struct reader *r, const char *after)
+{
+	size_t len = word_len(r->at);
+	const char *meant = meant_by(rates, r->at, len), *rest = r->at + len;
+
+	if (meant != NULL)
+		return suggest(r, r->at, "not a unit", "%.*s/%s%s", (int)(after - r->text), r->text, meant, rest);
+	if (meant_by(separators, r->at, len) != NULL)
+		return suggest_word(r, r->at, "must be / or per", "per");
+	if (is_one_of(r->at, len, at_once))
+		return suggest(r, r->at, "places are held at once", "%.*s at once", (int)(after - r->text), r->text);
+	if (*r->at == ',' || *r->at == '_')
+		return refuse_separated(r, r->at);
+	if (is_digit(*r->at))
+		return refuse_three(r, r->at);
+	return suggest(r, r->at, "a period is missing, such as /s or /minute", "%.*s/s%s", (int)(after - r->text),
+	               r->text, r->at);
+}
+
+/* ',' and '_' are looked at before what they separate. */
+static int read_numbered(struct reader *r)
+{
+	const char *digits = r->at + strspn(r->at, "0123456789"), *after;
+	int error;
+
+	if ((*digits == ',' || *digits == '_') && is_digit(digits[1]))
+		return refuse_separated(r, digits);
+	error = read_count(r, &r->limit.count);
+	if (error != 0)
+		return error;
+	after = r->at;
+	skip_blanks(r);
+	if (*r->at == '\0' && r->limit.count == 0) {
+		r->limit.kind = BLOCK;
+		return 0;
+	}
+	if (is_one_of(r->at, word_len(r->at), nouns)) {
+		r->at += word_len(r->at);
+		skip_blanks(r);
+	}
+	if (skip_word(r, "at"))
+		return read_places(r);
+	if (*r->at == '/')
+		r->at++;
+	else if (!skip_word(r, "per"))
+		return refuse_after_count(r, after);
+	skip_blanks(r);
+	error = read_duration(r, 1, &r->limit.period_ns);
+	return error != 0 ? error : read_options(r);
+}
+
+static int read_limit(struct reader *r)
+{
+	const char *meant;
+	size_t len;
+
+	skip_blanks(r);
+	if (is_digit(*r->at)) {
+		int error = read_numbered(r);
+
+		if (error == 0 && r->limit.count == 0)
+			r->limit.kind = BLOCK;
+		return error;
+	}
+	len = strcspn(r->at, BLANKS);
+	meant = meant_by(limits, r->at, len);
+	if (meant != NULL && r->at[len] == '\0')
+		return suggest(r, r->at, "not a limit", "%s", meant);
+	if (*r->at == '-' || *r->at == '+')
+		return suggest(r, r->at, "a number has no sign", "%s", r->at + 1);
+	if (skip_word(r, "block"))
+		r->limit.kind = BLOCK;
+	else if (skip_word(r, "unlimited") || skip_word(r, "off"))
+		r->limit.kind = UNLIMITED;
+	else
+		return refuse_all(r);
+	return read_end(r, "nothing");
+}
+
+/* ---- From a limit to a rule ---- */
+
+/*
+ * A burst and a rate of half the count each: what passes in any one period is at most the burst and what comes back
+ * in it (I1), which is the count. Where nothing could come back, one token comes back in a little more than the period.
+ */
+static void make_strict(const struct limit *limit, struct shmlimit_rule *rule)
+{
+	rule->capacity = limit->count - limit->count / 2;
+	rule->refill = limit->count / 2;
+	if (limit->count > 1)
+		return;
+	rule->refill = 1;
+	rule->period_ns += limit->period_ns < SECOND || limit->period_ns % (SECOND / 1000) != 0 ? 1 : SECOND / 1000;
+}
+
+/* What the algorithm has not must not be asked for. Returns how to correct it, or NULL. */
+static const char *unfit(const struct limit *limit, uint32_t algorithm)
+{
+	if (limit->kind == BLOCK || limit->kind == UNLIMITED)
+		return NULL;
+	if ((limit->kind == PLACES) != (algorithm == SHMLIMIT_HOLD))
+		return algorithm == SHMLIMIT_HOLD ? "places are meant: must be such as \"20 at once\""
+		                                  : "this algorithm has a rate, not places: must be such as 5/minute";
+	if (limit->burst != 0 && algorithm != SHMLIMIT_FUNNEL && algorithm != SHMLIMIT_LEASE)
+		return "this algorithm has no burst";
+	if (limit->window && algorithm != SHMLIMIT_WINDOW)
+		return "this algorithm is not a window";
+	if (limit->strict && algorithm != SHMLIMIT_FUNNEL && algorithm != SHMLIMIT_WINDOW)
+		return "this algorithm is not strict: leave the word out";
+	return NULL;
+}
+
+/* A rule that its mode decides has numbers too: such as every algorithm accepts, and the largest there are. */
+static void fill_by_mode(struct limit *limit, struct shmlimit_rule *rule)
+{
+	int most = limit->kind == UNLIMITED && rule->algorithm == SHMLIMIT_FUNNEL;
+
+	rule->mode = limit->kind == BLOCK ? SHMLIMIT_BLOCK : SHMLIMIT_OFF;
+	*limit = (struct limit){ .kind = RATE, .count = 1, .period_ns = SECOND };
+	if (most) {
+		limit->count = SECOND;
+		limit->burst = SHMLIMIT_CAPACITY_MAX;
+	}
+}
+
+static void fill(struct limit limit, struct shmlimit_rule *rule)
+{
+	rule->mode = SHMLIMIT_ENFORCE;
+	if (limit.kind == BLOCK || limit.kind == UNLIMITED)
+		fill_by_mode(&limit, rule);
+	rule->capacity = limit.burst != 0 ? limit.burst : limit.count;
+	rule->refill = limit.count;
+	rule->period_ns = limit.period_ns;
+	if (limit.strict && rule->algorithm == SHMLIMIT_FUNNEL)
+		make_strict(&limit, rule);
+	if (rule->algorithm == SHMLIMIT_WARMUP)
+		rule->capacity = 0;
+	if (rule->algorithm == SHMLIMIT_WINDOW || rule->algorithm == SHMLIMIT_COUNTER ||
+	    rule->algorithm == SHMLIMIT_HOLD)
+		rule->refill = 0;
+}
+
+int limit_parse(const char *text, struct shmlimit_rule *rule, struct shmlimit_problem *wrong)
+{
+	struct reader r = { .text = text, .at = text, .wrong = wrong };
+	uint32_t algorithm = rule->algorithm;
+	int error = read_limit(&r);
+	const char *fault;
+
+	if (error != 0)
+		return error;
+	if (algorithm == SHMLIMIT_FUNNEL && r.limit.places)
+		algorithm = SHMLIMIT_HOLD;
+	if (algorithm == SHMLIMIT_FUNNEL && r.limit.window)
+		algorithm = SHMLIMIT_WINDOW;
+	fault = unfit(&r.limit, algorithm);
+	if (fault != NULL)
+		return refuse(&r, text, "%s", fault);
+	rule->algorithm = algorithm;
+	fill(r.limit, rule);
+	return 0;
+}
+
+/* ---- From a rule to a text ---- */
+
+const char *rate_text(char *text, uint64_t count, uint64_t period_ns)
+{
+	char period[DURATION_TEXT_MAX];
+
+	duration_text(period, period_ns);
+	snprintf(text, SHMLIMIT_RULE_TEXT_MAX, "%" PRIu64 "/%.40s", count,
+	         period + (period[0] == '1' && strpbrk(period + 1, "0123456789.") == NULL));
+	return text;
+}
+
+void limit_text(const struct shmlimit_rule *rule, char text[SHMLIMIT_RULE_TEXT_MAX])
+{
+	uint64_t count = rule->refill != 0 ? rule->refill : rule->capacity;
+	char period[DURATION_TEXT_MAX];
+	size_t len;
+
+	if (rule->mode == SHMLIMIT_BLOCK || rule->mode == SHMLIMIT_OFF) {
+		strcpy(text, rule->mode == SHMLIMIT_BLOCK ? "block" : "unlimited");
+		return;
+	}
+	if (rule->algorithm == SHMLIMIT_HOLD) {
+		snprintf(text, SHMLIMIT_RULE_TEXT_MAX, "%" PRIu64 " at once for %.40s", rule->capacity,
+		         duration_text(period, rule->period_ns));
+		return;
+	}
+	len = strlen(rate_text(text, count, rule->period_ns));
+	if (rule->algorithm == SHMLIMIT_WINDOW)
+		strcpy(text + len, " window");
+	else if (rule->capacity != count && (rule->algorithm == SHMLIMIT_FUNNEL || rule->algorithm == SHMLIMIT_LEASE))
+		snprintf(text + len, SHMLIMIT_RULE_TEXT_MAX - len, " burst %" PRIu64, rule->capacity);
+}
