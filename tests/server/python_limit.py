@@ -5,11 +5,14 @@ SPDX-License-Identifier: BSD-2-Clause
 
 import asyncio
 import os
+import subprocess
+import sys
+import tempfile
 import threading
 import unittest
 
 import shmlimit
-from shmlimit import Gate, Limit, Limiter, RateLimited, Rule, limit, rate
+from shmlimit import Algorithm, Gate, Limit, Limiter, RateLimited, Rule, limit, rate
 from shmlimit.shared import Shared, rule_name
 
 SEGMENT = os.environ["SEGMENT"]
@@ -19,11 +22,12 @@ HOUR_NS = 3600 * 10**9
 class LimitLaws(unittest.TestCase):
     def setUp(self):
         self.addCleanup(self.destroy)
+        self.addCleanup(self.destroy, SEGMENT + ".window")
         self.shared = Shared(SEGMENT, slots=64)
 
-    def destroy(self):
+    def destroy(self, name=SEGMENT):
         try:
-            shmlimit.destroy(SEGMENT)
+            shmlimit.destroy(name)
         except shmlimit.Error:
             pass
 
@@ -46,12 +50,10 @@ class LimitLaws(unittest.TestCase):
         self.assertEqual([hello("a"), hello("a", loud=True), hello("b"), hello.__doc__], ["a", "A", "b", "Says hello."])
         self.assertTrue(1700 < self.refused(hello, "a").retry_after_s <= 1800)
         with Limiter(SEGMENT) as limiter:
-            self.assertEqual(limiter.rules(), ["python_limit.LimitLaws.test_function._locals_.hello"])
+            self.assertRegex(limiter.rules()[0], r"^\S*t_function\._locals_\.hello@[0-9a-f]{10}$")
 
     def test_held(self):
         """a limit of how many at once counts a call until it ends, however it ends"""
-
-        self.shared = Shared(SEGMENT, slots=64, window_max=2)
 
         @self.limit("2 at once for 2 days", key=lambda depth: "k")
         def nested(depth):
@@ -65,7 +67,6 @@ class LimitLaws(unittest.TestCase):
 
     def test_held_async(self):
         """a limit of how many at once counts a coroutine until it ends"""
-        self.shared = Shared(SEGMENT, slots=64, window_max=1)
 
         @self.limit("1 at once for 2 days")
         async def wait(event):
@@ -144,6 +145,61 @@ class LimitLaws(unittest.TestCase):
         self.limit("1/hour", rule="new").take()
         once.take()
         self.refused(once.take)
+
+    def test_changed(self):
+        """a program that starts with another limit changes it, also to another algorithm; what an operator changed since stays"""
+
+        def calls(text):
+            start = limit(text, segment=SEGMENT, rule="r")
+            return sum(self.passes(start) for _ in range(9))
+
+        self.assertEqual([calls("1/day"), calls("1/day")], [1, 0])
+        while not calls("1000/s"):
+            pass
+        with Limiter(SEGMENT) as limiter:
+            self.assertEqual(limiter.rule_get("r").capacity, 1000)
+            limiter.rule_set("r", Rule(3, 3, 24 * HOUR_NS))
+            limiter.reset()
+            self.assertEqual([calls("1000/s"), limiter.rule_get("r").capacity], [3, 3])
+            limiter.rule_remove("r")
+            limiter.rule_set("r", Rule(3, 0, 24 * HOUR_NS, algorithm=Algorithm.COUNTER))
+            self.assertEqual([calls("7/day"), limiter.rule_get("r").algorithm], [7, Algorithm.FUNNEL])
+
+    def test_refused(self):
+        """where a new limit cannot be set, the old one stays in force, which is logged once, and the new one is tried again"""
+        limit("2/day", segment=self.shared, rule="r").take("other")
+        wide = self.limit("1000001/day", rule="r", max_wait_s=3e10)
+        with self.assertLogs("shmlimit", "ERROR") as logged:
+            self.assertEqual(sum(self.passes(wide) for _ in range(3)), 2)
+            self.shared._look_at = 0
+            self.assertFalse(self.passes(wide))
+        self.assertEqual(len(logged.output), 1, logged.output)
+        self.assertIn("rule r: its new limit is refused, and the old one stays: ", logged.output[0])
+
+    def test_apart(self):
+        """two programs whose functions have the same names do not share a rule; with rule= they do"""
+        script = "import shmlimit\n@shmlimit.limit('1/day', segment=%r, **dict(%s))\ndef fetch(): pass\nfetch()\n"
+        for named, codes in ("", [0, 0, 1, 1]), ("rule='mine'", [0, 1, 1, 1]):
+            self.destroy()
+            with tempfile.TemporaryDirectory() as folder:
+                for program in "one", "two":
+                    os.mkdir(f"{folder}/{program}")
+                    with open(f"{folder}/{program}/main.py", "w") as file:
+                        file.write(script % (SEGMENT, named))
+                self.assertEqual(
+                    [
+                        subprocess.run([sys.executable, f"{folder}/{program}/main.py"], stderr=subprocess.DEVNULL).returncode
+                        for program in ("one", "two", "one", "two")
+                    ],
+                    codes,
+                )
+
+    def passes(self, limited):
+        try:
+            limited.take("k")
+        except RateLimited:
+            return False
+        return True
 
     def test_race(self):
         """processes and threads that create the segment at once share it"""

@@ -173,6 +173,7 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "info": (c_int, [c_void_p, POINTER(Info)]),
     "gone": (c_int, [c_void_p]),
     "rule_set": (c_int, [c_void_p, c_char_p, POINTER(Rule)]),
+    "rule_ensure": (c_int, [c_void_p, c_char_p, POINTER(Rule)]),
     "rule_find": (c_int, [c_void_p, c_char_p]),
     "rule_get": (c_int, [c_void_p, c_int, POINTER(Rule)]),
     "rule_name": (c_int, [c_void_p, c_int, c_char_p]),
@@ -197,7 +198,7 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
 
 # Those that make system calls or pass over the table let other Python threads run; the others are shorter than
 # handing the interpreter's lock over, and keep it.
-_LONG = {"create", "open_owned", "destroy", "rule_set", "rule_remove", "reset"}
+_LONG = {"create", "open_owned", "destroy", "rule_set", "rule_ensure", "rule_remove", "reset"}
 
 
 def load(soname: str, prototypes: dict[str, tuple[type | None, list[type]]], long: set[str]) -> SimpleNamespace:

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import functools
 import inspect
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,7 +18,7 @@ from typing import Any, TypeVar
 from . import rate
 from .key import Key
 from .limiter import NEVER, Algorithm, Result
-from .shared import Shared, rule_name
+from .shared import Shared, file_of, rule_name, rule_name_at
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 MAX_WAIT_S = 3600.0
@@ -40,11 +41,11 @@ class limit:  # noqa: N801 # a decorator
     """A limit for all processes of the host, as text: "10/s burst 20".
 
     As a decorator it raises RateLimited, or, with `wait`, waits until the call fits, up to max_wait_s. `key` is a key or a
-    function of the call's arguments; calls with the same key share the tokens. The rule has the function's name, unless `rule`
-    says another. `segment` is a name or a Shared; default python-UID. Thread-safe; works on in forked children.
+    function of the call's arguments; calls with the same key share the tokens. The rule's name is made of the function's
+    and of its module's file, unless `rule` says another, which other programs may share. A program that starts with another
+    limit changes it. `segment` is a name or a Shared; default python-UID. Thread-safe; works on in forked children.
 
     "2 at once" limits how many calls run at the same time: a call that is denied raises RateLimited, and there is no `wait`.
-    A segment that exists needs room for places, as create's window_max gives it.
     """
 
     def __init__(
@@ -59,7 +60,9 @@ class limit:  # noqa: N801 # a decorator
         segment: str | Shared | None = None,
     ) -> None:
         self._key = key
-        self._rule_name = None if rule is None else rule_name(rule)
+        self._is_named = rule is not None
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        self._rule_name = rule_name_at(text, file_of(caller)) if rule is None else rule_name(rule)
         self._cost = cost
         self._wait = wait
         self._rule = rate.parse(text)
@@ -68,13 +71,13 @@ class limit:  # noqa: N801 # a decorator
             raise ValueError(f'"{text}": limits of how many at once have no wait and no cost')
         if not self._holds:
             self._rule = replace(self._rule, max_wait_ns=int(max_wait_s * 1e9))
-        window_max = self._rule.capacity if self._holds else 0
-        self._shared = segment if isinstance(segment, Shared) else Shared(segment, window_max=window_max)
-        self._text = text
+        self._shared = segment if isinstance(segment, Shared) else Shared(segment)
 
     def __call__(self, function: Function) -> Function:
-        if self._rule_name is None:
-            self._rule_name = rule_name(f"{function.__module__}.{function.__qualname__}")
+        if not self._is_named:
+            self._is_named = True
+            module = function.__module__
+            self._rule_name = rule_name_at(f"{module}.{function.__qualname__}", file_of(module))
 
         @functools.wraps(function)
         def held(*args: Any, **kwargs: Any) -> Any:
@@ -108,7 +111,7 @@ class limit:  # noqa: N801 # a decorator
     @contextlib.contextmanager
     def held(self, key: Key = "") -> Iterator[None]:
         """Hold a place while a with statement runs, or raise RateLimited."""
-        name = self._rule_name or rule_name(self._text)
+        name = self._rule_name
         with self._shared.use("enter", name, self._rule, key) as place:
             if not place:
                 raise RateLimited(name, place.result.retry_after_ns / 1e9)
@@ -118,7 +121,7 @@ class limit:  # noqa: N801 # a decorator
         return self._key(*args, **kwargs) if callable(self._key) else self._key
 
     def _use(self, operation: str, key: Key, *arguments: int) -> Result:
-        name = self._rule_name or rule_name(self._text)
+        name = self._rule_name
         if self._holds:
             raise ValueError(f"limit {name}: says how many at once: use held()")
         result: Result = self._shared.use(operation, name, self._rule, key, *arguments)

@@ -4,7 +4,7 @@
 
 LOCATION is the segment, which is created if it is missing; OPTIONS may have the other arguments of shmlimit.shared.Shared.
 A value is an integer, 0 to 67,108,861; TypeError or ValueError for all else. add(), incr() and decr() are atomic over all
-processes. A timeout is at most 366 days, which None is, too. set() of several processes at once: one of their values
+processes. A timeout is at most 10 years, which None is, too. set() of several processes at once: one of their values
 stays. In the segment a value is 1 more than it is here, since a count of 0 is none.
 
 SPDX-License-Identifier: BSD-2-Clause
@@ -14,16 +14,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 
 from .key import shared_key
-from .limiter import Algorithm, Count, Error, Rule
-from .shared import Shared
+from .limiter import Count, Error
+from .shared import COUNTER, COUNTER_MAX, COUNTER_TTL_MAX_NS, Shared
 
 S = 10**9
-TTL_MAX = 366 * 86400 * S
-CAPACITY = 2**26 - 1
-RULE = Rule(CAPACITY, 0, TTL_MAX, algorithm=Algorithm.COUNTER)
 TRIES = 100
 
 
@@ -32,25 +30,29 @@ class CounterCache(BaseCache):
 
     def __init__(self, location: str, params: dict[str, Any]) -> None:
         super().__init__(params)
-        self._shared = Shared(location or None, **params.get("OPTIONS", {}))
+        if not location:
+            raise ImproperlyConfigured("CACHES: LOCATION must be the name of a segment, which sites share if they have the same")
+        self._shared = Shared(location, **params.get("OPTIONS", {}))
 
     def _count(self, key: str, version: Any, n: int = 0, **named: Any) -> Count:
         key = self.make_key(key, version=version)
         self.validate_key(key)
-        count: Count = self._shared.use("count", "django", RULE, key, n, **named)
+        count: Count = self._shared.use("count", "django", COUNTER, key, n, **named)
         return count
 
     def _ttl_ns(self, timeout: Any) -> int:
         """0: the value is gone at once."""
         seconds = self.default_timeout if timeout is DEFAULT_TIMEOUT else timeout
-        return TTL_MAX if seconds is None else min(max(int(seconds * S), 0), TTL_MAX)
+        if seconds is not None and seconds * S > COUNTER_TTL_MAX_NS:
+            raise ValueError(f"a cache of counters has timeouts of 10 years at most, and not {seconds} s")
+        return COUNTER_TTL_MAX_NS if seconds is None else max(int(seconds * S), 0)
 
     @staticmethod
     def _stored(value: Any) -> int:
         if type(value) is not int:
             raise TypeError(f"a cache of counters holds integers, and not {type(value).__name__}")
-        if not 0 <= value < CAPACITY - 1:
-            raise ValueError(f"a cache of counters holds 0 to {CAPACITY - 2}, and not {value}")
+        if not 0 <= value < COUNTER_MAX - 1:
+            raise ValueError(f"a cache of counters holds 0 to {COUNTER_MAX - 2}, and not {value}")
         return value + 1
 
     def add(self, key: str, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: Any = None) -> bool:
@@ -91,7 +93,7 @@ class CounterCache(BaseCache):
             raise ValueError(f"Key '{key}' not found, or below 0")
         count = self._count(key, version, delta)
         if not count:
-            raise ValueError(f"Key '{key}' out of range: 0 to {CAPACITY - 2}")
+            raise ValueError(f"Key '{key}' out of range: 0 to {COUNTER_MAX - 2}")
         if count.value == delta:
             # It expired, or another process deleted it, since it was looked at: what was added is alone.
             self._count(key, version, -delta, saturate=True)

@@ -9,18 +9,28 @@ SPDX-License-Identifier: BSD-2-Clause
 from __future__ import annotations
 
 import functools
+import os
 from typing import Any
 
 from django.conf import settings
 from rest_framework import throttling
 
 from .limiter import NEVER, Result, Rule
-from .shared import Shared, rule_name
+from .shared import Shared, file_of, rule_name, rule_name_at
 
 
 @functools.lru_cache(maxsize=None)
 def _shared() -> Shared:
     return Shared(**getattr(settings, "SHMLIMIT", {}))
+
+
+@functools.lru_cache(maxsize=None)
+def _rule(scope: str | None, requests: int, duration_s: int) -> tuple[str, Rule]:
+    """Where no segment is named, the rule's name has the settings' file: two sites of one user are two."""
+    name, rule = f"drf.{scope}.{requests}.{duration_s}", Rule(requests, requests, duration_s * 10**9)
+    if getattr(settings, "SHMLIMIT", {}).get("name"):
+        return rule_name(name), rule
+    return rule_name_at(name, file_of(os.environ.get("DJANGO_SETTINGS_MODULE", "__main__"))), rule
 
 
 class RateThrottle(throttling.SimpleRateThrottle):
@@ -30,8 +40,7 @@ class RateThrottle(throttling.SimpleRateThrottle):
         key = None if self.rate is None else self.get_cache_key(request, view)
         if key is None:
             return True
-        rule = Rule(self.num_requests, self.num_requests, self.duration * 10**9)
-        name = rule_name(f"drf.{self.scope}.{self.num_requests}.{self.duration}")
+        name, rule = _rule(self.scope, self.num_requests, self.duration)
         self.result: Result = _shared().take(name, rule, key)
         return self.result.allowed
 

@@ -9,6 +9,7 @@ SPDX-License-Identifier: BSD-2-Clause
 """
 
 import os
+import sys
 from collections.abc import Callable
 from typing import Any, Optional, Union
 
@@ -18,7 +19,7 @@ from .gate import Answer, Gate, Limit, is_address, status_line
 from .key import Key
 from .limiter import Algorithm
 from .rate import parse
-from .shared import rule_name
+from .shared import file_of, rule_name, rule_name_at
 
 
 @is_address
@@ -29,7 +30,8 @@ def client(request: Request) -> str:
 
 class RateLimit:
     """Refuses with status 429, and adds the RateLimit fields to the answer. `key` is a function of the request; None: it is
-    not limited. Limits with the same rule and key share tokens; the rule's name is by default made of the rate. `segment`
+    not limited. Limits with the same rule and key share tokens; the rule's name is by default made of the rate and of the file that
+    has it. `segment`
     is by default python-UID; options are those of Gate. How many at once ("20 at once") is a matter of asgi.Middleware, which
     knows when a response has ended."""
 
@@ -45,7 +47,8 @@ class RateLimit:
     ) -> None:
         if parse(rate).algorithm == Algorithm.HOLD:
             raise ValueError(f'rate "{rate}": limits how many at once: use shmlimit.asgi.Middleware')
-        limit = Limit(rule_name(rate if rule is None else rule), key, cost, rate=rate)
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        limit = Limit(rule_name_at(rate, file_of(caller)) if rule is None else rule_name(rule), key, cost, rate=rate)
         self.gate = Gate(segment or f"python-{os.geteuid()}", [limit], **options)
 
     # WHY NOT annotations as text: FastAPI cannot resolve those of an object's method.

@@ -398,6 +398,14 @@ class Limiter:
 
     def rule_set(self, rule: str, params: Rule) -> int:
         """Define a rule or change one, for all processes, with their next decision. Keys keep their tokens."""
+        return self._rule_call(library.rule_set, rule, params)
+
+    def rule_ensure(self, rule: str, params: Rule) -> int:
+        """Give a program that starts its rule: set if it is missing, or if this call was given another one last. What an
+        operator has changed since stays. A rule of another algorithm is replaced, and its keys begin again."""
+        return self._rule_call(library.rule_ensure, rule, params)
+
+    def _rule_call(self, function: Callable[..., int], rule: str, params: Rule) -> int:
         c = _c.Rule(
             struct_size=ctypes.sizeof(_c.Rule),
             algorithm=params.algorithm,
@@ -413,7 +421,7 @@ class Limiter:
             cold_factor_milli=_unsigned(params.cold_factor_milli, 32),
             credit=_unsigned(params.credit, 32),
         )
-        return _check(library.rule_set(self._handle, _name(rule), ctypes.byref(c)), f"{self.name}: rule {rule}")
+        return _check(function(self._handle, _name(rule), ctypes.byref(c)), f"{self.name}: rule {rule}")
 
     def rule_get(self, rule: str | int) -> Rule:
         c = _c.Rule(struct_size=ctypes.sizeof(_c.Rule))

@@ -2,8 +2,8 @@
 
 Importing this module makes the schemes known to limits, and the strategy "funnel". The segment NAME and its rules are
 created when they are missing. The fixed window counts with one COUNTER rule. The moving window has a WINDOW rule for each
-limit in a second segment, NAME.window, and holds up to window_max requests per key. Options (storage_options): mode, octal
-as text or a number, group, slots, window_max (default 128).
+limit, in the segment NAME.window, or NAME.windowN for limits of more than 128. Options, in the query of the URI or in
+storage_options: mode, octal as text or a number, group, slots, owner. An unknown one is refused.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -11,11 +11,12 @@ SPDX-License-Identifier: BSD-2-Clause
 from __future__ import annotations
 
 import errno
-import math
+import functools
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, cast
-from urllib.parse import urlparse
+from urllib.parse import parse_qsl, urlparse
 
 import limits.aio.storage
 import limits.aio.strategies
@@ -24,104 +25,99 @@ import limits.strategies
 from limits import RateLimitItem
 from limits.errors import ConfigurationError
 
-from .limiter import NEVER, Algorithm, Error, Result, Rule
 from .key import shared_key
-from .shared import Shared
+from .limiter import NEVER, Algorithm, Error, Mode, Result, Rule
+from .shared import COUNTER, COUNTER_TTL_MAX_NS, Shared
 
 S = 10**9
-COUNTER = Rule(2**26 - 1, 0, 366 * 86400 * S, algorithm=Algorithm.COUNTER)
-"""Its times have a resolution of half a millisecond."""
-WINDOW_BYTES = 2**25
-"""Of shared memory for moving windows."""
+OPTIONS: dict[str, Callable[[Any], Any]] = {
+    "mode": lambda mode: int(mode, 8) if isinstance(mode, str) else int(mode),
+    "group": str,
+    "slots": int,
+    "owner": int,
+}
 FLOAT_TIMES = hasattr(limits.storage.Storage, "base_exceptions")
 
 
 def _time(unix_s: float) -> Any:
-    """A time as limits has it: since release 4 a float, before an int."""
-    return unix_s if FLOAT_TIMES else math.ceil(unix_s)
+    """A time as limits has it: since release 4 a float, before the second in which it is."""
+    return unix_s if FLOAT_TIMES else int(unix_s)
+
+
+@functools.lru_cache(maxsize=4096)
+def _rule(algorithm: Algorithm, amount: int, period_ns: int) -> tuple[str, Rule]:
+    """A rule, and its name, which says all of it. A limit of 0 denies always."""
+    kind = "limits.funnel" if algorithm == Algorithm.FUNNEL else "limits"
+    mode, capacity = (Mode.ENFORCE, amount) if amount else (Mode.BLOCK, 1)
+    count = capacity if algorithm == Algorithm.FUNNEL else 0
+    return f"{kind}.{amount}.{period_ns}", Rule(capacity, count, period_ns, mode=mode, algorithm=algorithm)
 
 
 class Store:
     """What both storages do. Nothing here waits."""
 
-    def __init__(self, uri: str, options: dict[str, Any]) -> None:
+    def __init__(self, uri: str, given: dict[str, Any]) -> None:
         url = urlparse(uri)
         name = (url.netloc + url.path).strip("/")
         if not name:
             raise ConfigurationError(f"{uri}: must be shmlimit://NAME, with the name of a segment")
-        mode, group = options.get("mode", 0), options.get("group")
-        mode = int(mode, 8) if isinstance(mode, str) else int(mode)
-        self._window_max = int(options.get("window_max", 128))
-        slots = max(WINDOW_BYTES // (16 * self._window_max + 16), 16)
-        self.counters = Shared(name, mode=mode, group=group, slots=int(options.get("slots", 0)))
-        self.windows = Shared(name + ".window", mode=mode, group=group, slots=slots, window_max=self._window_max)
+        options = {**dict(parse_qsl(url.query, keep_blank_values=True)), **given}
+        unknown = ", ".join(options.keys() - OPTIONS.keys())
+        if unknown:
+            raise ConfigurationError(f"{uri}: unknown option {unknown}; there are {', '.join(OPTIONS)}")
+        try:
+            self.shared = Shared(name, **{key: OPTIONS[key](value) for key, value in options.items()})
+        except ValueError as error:
+            raise ConfigurationError(f"{uri}: {error}") from error
+
+    def _count(self, key: str, n: int, **named: Any) -> Any:
+        return self.shared.use("count", "limits", COUNTER, key, n, **named)
 
     def incr(self, key: str, expiry: float, elastic: bool, amount: int) -> int:
-        count = self.counters.use(
-            "count", "limits", COUNTER, key, amount, ttl_ns=int(expiry * S), saturate=True, restart=elastic
-        )
+        if expiry * S > COUNTER_TTL_MAX_NS:
+            raise ConfigurationError(f"a fixed window of {expiry} s: 10 years is the longest")
+        count = self._count(key, amount, ttl_ns=int(expiry * S), saturate=True, restart=elastic)
         # Beyond what can be counted nothing is within a limit.
         return cast(int, count.value if count.applied == amount else sys.maxsize)
 
     def get(self, key: str) -> int:
-        return cast(int, self.counters.use("count", "limits", COUNTER, key, 0).value)
+        return cast(int, self._count(key, 0).value)
 
     def get_expiry(self, key: str) -> Any:
-        return _time(time.time() + self.counters.use("count", "limits", COUNTER, key, 0).ttl_ns / S)
+        return _time(time.time() + self._count(key, 0).ttl_ns / S)
 
     def check(self) -> bool:
         try:
-            self.counters.limiter()
+            self.shared.limiter()
         except Error:
             return False
         return True
 
-    def _reset(self, key: bytes | None) -> int:
-        keys = 0
-        for shared in (self.counters, self.windows):
-            limiter = shared.limiter() if shared.exists() else None
-            for name in limiter.rules() if limiter else []:
-                if limiter and name.split(".")[0] == "limits":
-                    keys += limiter.reset(name, key)
-        return keys
+    def reset(self, key: bytes | None = None) -> int:
+        return sum(
+            limiter.reset(name, key)
+            for limiter in self.shared.segments()
+            for name in limiter.rules()
+            if name.split(".")[0] == "limits"
+        )
 
-    def reset(self) -> int | None:
-        return self._reset(None)
-
-    def clear(self, key: str) -> None:
-        self._reset(shared_key(key))
-
-    def window(self, operation: str, key: str, limit: int, expiry: float, amount: int) -> Result:
-        """Take from a moving window, or peek."""
-        period_ns = int(expiry * S)
-        rule = Rule(limit, 0, period_ns, algorithm=Algorithm.WINDOW)
+    def decide(self, algorithm: Algorithm, operation: str, key: str, limit: int, period_s: float, amount: int) -> Result:
+        """Take from a window or a funnel, or peek."""
+        name, rule = _rule(algorithm, limit, int(period_s * S))
         try:
-            return cast(Result, self.windows.use(operation, f"limits.{limit}.{period_ns}", rule, key, amount))
+            return cast(Result, self.shared.use(operation, name, rule, key, amount))
         except Error as error:
-            if error.errno != errno.EFBIG:
+            if error.errno not in (errno.EFBIG, errno.ERANGE):
                 raise
-            raise ConfigurationError(
-                f"{limit} is more than the {self.windows.limiter().info().window_max} requests that the moving windows of "
-                f"segment {self.windows.limiter().name} hold: set the storage option window_max, and destroy that segment"
-            ) from error
-
-    def acquire_entry(self, key: str, limit: int, expiry: float, amount: int) -> bool:
-        return self.window("take", key, limit, expiry, amount).allowed
+            raise ConfigurationError(f"{limit} per {period_s} s: {error}") from error
 
     def get_moving_window(self, key: str, limit: int, expiry: float) -> tuple[float, int]:
-        remaining = self.window("peek", key, limit, expiry, 1).remaining
+        remaining = self.decide(Algorithm.WINDOW, "peek", key, limit, expiry, 1).remaining
         if remaining >= limit:
             return _time(time.time()), 0
         # One more than is left fits when the oldest request leaves the window.
-        oldest = self.window("peek", key, limit, expiry, remaining + 1)
+        oldest = self.decide(Algorithm.WINDOW, "peek", key, limit, expiry, remaining + 1)
         return _time(time.time() + oldest.retry_after_ns / S - expiry), limit - remaining
-
-    def funnel(self, operation: str, item: RateLimitItem, identifiers: tuple[str, ...], cost: int) -> Result:
-        """Take from a funnel, or peek."""
-        period_ns = int(item.get_expiry() * S)
-        rule = Rule(item.amount, item.amount, period_ns)
-        key = item.key_for(*identifiers)
-        return cast(Result, self.counters.use(operation, f"limits.funnel.{item.amount}.{period_ns}", rule, key, cost))
 
 
 def _stats(result: Result) -> Any:
@@ -140,6 +136,8 @@ class Storage(limits.storage.Storage, limits.storage.MovingWindowSupport):
     def __init__(self, uri: str | None = None, wrap_exceptions: bool = False, **options: Any) -> None:
         super().__init__(uri, **({"wrap_exceptions": True} if wrap_exceptions else {}))
         self.store = Store(uri or "", options)
+        self.storage = f"segment {self.store.shared.name}"
+        """What `flask limiter config` prints."""
 
     def incr(self, key: str, expiry: float, elastic_expiry: bool = False, amount: int = 1) -> int:
         return self.store.incr(key, expiry, elastic_expiry, amount)
@@ -157,17 +155,27 @@ class Storage(limits.storage.Storage, limits.storage.MovingWindowSupport):
         return self.store.reset()
 
     def clear(self, key: str) -> None:
-        self.store.clear(key)
+        self.store.reset(shared_key(key))
 
     def acquire_entry(self, key: str, limit: int, expiry: float, amount: int = 1) -> bool:
-        return self.store.acquire_entry(key, limit, expiry, amount)
+        return self.store.decide(Algorithm.WINDOW, "take", key, limit, expiry, amount).allowed
 
     def get_moving_window(self, key: str, limit: int, expiry: float) -> Any:
         return self.store.get_moving_window(key, limit, expiry)
 
 
+def _later(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same as a coroutine function. A call takes less than a microsecond or two, so none goes through a thread."""
+
+    @functools.wraps(function)
+    async def coroutine(*arguments: Any, **named: Any) -> Any:
+        return function(*arguments, **named)
+
+    return coroutine
+
+
 class AsyncStorage(limits.aio.storage.Storage, limits.aio.storage.MovingWindowSupport):
-    """async+shmlimit://NAME. A call takes less than a microsecond or two, so none goes through a thread."""
+    """async+shmlimit://NAME"""
 
     STORAGE_SCHEME = ["async+shmlimit"]
     base_exceptions: Any = Error
@@ -175,37 +183,19 @@ class AsyncStorage(limits.aio.storage.Storage, limits.aio.storage.MovingWindowSu
     def __init__(self, uri: str | None = None, wrap_exceptions: bool = False, **options: Any) -> None:
         super().__init__(uri, **({"wrap_exceptions": True} if wrap_exceptions else {}))
         self.store = Store(uri or "", options)
+        self.storage = f"segment {self.store.shared.name}"
 
-    async def incr(self, key: str, expiry: float, elastic_expiry: bool = False, amount: int = 1) -> int:
-        return self.store.incr(key, expiry, elastic_expiry, amount)
-
-    async def get(self, key: str) -> int:
-        return self.store.get(key)
-
-    async def get_expiry(self, key: str) -> Any:
-        return self.store.get_expiry(key)
-
-    async def check(self) -> bool:
-        return self.store.check()
-
-    async def reset(self) -> int | None:
-        return self.store.reset()
-
-    async def clear(self, key: str) -> None:
-        self.store.clear(key)
-
-    async def acquire_entry(self, key: str, limit: int, expiry: float, amount: int = 1) -> bool:
-        return self.store.acquire_entry(key, limit, expiry, amount)
-
-    async def get_moving_window(self, key: str, limit: int, expiry: float) -> Any:
-        return self.store.get_moving_window(key, limit, expiry)
+    incr, get, get_expiry = _later(Storage.incr), _later(Storage.get), _later(Storage.get_expiry)
+    check, reset, clear = _later(Storage.check), _later(Storage.reset), _later(Storage.clear)
+    acquire_entry, get_moving_window = _later(Storage.acquire_entry), _later(Storage.get_moving_window)
 
 
 class FunnelRateLimiter(limits.strategies.RateLimiter):
     """The strategy "funnel": a burst of the whole limit, which comes back evenly over the period."""
 
     def _ask(self, operation: str, item: RateLimitItem, identifiers: tuple[str, ...], cost: int) -> Result:
-        return cast(Storage, self.storage).store.funnel(operation, item, identifiers, cost)
+        store, key = cast(Storage, self.storage).store, item.key_for(*identifiers)
+        return store.decide(Algorithm.FUNNEL, operation, key, item.amount, item.get_expiry(), cost)
 
     def hit(self, item: RateLimitItem, *identifiers: str, cost: int = 1) -> bool:
         return self._ask("take", item, identifiers, cost).allowed
@@ -220,17 +210,9 @@ class FunnelRateLimiter(limits.strategies.RateLimiter):
 class AsyncFunnelRateLimiter(limits.aio.strategies.RateLimiter):
     """The strategy "funnel" for asyncio."""
 
-    def _ask(self, operation: str, item: RateLimitItem, identifiers: tuple[str, ...], cost: int) -> Result:
-        return cast(AsyncStorage, self.storage).store.funnel(operation, item, identifiers, cost)
-
-    async def hit(self, item: RateLimitItem, *identifiers: str, cost: int = 1) -> bool:
-        return self._ask("take", item, identifiers, cost).allowed
-
-    async def test(self, item: RateLimitItem, *identifiers: str, cost: int = 1) -> bool:
-        return self._ask("peek", item, identifiers, cost).allowed
-
-    async def get_window_stats(self, item: RateLimitItem, *identifiers: str) -> Any:
-        return _stats(self._ask("peek", item, identifiers, 1))
+    _ask = FunnelRateLimiter._ask
+    hit, test = _later(FunnelRateLimiter.hit), _later(FunnelRateLimiter.test)
+    get_window_stats = _later(FunnelRateLimiter.get_window_stats)
 
 
 cast(Any, limits.strategies.STRATEGIES)["funnel"] = FunnelRateLimiter

@@ -6,8 +6,10 @@ SPDX-License-Identifier: BSD-2-Clause
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import re
+import sys
 import threading
 import time
 import weakref
@@ -15,10 +17,18 @@ from typing import Any
 
 from . import _c
 from .key import Key, shared_key
-from .limiter import Error, Limiter, Result, Rule
+from .limiter import Algorithm, Error, Limiter, Result, Rule, log
 
 LOOK_EVERY_S = 1.0
 """How often the segment's name is looked at, to see whether it was destroyed and created again: a few system calls."""
+WINDOW_BYTES = 2**25
+"""Of shared memory for the windows of one size."""
+WINDOW_LEAST, WINDOW_MOST = 128, 65536
+"""Tokens of the windows in the smallest and largest such segment; sizes double."""
+COUNTER_TTL_MAX_NS = 10 * 366 * 86400 * 10**9
+COUNTER_MAX = 2**26 - 1
+COUNTER = Rule(COUNTER_MAX, 0, COUNTER_TTL_MAX_NS, algorithm=Algorithm.COUNTER)
+"""Counts of any front-end. Its times have a resolution of eight milliseconds."""
 
 
 _all: weakref.WeakSet[Shared] = weakref.WeakSet()
@@ -39,12 +49,26 @@ def rule_name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._:@+-]", "_", text)[-_c.RULE_NAME_MAX :] or "_"
 
 
+def rule_name_at(text: str, path: str | None) -> str:
+    """A name made of the text and of the file that the rule is written in: two programs do not share it by accident. A text
+    that is cut stays one of its own."""
+    mark = hashlib.sha256(f"{path}\0{text}".encode("utf-8", "surrogateescape")).hexdigest()[:10]
+    return f"{rule_name(text)[-_c.RULE_NAME_MAX + 11 :]}@{mark}"
+
+
+def file_of(module: str) -> str | None:
+    """The file of a module, by the path that was imported."""
+    path = getattr(sys.modules.get(module), "__file__", None)
+    return None if path is None else os.path.abspath(path)
+
+
 class Shared:
     """The segment `name`; by default python-UID, with the number of the user that the process runs as.
 
-    `mode` (default 0600), `group`, `slots` (default 65536), `rules` (default 1024) and `window_max` are those of a
-    segment that is created. A segment is opened only if it belongs to root, to this user or to the user id `owner`.
-    Thread-safe; works on in children that are forked later. Methods raise Error.
+    `mode` (default 0600), `group`, `slots` (default 65536) and `rules` (default 1024) are those of a segment that is created.
+    A segment is opened only if it belongs to root, to this user or to the user id `owner`. Windows and places for which it has
+    no room are in a segment of their own, NAME.window, or NAME.windowN for more than 128. Thread-safe; works on in children that
+    are forked later. Methods raise Error.
     """
 
     def __init__(
@@ -55,8 +79,8 @@ class Shared:
         group: str | None = None,
         slots: int = 0,
         rules: int = 1024,
-        window_max: int = 0,
         owner: int | None = None,
+        window_max: int = 0,
     ) -> None:
         self._name = name
         self._options: dict[str, Any] = {"mode": mode, "slots": slots, "rules": rules, "window_max": window_max}
@@ -65,7 +89,15 @@ class Shared:
         self._limiter: Limiter | None = None
         self._look_at = 0.0
         self._opening = threading.Lock()
+        self._room = 0
+        self._windows: dict[int, Shared] = {}
+        self._ensured: dict[str, Rule] = {}
+        self._refused: dict[str, str] = {}
         _all.add(self)
+
+    @property
+    def name(self) -> str:
+        return self._name or f"python-{os.geteuid()}"
 
     def limiter(self) -> Limiter:
         """The segment, open."""
@@ -75,30 +107,39 @@ class Shared:
         with self._opening:
             if self._limiter is None or self._limiter.gone():
                 # A thread may still be deciding on the old handle. It is closed when the last one forgets it.
-                self._limiter = self._open()
+                fresh = self._open()
+                self._room = fresh.info().window_max
+                self._ensured, self._limiter = {}, fresh
+            for name in self._refused:
+                self._ensured.pop(name, None)
             self._look_at = now + LOOK_EVERY_S
             return self._limiter
+
+    def segments(self) -> list[Limiter]:
+        """Those that exist, open: this one and its windows'. Creates none."""
+        sizes = {WINDOW_LEAST << shift for shift in range(10)} - self._windows.keys()
+        every = [self, *self._windows.values(), *(self._window(size) for size in sizes)]
+        return [shared.limiter() for shared in every if shared.exists()]
 
     def exists(self) -> bool:
         """Is there a segment? Creates none."""
         try:
-            return self._limiter is not None or Limiter(self._name or "", owner=self._owner) is not None
+            return self._limiter is not None or Limiter(self.name, owner=self._owner) is not None
         except Error:
             return False
 
     def _open(self) -> Limiter:
-        name = self._name or f"python-{os.geteuid()}"
         try:
-            return Limiter(name, owner=self._owner)
+            return Limiter(self.name, owner=self._owner)
         except Error as error:
             if error.errno != errno.ENOENT:
                 raise
         try:
-            return Limiter.create(name, group=self._group_id(), **self._options)
+            return Limiter.create(self.name, group=self._group_id(), **self._options)
         except Error as error:
             if error.errno != errno.EEXIST:
                 raise
-            return Limiter(name, owner=self._owner)
+            return Limiter(self.name, owner=self._owner)
 
     def _group_id(self) -> int | None:
         if self._group is None:
@@ -107,24 +148,60 @@ class Shared:
 
         return grp.getgrnam(self._group).gr_gid
 
+    def _window(self, size: int) -> Shared:
+        """The segment of windows of up to this many tokens."""
+        return Shared(
+            f"{self.name}.window" + (str(size) if size > WINDOW_LEAST else ""),
+            mode=self._options["mode"], group=self._group, slots=max(WINDOW_BYTES // (16 * size + 16), 16),
+            rules=self._options["rules"], owner=self._owner, window_max=size,
+        )  # fmt: skip
+
+    def _with_room(self, rule: Rule) -> Shared:
+        """The segment that has room for a rule: this one, or one of its windows'."""
+        if rule.algorithm not in (Algorithm.WINDOW, Algorithm.HOLD) or self._options["window_max"]:
+            return self
+        self.limiter()
+        if rule.capacity <= self._room:
+            return self
+        size = min(max(WINDOW_LEAST, 1 << (rule.capacity - 1).bit_length()), WINDOW_MOST)
+        if size not in self._windows:
+            self._windows.setdefault(size, self._window(size))
+        return self._windows[size]
+
     def use(self, operation: str, name: str, rule: Rule, key: Key, *arguments: Any, **named: Any) -> Any:
-        """Call a method of Limiter with a rule, which is set if it is missing."""
-        encoded, limiter = shared_key(key), self.limiter()
+        """Call a method of Limiter with a rule, which is set if it is missing, or if the program before this one brought another."""
+        shared, encoded = self._with_room(rule), shared_key(key)
+        limiter = shared.limiter()
+        known = shared._ensured.get(name)
+        if known is not rule and known != rule:
+            limiter = shared._ensure(limiter, name, rule)
         try:
             return getattr(limiter, operation)(name, encoded, *arguments, **named)
         except Error as error:
             if error.errno != errno.ESRCH:
                 raise
+        return getattr(shared._ensure(limiter, name, rule), operation)(name, encoded, *arguments, **named)
+
+    def _ensure(self, limiter: Limiter, name: str, rule: Rule) -> Limiter:
         try:
-            limiter.rule_set(name, rule)
+            limiter.rule_ensure(name, rule)
+            self._refused.pop(name, None)
         except Error as error:
-            if error.errno != errno.ENOENT:
+            if error.errno == errno.ENOENT:
+                # The segment was destroyed since its name was looked at.
+                self._look_at = 0.0
+                limiter = self.limiter()
+                limiter.rule_ensure(name, rule)
+            elif name in limiter.rules():
+                # It is tried again each second.
+                line = f"segment {self.name}: rule {name}: its new limit is refused, and the old one stays: {error.strerror}"
+                if self._refused.get(name) != line:
+                    log.error("%s", line)
+                self._refused[name] = line
+            else:
                 raise
-            # The segment was destroyed since its name was looked at.
-            self._look_at = 0.0
-            limiter = self.limiter()
-            limiter.rule_set(name, rule)
-        return getattr(limiter, operation)(name, encoded, *arguments, **named)
+        self._ensured[name] = rule
+        return limiter
 
     def take(self, name: str, rule: Rule, key: Key, cost: int = 1) -> Result:
         result: Result = self.use("take", name, rule, key, cost)
