@@ -31,8 +31,7 @@ int header_check(const struct layout_header *header, uint64_t size, const struct
 		return verdict(-EPROTO, why, "the layout was compiled differently");
 	if (header->checksum != layout_checksum(header))
 		return verdict(-EUCLEAN, why, "the header's checksum does not match");
-	if (!layout_offsets(header->lines, header->lines_max, header->window_max, header->names, header->rules,
-	                    header->cpus, header->stripes, &offsets))
+	if (!layout_offsets(header, &offsets))
 		return verdict(-EUCLEAN, why, "a count in the header is out of range");
 	if (header->rules_offset != offsets.rules || header->counters_offset != offsets.counters ||
 	    header->slots_offset != offsets.slots || header->rings_offset != offsets.rings ||

@@ -30,9 +30,11 @@ struct layout_parts layout_parts(uint64_t lines, uint32_t window_max, uint64_t n
 	return parts;
 }
 
-int layout_offsets(uint64_t lines, uint64_t lines_max, uint32_t window_max, uint64_t names, uint32_t rules,
-                   uint32_t cpus, uint32_t stripes, struct layout_offsets *out)
+int layout_offsets(const struct layout_header *counts, struct layout_offsets *out)
 {
+	uint64_t lines = counts->lines, lines_max = counts->lines_max, names = counts->names;
+	uint32_t window_max = counts->window_max, rules = counts->rules;
+	uint32_t cpus = counts->cpus, stripes = counts->stripes;
 	struct layout_parts parts;
 
 	if (lines < LINES_MIN || lines > lines_max || lines_max > LINES_MAX || window_max > SHMLIMIT_WINDOW_MAX ||

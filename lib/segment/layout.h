@@ -383,15 +383,14 @@ struct layout_parts {
 
 struct layout_parts layout_parts(uint64_t lines, uint32_t window_max, uint64_t names);
 
-/* Where things begin, in bytes, given the header's counts. Returns 0 when these are out of range. */
+/* Where things begin, in bytes, given a header's counts: lines to names. Returns 0 when these are out of range. */
 struct layout_offsets {
 	uint64_t rules, counters, area, slots, rings, names;
 	uint64_t end;  /* of the first table: so much is reserved at once */
 	uint64_t size; /* room for all the others too */
 };
 
-int layout_offsets(uint64_t lines, uint64_t lines_max, uint32_t window_max, uint64_t names, uint32_t rules,
-                   uint32_t cpus, uint32_t stripes, struct layout_offsets *out);
+int layout_offsets(const struct layout_header *counts, struct layout_offsets *out);
 
 /* Where a table may begin after what ends at `end`. */
 static inline uint64_t layout_next_page(uint64_t end)

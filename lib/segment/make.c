@@ -68,7 +68,7 @@ static int make_header(const struct shmlimit_options *o, const uint64_t secret[2
 	h->stripes = clamp(cpus, STRIPES_MIN, STRIPES_MAX);
 	h->window_max = o->window_max;
 	h->names = layout_names(o->store_keys);
-	if (!layout_offsets(h->lines, h->lines_max, h->window_max, h->names, h->rules, h->cpus, h->stripes, &offsets))
+	if (!layout_offsets(h, &offsets))
 		return -EINVAL;
 	h->rules_offset = offsets.rules;
 	h->counters_offset = offsets.counters;

@@ -92,13 +92,24 @@ int false_shape(unsigned token_bits)
 	return params_token_bits(&t) == (token_bits & 127);
 }
 
+static struct layout_header counts_of(uint64_t lines, uint64_t lines_max, unsigned rules, unsigned cpus,
+                                      unsigned stripes)
+{
+	return (struct layout_header){
+		.lines = lines, .lines_max = lines_max, .rules = rules, .cpus = cpus, .stripes = stripes
+	};
+}
+
 /* whatever counts are not refused: parts follow one another, on their lines, and the sum is far from 2^64 */
 int law_offsets(uint64_t lines, uint64_t lines_max, unsigned window_max, uint64_t names, unsigned rules, unsigned cpus,
                 unsigned stripes)
 {
+	struct layout_header counts = counts_of(lines, lines_max, rules, cpus, stripes);
 	struct layout_offsets o = { 0 };
 
-	if (!layout_offsets(lines, lines_max, window_max, names, rules, cpus, stripes, &o))
+	counts.window_max = window_max;
+	counts.names = names;
+	if (!layout_offsets(&counts, &o))
 		return 1;
 	return o.rules < o.counters && o.counters < o.area && o.area + LAYOUT_AREA == o.slots && o.slots < o.rings &&
 	       o.rings <= o.names && o.names <= o.end && o.end <= o.size && o.size < (uint64_t)1 << 58 &&
@@ -110,23 +121,27 @@ int law_offsets(uint64_t lines, uint64_t lines_max, unsigned window_max, uint64_
 int false_offsets(uint64_t lines, uint64_t lines_max, unsigned window_max, uint64_t names, unsigned rules,
                   unsigned cpus, unsigned stripes)
 {
+	struct layout_header counts = counts_of(lines, lines_max, rules, cpus, stripes);
 	struct layout_offsets o = { 0 };
 
-	return !layout_offsets(lines, lines_max, window_max, names, rules, cpus, stripes, &o) || o.size < (uint64_t)1
-	                                                                                                          << 55;
+	counts.window_max = window_max;
+	counts.names = names;
+	return !layout_offsets(&counts, &o) || o.size < (uint64_t)1 << 55;
 }
 
 /* the counters of every rule in every block lie before the area, of 32 rules and 32 blocks at the most */
 int law_counters(uint64_t lines, unsigned rules, unsigned cpus, unsigned stripes, unsigned block, unsigned rule)
 {
 	struct layout_offsets o = { 0 };
+	struct layout_header counts;
 
 	rules = 1 + (rules & 31);
 	cpus = 1 + (cpus & 15);
 	stripes = 1 + (stripes & 15);
 	block &= 63;
 	rule &= 31;
-	assume(layout_offsets(lines, lines, 0, 0, rules, cpus, stripes, &o) != 0);
+	counts = counts_of(lines, lines, rules, cpus, stripes);
+	assume(layout_offsets(&counts, &o) != 0);
 	assume(block < cpus + stripes && rule < rules);
 	return layout_counter_offset(o.counters, rules, block, rule) + LINE <= o.area &&
 	       layout_counter_offset(o.counters, rules, block, -1) >= o.counters;
@@ -136,8 +151,10 @@ int law_counters(uint64_t lines, unsigned rules, unsigned cpus, unsigned stripes
 int false_counters(uint64_t lines, unsigned rules, unsigned cpus, unsigned stripes, unsigned block, unsigned rule)
 {
 	struct layout_offsets o = { 0 };
+	struct layout_header counts;
 
-	assume(layout_offsets(lines, lines, 0, 0, rules, cpus, stripes, &o) != 0);
+	counts = counts_of(lines, lines, rules, cpus, stripes);
+	assume(layout_offsets(&counts, &o) != 0);
 	assume(block <= cpus + stripes && rule < rules);
 	return layout_counter_offset(o.counters, rules, block, rule) + LINE <= o.area;
 }
