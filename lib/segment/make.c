@@ -104,7 +104,8 @@ int make_segment(const struct shmlimit_options *options, const uint64_t secret[2
 	if (error == 0)
 		error = make_header(&o, secret, header, &end);
 	if (error == 0)
-		error = segment_make(header, sizeof(*header), end, o.mode, o.group, segment, fd);
+		error = segment_make(&(struct segment_file){ header, sizeof(*header), end, o.mode, o.group }, segment,
+		                     fd);
 	return error;
 }
 
@@ -123,5 +124,8 @@ int make_private(const struct shmlimit_options *options, const uint64_t secret[2
 	o.store_keys = 0;
 	if (error == 0)
 		error = make_header(&o, secret, header, &end);
-	return error != 0 ? error : segment_make_private(header, sizeof(*header), end, segment, fd);
+	if (error == 0)
+		error = segment_make_private(&(struct segment_file){ header, sizeof(*header), end, 0600, 0 }, segment,
+		                             fd);
+	return error;
 }

@@ -122,19 +122,19 @@ int segment_reserve_in(int fd, uint64_t offset, uint64_t size)
 	return failed_with(error);
 }
 
-static int fill(int fd, const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group)
+static int fill(int fd, const struct segment_file *file)
 {
-	int error = segment_reserve_in(fd, 0, size);
+	int error = segment_reserve_in(fd, 0, file->size);
 
 	if (error != 0)
 		return error;
-	error = write_all(fd, head, head_len);
+	error = write_all(fd, file->head, file->head_len);
 	if (error != 0)
 		return error;
 	/* The kernel says so of a group that the user does not belong to. */
-	if (group != 0 && fchown(fd, (uid_t)-1, (gid_t)(group - 1)) != 0)
+	if (file->group != 0 && fchown(fd, (uid_t)-1, (gid_t)(file->group - 1)) != 0)
 		return errno == EPERM ? -EPERM : failed();
-	return fchmod(fd, (mode_t)mode) == 0 ? 0 : failed();
+	return fchmod(fd, (mode_t)file->mode) == 0 ? 0 : failed();
 }
 
 static void describe(struct segment *segment, const struct stat *status)
@@ -153,8 +153,7 @@ static void describe(struct segment *segment, const struct stat *status)
 }
 
 /* What segment_make() does with the open file. */
-static int make_in(int fd, const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group,
-                   struct segment *segment, int *fd_out)
+static int make_in(int fd, const struct segment_file *file, struct segment *segment, int *fd_out)
 {
 	struct stat status;
 	int error;
@@ -162,7 +161,7 @@ static int make_in(int fd, const void *head, size_t head_len, uint64_t size, uin
 	/* No /dev/shm, or one that is no tmpfs. */
 	if (fd < 0)
 		return errno == ENOENT || errno == EOPNOTSUPP || errno == EISDIR ? -ENODEV : failed();
-	error = fill(fd, head, head_len, size, mode, group);
+	error = fill(fd, file);
 	if (error == 0 && fstat(fd, &status) != 0)
 		error = failed();
 	if (error != 0)
@@ -172,18 +171,16 @@ static int make_in(int fd, const void *head, size_t head_len, uint64_t size, uin
 	return 0;
 }
 
-int segment_make(const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group,
-                 struct segment *segment, int *fd_out)
+int segment_make(const struct segment_file *file, struct segment *segment, int *fd_out)
 {
 	KEEP_ERRNO;
-	return make_in(open(FOLDER, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), head, head_len, size, mode, group, segment,
-	               fd_out);
+	return make_in(open(FOLDER, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), file, segment, fd_out);
 }
 
-int segment_make_private(const void *head, size_t head_len, uint64_t size, struct segment *segment, int *fd_out)
+int segment_make_private(const struct segment_file *file, struct segment *segment, int *fd_out)
 {
 	KEEP_ERRNO;
-	return make_in(memfd_create("shmlimit", MFD_CLOEXEC), head, head_len, size, 0600, 0, segment, fd_out);
+	return make_in(memfd_create("shmlimit", MFD_CLOEXEC), file, segment, fd_out);
 }
 
 void segment_give(int fd, uint32_t uid, struct segment *segment)

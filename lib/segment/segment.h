@@ -23,17 +23,23 @@ struct segment {
 	uint32_t mode, uid, gid;
 };
 
+/* A file that is to be made: all of its bytes are reserved, and zero except the first `head_len`. */
+struct segment_file {
+	const void *head;
+	size_t head_len;
+	uint64_t size;
+	uint32_t mode;  /* exactly these permissions */
+	uint64_t group; /* 0 or 1 + gid */
+};
+
 /*
- * Make a file of `size` bytes, all of them reserved and zero but the first
- * `head_len`, with exactly these permissions; group 0 or 1 + gid. It has no
- * name, so it is gone if its maker is killed. Fills *segment, base NULL;
+ * Make it. It has no name, so it is gone if its maker is killed. Fills *segment, base NULL;
  * *fd gets the open file.
  */
-int segment_make(const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group,
-                 struct segment *segment, int *fd);
+int segment_make(const struct segment_file *file, struct segment *segment, int *fd);
 
 /* The same in this process's memory, whatever room there is in /dev/shm: it can never get a name. */
-int segment_make_private(const void *head, size_t head_len, uint64_t size, struct segment *segment, int *fd);
+int segment_make_private(const struct segment_file *file, struct segment *segment, int *fd);
 
 /* Give it its name, in one step. -EEXIST if that is taken. */
 int segment_link(int fd, const char *name);
