@@ -149,7 +149,7 @@ static int get_rule(struct loading *f, int64_t *last)
 	if (params.num != r.num || params.den != r.den || params.shape != r.shape)
 		return -EPROTO;
 	sweep_lower(f->l, &params);
-	rule_define(f->l, r.id, r.name, r.mode, &params, r.set_unix_ns, 0);
+	rule_define(f->l, r.id, &(struct rule_definition){ r.name, r.mode, &params, r.set_unix_ns, 0 });
 	*last = r.id;
 	return 0;
 }

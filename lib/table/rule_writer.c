@@ -39,27 +39,26 @@ static void store_words(void *to, const void *from, size_t len)
 	}
 }
 
-void rule_define(const struct shmlimit *l, uint32_t id, const char *rule_name, uint32_t mode,
-                 const struct layout_params *params, uint64_t set_unix_ns, uint64_t mark)
+void rule_define(const struct shmlimit *l, uint32_t id, const struct rule_definition *rule)
 {
 	struct layout_rule *record = &l->rules[id];
 	uint64_t version = published_version(load_acquire(&record->published)) + 1;
 	char name[SHMLIMIT_RULE_NAME_MAX + 1] = "";
 	uint64_t counted[COUNTERS] = { 0 };
 
-	strcpy(name, rule_name);
+	strcpy(name, rule->name);
 	counter_sum(l, id, counted);
 	/* A remover may have been killed before it was done with the table. */
 	if (version > 1)
 		table_clear(l, id);
 	store_words(record->name, name, sizeof(name));
 	store_words(record->counted_before, counted, sizeof(counted));
-	store_words(&record->params[version % RULE_VERSIONS], params, sizeof(*params));
-	store_relaxed(&record->set_unix_ns[version % RULE_VERSIONS], set_unix_ns);
+	store_words(&record->params[version % RULE_VERSIONS], rule->params, sizeof(*rule->params));
+	store_relaxed(&record->set_unix_ns[version % RULE_VERSIONS], rule->set_unix_ns);
 	store_relaxed(&record->born, version);
-	store_relaxed(&record->mark, mark);
+	store_relaxed(&record->mark, rule->mark);
 	/* I4. ORDER what a reader copies was stored before; pairs with load_acquire() in rule_glance(). */
-	publish(&record->published, published_pack(version, mode, 1));
+	publish(&record->published, published_pack(version, rule->mode, 1));
 }
 
 /* Other parameters, or only another mode, for a rule in use. */
@@ -129,6 +128,7 @@ static void end_use(const struct shmlimit *l, int id)
 static int set_locked(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *rule,
                       const struct layout_params *params, int replaces, struct when when)
 {
+	const struct rule_definition new = { rule_name, rule->mode, params, segment_unix_ns(), rule->mark };
 	struct rule_view old;
 	int id = rule_find(l, rule_name);
 
@@ -138,7 +138,7 @@ static int set_locked(struct shmlimit *l, const char *rule_name, const struct sh
 				return -EBUSY;
 			end_use(l, id);
 			sweep_first(l, params, when);
-			rule_define(l, (uint32_t)id, rule_name, rule->mode, params, segment_unix_ns(), rule->mark);
+			rule_define(l, (uint32_t)id, &new);
 			return id;
 		}
 		sweep_first(l, params, when);
@@ -152,7 +152,7 @@ static int set_locked(struct shmlimit *l, const char *rule_name, const struct sh
 	if (id < 0)
 		return id;
 	sweep_first(l, params, when);
-	rule_define(l, (uint32_t)id, rule_name, rule->mode, params, segment_unix_ns(), rule->mark);
+	rule_define(l, (uint32_t)id, &new);
 	return id;
 }
 

@@ -20,7 +20,13 @@ int rule_replace(struct shmlimit *l, const char *name, const struct shmlimit_rul
 int rule_remove(struct shmlimit *l, const char *name);
 
 /* Define a rule under an id that is not in use, by a caller that keeps other writers out. */
-void rule_define(const struct shmlimit *l, uint32_t id, const char *name, uint32_t mode,
-                 const struct layout_params *params, uint64_t set_unix_ns, uint64_t mark);
+struct rule_definition {
+	const char *name;
+	uint32_t mode;
+	const struct layout_params *params;
+	uint64_t set_unix_ns, mark;
+};
+
+void rule_define(const struct shmlimit *l, uint32_t id, const struct rule_definition *rule);
 
 #endif
