@@ -6,9 +6,8 @@
 #ifndef SHMLIMIT_LIB_REQUEST_H
 #define SHMLIMIT_LIB_REQUEST_H
 
-#include <stddef.h>
-
 #include "atomic.h"
+#include "key_bytes.h"
 #include "when.h"
 
 /* What a first try is made of: so a request that is on its way stays in registers. */
@@ -66,12 +65,6 @@ static inline int operation_has_happened(enum operation op)
 	                    1u << OP_LEAVE)) != 0;
 }
 
-/* 1 to SHMLIMIT_KEY_MAX bytes. */
-struct request_key {
-	const void *bytes;
-	size_t len;
-};
-
 /* What only the operations of leases have. */
 struct lease_request {
 	uint64_t tokens;            /* DEPOSIT */
@@ -124,9 +117,9 @@ struct undo {
 struct request {
 	enum operation op;
 	uint32_t rule;
-	uint64_t hash;          /* of the key, under the rule */
-	struct request_key key; /* to be stored with a slot that is claimed */
-	uint64_t amount;        /* tokens asked for, or given back */
+	uint64_t hash;        /* of the key, under the rule */
+	struct key_bytes key; /* to be stored with a slot that is claimed */
+	uint64_t amount;      /* tokens asked for, or given back */
 	struct when when;
 	uint64_t max_wait_ns; /* RESERVE only */
 	/* What gave the tokens or the place that comes back, at when.ns or later; NULL: the caller says that it may. */
@@ -140,7 +133,7 @@ struct request {
 };
 
 /* What has no hash yet and, with when_clock(), no time. */
-static inline struct request request_make(enum operation op, int rule, struct request_key key, uint64_t amount,
+static inline struct request request_make(enum operation op, int rule, struct key_bytes key, uint64_t amount,
                                           struct when when)
 {
 	return (struct request){ .op = op, .rule = (uint32_t)rule, .key = key, .amount = amount, .when = when };

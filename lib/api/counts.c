@@ -84,8 +84,7 @@ EXPORT int shmlimit_count(struct shmlimit *l, int rule, const void *key, size_t 
                           int64_t bound, uint32_t flags, struct shmlimit_count *out)
 {
 	struct count_request asked = { n, bound, ttl_ns, flags, NULL };
-	struct request q = request_make(OP_COUNT, rule, (struct request_key){ key, key_len }, n > 0 ? (uint64_t)n : 0,
-	                                when_clock());
+	struct request q = request_make(OP_COUNT, rule, key_bytes(key, key_len), n > 0 ? (uint64_t)n : 0, when_clock());
 
 	return count(l, &q, &asked, out);
 }
@@ -94,8 +93,8 @@ EXPORT int shmlimit_count_at(struct shmlimit *l, int rule, const void *key, size
                              int64_t bound, uint32_t flags, uint64_t now_ns, struct shmlimit_count *out)
 {
 	struct count_request asked = { n, bound, ttl_ns, flags, NULL };
-	struct request q = request_make(OP_COUNT, rule, (struct request_key){ key, key_len }, n > 0 ? (uint64_t)n : 0,
-	                                when_given(now_ns));
+	struct request q =
+		request_make(OP_COUNT, rule, key_bytes(key, key_len), n > 0 ? (uint64_t)n : 0, when_given(now_ns));
 
 	return count(l, &q, &asked, out);
 }

@@ -55,7 +55,7 @@ EXPORT int shmlimit_lease_take(struct shmlimit *l, int rule, const void *key, si
                                struct shmlimit_result *r)
 {
 	struct lease_request leased = { .lease_ns = lease_ns, .claim_ns = claim_ns };
-	struct request q = request_make(OP_LEASE, rule, (struct request_key){ key, key_len }, cost, when_clock());
+	struct request q = request_make(OP_LEASE, rule, key_bytes(key, key_len), cost, when_clock());
 
 	q.lease = &leased;
 	return lease_take(l, &q, out, r);
@@ -66,7 +66,7 @@ EXPORT int shmlimit_lease_take_at(struct shmlimit *l, int rule, const void *key,
                                   struct shmlimit_result *r)
 {
 	struct lease_request leased = { .lease_ns = lease_ns, .claim_ns = claim_ns };
-	struct request q = request_make(OP_LEASE, rule, (struct request_key){ key, key_len }, cost, when_given(now_ns));
+	struct request q = request_make(OP_LEASE, rule, key_bytes(key, key_len), cost, when_given(now_ns));
 
 	q.lease = &leased;
 	return lease_take(l, &q, out, r);
@@ -76,7 +76,7 @@ EXPORT int shmlimit_lease_deposit(struct shmlimit *l, int rule, const void *key,
                                   uint64_t cost, uint64_t lasts_ns, struct shmlimit_result *r)
 {
 	struct lease_request leased = { .tokens = tokens, .lease_ns = lasts_ns };
-	struct request q = request_make(OP_DEPOSIT, rule, (struct request_key){ key, key_len }, cost, when_clock());
+	struct request q = request_make(OP_DEPOSIT, rule, key_bytes(key, key_len), cost, when_clock());
 
 	q.lease = &leased;
 	return decide_call(l, &q, r);
@@ -86,8 +86,7 @@ EXPORT int shmlimit_lease_deposit_at(struct shmlimit *l, int rule, const void *k
                                      uint64_t cost, uint64_t lasts_ns, uint64_t now_ns, struct shmlimit_result *r)
 {
 	struct lease_request leased = { .tokens = tokens, .lease_ns = lasts_ns };
-	struct request q =
-		request_make(OP_DEPOSIT, rule, (struct request_key){ key, key_len }, cost, when_given(now_ns));
+	struct request q = request_make(OP_DEPOSIT, rule, key_bytes(key, key_len), cost, when_given(now_ns));
 
 	q.lease = &leased;
 	return decide_call(l, &q, r);
@@ -97,7 +96,7 @@ EXPORT int shmlimit_lease_deny(struct shmlimit *l, int rule, const void *key, si
                                uint64_t for_ns, struct shmlimit_result *r)
 {
 	struct lease_request leased = { .lease_ns = for_ns };
-	struct request q = request_make(OP_DENY, rule, (struct request_key){ key, key_len }, cost, when_clock());
+	struct request q = request_make(OP_DENY, rule, key_bytes(key, key_len), cost, when_clock());
 
 	q.lease = &leased;
 	return decide_call(l, &q, r);
@@ -107,7 +106,7 @@ EXPORT int shmlimit_lease_deny_at(struct shmlimit *l, int rule, const void *key,
                                   uint64_t for_ns, uint64_t now_ns, struct shmlimit_result *r)
 {
 	struct lease_request leased = { .lease_ns = for_ns };
-	struct request q = request_make(OP_DENY, rule, (struct request_key){ key, key_len }, cost, when_given(now_ns));
+	struct request q = request_make(OP_DENY, rule, key_bytes(key, key_len), cost, when_given(now_ns));
 
 	q.lease = &leased;
 	return decide_call(l, &q, r);
@@ -116,7 +115,7 @@ EXPORT int shmlimit_lease_deny_at(struct shmlimit *l, int rule, const void *key,
 EXPORT int shmlimit_lease_abandon(struct shmlimit *l, int rule, const void *key, size_t key_len)
 {
 	static const struct lease_request leased = { 0 };
-	struct request q = request_make(OP_ABANDON, rule, (struct request_key){ key, key_len }, 0, when_clock());
+	struct request q = request_make(OP_ABANDON, rule, key_bytes(key, key_len), 0, when_clock());
 
 	q.lease = &leased;
 	return decide_call(l, &q, NULL);
@@ -125,7 +124,7 @@ EXPORT int shmlimit_lease_abandon(struct shmlimit *l, int rule, const void *key,
 EXPORT int shmlimit_lease_abandon_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t now_ns)
 {
 	static const struct lease_request leased = { 0 };
-	struct request q = request_make(OP_ABANDON, rule, (struct request_key){ key, key_len }, 0, when_given(now_ns));
+	struct request q = request_make(OP_ABANDON, rule, key_bytes(key, key_len), 0, when_given(now_ns));
 
 	q.lease = &leased;
 	return decide_call(l, &q, NULL);

@@ -6,7 +6,7 @@
 #include "export.h"
 #include "fast_hold.h"
 
-__attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, struct request_key key, struct when when,
+__attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, struct key_bytes key, struct when when,
                                            struct shmlimit_hold *hold, struct shmlimit_result *r)
 {
 	struct request request = request_make(OP_ENTER, rule, key, 1, when), q;
@@ -34,13 +34,13 @@ __attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, s
 EXPORT int shmlimit_enter(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                           struct shmlimit_hold *hold, struct shmlimit_result *r)
 {
-	return cost != 1 ? -EINVAL : enter(l, rule, (struct request_key){ key, key_len }, when_clock(), hold, r);
+	return cost != 1 ? -EINVAL : enter(l, rule, key_bytes(key, key_len), when_clock(), hold, r);
 }
 
 EXPORT int shmlimit_enter_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                              uint64_t now_ns, struct shmlimit_hold *hold, struct shmlimit_result *r)
 {
-	return cost != 1 ? -EINVAL : enter(l, rule, (struct request_key){ key, key_len }, when_given(now_ns), hold, r);
+	return cost != 1 ? -EINVAL : enter(l, rule, key_bytes(key, key_len), when_given(now_ns), hold, r);
 }
 
 static int renew(const struct shmlimit *l, struct request *q, struct shmlimit_hold *hold)
@@ -61,7 +61,7 @@ static int renew(const struct shmlimit *l, struct request *q, struct shmlimit_ho
 
 EXPORT int shmlimit_renew(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_hold *hold)
 {
-	struct request q = request_make(OP_RENEW, rule, (struct request_key){ key, key_len }, 0, when_clock());
+	struct request q = request_make(OP_RENEW, rule, key_bytes(key, key_len), 0, when_clock());
 
 	return renew(l, &q, hold);
 }
@@ -69,12 +69,12 @@ EXPORT int shmlimit_renew(struct shmlimit *l, int rule, const void *key, size_t 
 EXPORT int shmlimit_renew_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t now_ns,
                              struct shmlimit_hold *hold)
 {
-	struct request q = request_make(OP_RENEW, rule, (struct request_key){ key, key_len }, 0, when_given(now_ns));
+	struct request q = request_make(OP_RENEW, rule, key_bytes(key, key_len), 0, when_given(now_ns));
 
 	return renew(l, &q, hold);
 }
 
-__attribute__((noinline)) static int leave(const struct shmlimit *l, int rule, struct request_key key, struct when when,
+__attribute__((noinline)) static int leave(const struct shmlimit *l, int rule, struct key_bytes key, struct when when,
                                            const struct shmlimit_hold *hold)
 {
 	struct request request = request_make(OP_LEAVE, rule, key, 0, when), q;
@@ -100,11 +100,11 @@ __attribute__((noinline)) static int leave(const struct shmlimit *l, int rule, s
 EXPORT int shmlimit_leave(struct shmlimit *l, int rule, const void *key, size_t key_len,
                           const struct shmlimit_hold *hold)
 {
-	return leave(l, rule, (struct request_key){ key, key_len }, when_clock(), hold);
+	return leave(l, rule, key_bytes(key, key_len), when_clock(), hold);
 }
 
 EXPORT int shmlimit_leave_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t now_ns,
                              const struct shmlimit_hold *hold)
 {
-	return leave(l, rule, (struct request_key){ key, key_len }, when_given(now_ns), hold);
+	return leave(l, rule, key_bytes(key, key_len), when_given(now_ns), hold);
 }

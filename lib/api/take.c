@@ -12,7 +12,7 @@
 EXPORT int shmlimit_take(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                          struct shmlimit_result *r)
 {
-	struct request_key whole = { key, key_len };
+	struct key_bytes whole = { key, key_len };
 
 	if (cost == 0)
 		return shmlimit_peek(l, rule, key, key_len, cost, r);
@@ -25,8 +25,8 @@ EXPORT int shmlimit_take(struct shmlimit *l, int rule, const void *key, size_t k
 EXPORT int shmlimit_take_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                             uint64_t now_ns, struct shmlimit_result *r)
 {
-	struct request q = request_make(cost == 0 ? OP_PEEK : OP_TAKE, rule, (struct request_key){ key, key_len }, cost,
-	                                when_given(now_ns));
+	struct request q =
+		request_make(cost == 0 ? OP_PEEK : OP_TAKE, rule, key_bytes(key, key_len), cost, when_given(now_ns));
 
 	return fast_call(l, &q, r);
 }
@@ -34,13 +34,13 @@ EXPORT int shmlimit_take_at(struct shmlimit *l, int rule, const void *key, size_
 EXPORT int shmlimit_peek(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                          struct shmlimit_result *r)
 {
-	return fast(l, OP_PEEK, rule, (struct request_key){ key, key_len }, cost, r);
+	return fast(l, OP_PEEK, rule, key_bytes(key, key_len), cost, r);
 }
 
 EXPORT int shmlimit_peek_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                             uint64_t now_ns, struct shmlimit_result *r)
 {
-	struct request q = request_make(OP_PEEK, rule, (struct request_key){ key, key_len }, cost, when_given(now_ns));
+	struct request q = request_make(OP_PEEK, rule, key_bytes(key, key_len), cost, when_given(now_ns));
 
 	return fast_call(l, &q, r);
 }
@@ -48,7 +48,7 @@ EXPORT int shmlimit_peek_at(struct shmlimit *l, int rule, const void *key, size_
 EXPORT int shmlimit_reserve(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                             uint64_t max_wait_ns, struct shmlimit_result *r)
 {
-	struct request q = request_make(OP_RESERVE, rule, (struct request_key){ key, key_len }, cost, when_clock());
+	struct request q = request_make(OP_RESERVE, rule, key_bytes(key, key_len), cost, when_clock());
 
 	q.max_wait_ns = max_wait_ns;
 	return fast_call(l, &q, r);
@@ -57,8 +57,7 @@ EXPORT int shmlimit_reserve(struct shmlimit *l, int rule, const void *key, size_
 EXPORT int shmlimit_reserve_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                                uint64_t max_wait_ns, uint64_t now_ns, struct shmlimit_result *r)
 {
-	struct request q =
-		request_make(OP_RESERVE, rule, (struct request_key){ key, key_len }, cost, when_given(now_ns));
+	struct request q = request_make(OP_RESERVE, rule, key_bytes(key, key_len), cost, when_given(now_ns));
 
 	q.max_wait_ns = max_wait_ns;
 	return fast_call(l, &q, r);
@@ -89,7 +88,7 @@ EXPORT int shmlimit_acquire(struct shmlimit *l, int rule, const void *key, size_
 EXPORT int shmlimit_charge(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
                            struct shmlimit_result *r)
 {
-	struct request q = request_make(OP_CHARGE, rule, (struct request_key){ key, key_len }, tokens, when_clock());
+	struct request q = request_make(OP_CHARGE, rule, key_bytes(key, key_len), tokens, when_clock());
 
 	return fast_call(l, &q, r);
 }
@@ -97,8 +96,7 @@ EXPORT int shmlimit_charge(struct shmlimit *l, int rule, const void *key, size_t
 EXPORT int shmlimit_charge_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
                               uint64_t now_ns, struct shmlimit_result *r)
 {
-	struct request q =
-		request_make(OP_CHARGE, rule, (struct request_key){ key, key_len }, tokens, when_given(now_ns));
+	struct request q = request_make(OP_CHARGE, rule, key_bytes(key, key_len), tokens, when_given(now_ns));
 
 	return fast_call(l, &q, r);
 }
@@ -106,7 +104,7 @@ EXPORT int shmlimit_charge_at(struct shmlimit *l, int rule, const void *key, siz
 EXPORT int shmlimit_refund(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
                            struct shmlimit_result *r)
 {
-	struct request q = request_make(OP_REFUND, rule, (struct request_key){ key, key_len }, tokens, when_clock());
+	struct request q = request_make(OP_REFUND, rule, key_bytes(key, key_len), tokens, when_clock());
 
 	return fast_call(l, &q, r);
 }
@@ -114,8 +112,7 @@ EXPORT int shmlimit_refund(struct shmlimit *l, int rule, const void *key, size_t
 EXPORT int shmlimit_refund_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
                               uint64_t now_ns, struct shmlimit_result *r)
 {
-	struct request q =
-		request_make(OP_REFUND, rule, (struct request_key){ key, key_len }, tokens, when_given(now_ns));
+	struct request q = request_make(OP_REFUND, rule, key_bytes(key, key_len), tokens, when_given(now_ns));
 
 	return fast_call(l, &q, r);
 }

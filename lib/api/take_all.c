@@ -13,8 +13,8 @@
 /* One of the requests, without its hash. */
 static struct request request_of(const struct shmlimit_request *asked, struct when when)
 {
-	return request_make(asked->cost == 0 ? OP_PEEK : OP_TAKE, asked->rule,
-	                    (struct request_key){ asked->key, asked->key_len }, asked->cost, when);
+	return request_make(asked->cost == 0 ? OP_PEEK : OP_TAKE, asked->rule, key_bytes(asked->key, asked->key_len),
+	                    asked->cost, when);
 }
 
 static int take_one(const struct shmlimit *l, const struct shmlimit_request *asked, struct when when, struct undo *undo,

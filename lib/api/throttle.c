@@ -17,7 +17,7 @@ EXPORT int shmlimit_throttle(struct shmlimit *l, const void *key, size_t key_len
                              uint64_t period_s, uint64_t quantity, int64_t reply[5])
 {
 	struct shmlimit_result r;
-	struct request q = request_make(OP_TAKE, 0, (struct request_key){ key, key_len }, quantity, when_clock());
+	struct request q = request_make(OP_TAKE, 0, key_bytes(key, key_len), quantity, when_clock());
 	int answer, rule;
 
 	/* As a take has them, before a rule is made. */

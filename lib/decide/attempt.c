@@ -104,7 +104,7 @@ static enum progress carry(const struct shmlimit *l, struct attempt *d, const st
 	if (ended == CLAIM_LOST)
 		return attempt_lost(d);
 	if (ended == CLAIM_DONE && l->names_max != 0)
-		stored_key_write(l, &d->tables.now, to.slot, wanted->plain, d->request->key.bytes, d->request->key.len);
+		stored_key_write(l, &d->tables.now, to.slot, wanted->plain, d->request->key);
 	if (ended != CLAIM_NO_ROOM)
 		return AGAIN;
 	d->homeless = 1;

@@ -16,8 +16,8 @@
 #include "funnel_row.h"
 
 /* The request in memory, for the general path: `whole` or, where that is NULL, a copy of *q with this key. */
-FAST const struct request *fast_rare(const struct request *q, const struct request *whole,
-                                     const struct request_key *key, struct request *copy)
+FAST const struct request *fast_rare(const struct request *q, const struct request *whole, const struct key_bytes *key,
+                                     struct request *copy)
 {
 	if (whole != NULL)
 		return whole;
@@ -31,7 +31,7 @@ FAST const struct request *fast_rare(const struct request *q, const struct reque
  * that is not inlined. So the general path gets another request: fast_rare()'s.
  */
 FAST int fast_hashed(const struct shmlimit *l, const struct request *q, const struct request *whole,
-                     const struct request_key *key, struct shmlimit_result *r)
+                     const struct key_bytes *key, struct shmlimit_result *r)
 {
 	/* While keys move from the old table to the new one, a refund is not decided at the first try: see carry.h. */
 	const struct table *t = generation_glance(l, q->op != OP_REFUND, q->when.ns);
@@ -90,7 +90,7 @@ slowly:
 }
 
 /* A take or a peek by the limiter's clock, from the arguments of the public function on. */
-FAST int fast(const struct shmlimit *l, enum operation op, int rule, struct request_key key, uint64_t cost,
+FAST int fast(const struct shmlimit *l, enum operation op, int rule, struct key_bytes key, uint64_t cost,
               struct shmlimit_result *r)
 {
 	struct request q = request_make(op, rule, key, cost, when_clock());

@@ -79,7 +79,7 @@ static enum progress claim(const struct shmlimit *l, struct attempt *d, const st
 	if (!table_commit(&place, mine.tag, mine.word))
 		return attempt_lost(d);
 	if (l->names_max != 0)
-		stored_key_write(l, &d->tables.now, place.slot, wanted->plain, q->key.bytes, q->key.len);
+		stored_key_write(l, &d->tables.now, place.slot, wanted->plain, q->key);
 	attempt_count(l, d, COUNT_CLAIMS);
 	if (d->a->begin != NULL)
 		return AGAIN; /* the key has a slot, in which nothing is held: decide on that */

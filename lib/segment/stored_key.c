@@ -39,16 +39,16 @@ static uint64_t seal_of(const struct shmlimit *l, uint64_t tag, const uint64_t *
 }
 
 void stored_key_write(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, uint64_t tag,
-                      const void *key, size_t key_len)
+                      struct key_bytes key)
 {
-	size_t kept = kept_of(l, key_len), n = words_of(kept);
+	size_t kept = kept_of(l, key.len), n = words_of(kept);
 	uint64_t *entry = entry_of(l, t, slot), words[WORDS_MAX];
-	uint16_t length = (uint16_t)key_len;
+	uint16_t length = (uint16_t)key.len;
 
 	words[n - 1] = 0;
 	memcpy(words, &length, HEAD);
-	memcpy((unsigned char *)words + HEAD, key, kept);
-	if (kept < key_len) {
+	memcpy((unsigned char *)words + HEAD, key.bytes, kept);
+	if (kept < key.len) {
 		words[n] = seal_of(l, tag, words, n);
 		n++;
 	}

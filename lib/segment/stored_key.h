@@ -22,11 +22,12 @@
 #ifndef SHMLIMIT_LIB_STORED_KEY_H
 #define SHMLIMIT_LIB_STORED_KEY_H
 
+#include "key_bytes.h"
 #include "limiter.h"
 
 /* Write the entry of a slot that was committed with this tag, which is plain; l->names_max is not 0. */
 void stored_key_write(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, uint64_t tag,
-                      const void *key, size_t key_len);
+                      struct key_bytes key);
 
 /*
  * Copy the key, or as much as is kept of it, if it is that of the plain tag, whose flags

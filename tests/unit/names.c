@@ -169,7 +169,7 @@ static void lies(void)
 	is_str(shown(NULL), "alice", "the right one is");
 
 	live(&slot);
-	stored_key_write(l, l->tables, &l->tables->slots[live(&slot)], 0, "mallory", 7);
+	stored_key_write(l, l->tables, &l->tables->slots[live(&slot)], 0, key_bytes("mallory", 7));
 	is_str(shown(NULL), "?", "a stored name of another key is not shown");
 	memset(words, 0xff, sizeof(kept));
 	is_str(shown(NULL), "?", "a stored length beyond the longest key shows nothing");
