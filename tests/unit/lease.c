@@ -32,13 +32,13 @@ static int set(const char *name, uint64_t capacity)
 	return shmlimit_rule_set_at(l, name, &rule, T0);
 }
 
-/* Of `count` tokens in a period. */
-static int rule_of(const char *name, uint64_t capacity, uint64_t count, uint64_t period_ns)
+/* Of `refill` tokens in a period. */
+static int rule_of(const char *name, uint64_t capacity, uint64_t refill, uint64_t period_ns)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .algorithm = SHMLIMIT_LEASE,
 		                      .capacity = capacity,
-		                      .count = count,
+		                      .refill = refill,
 		                      .period_ns = period_ns };
 	int id = shmlimit_rule_set_at(l, name, &rule, T0);
 
