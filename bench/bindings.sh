@@ -9,11 +9,34 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -eu
 
-. "${0%/*}/kit.sh"
+LC_ALL=C
+export LC_ALL
+
+build=$(cd "$1" && pwd)
+shift
 seconds=2
-[ $quick = no ] || seconds=0.01
+rows=/dev/null
+while [ $# -gt 0 ]; do
+	case $1 in
+	--quick)
+		seconds=0.01
+		;;
+	--rows)
+		rows=$2
+		shift
+		;;
+	*)
+		echo "usage: $0 BUILD [--quick] [--rows FILE]" >&2
+		exit 2
+		;;
+	esac
+	shift
+done
 here=$(cd "${0%/*}" && pwd)
 source=${here%/bench}
+segment=bench.bindings.$$
+trap 'rm -f "/dev/shm/$segment"' EXIT
+trap 'exit 1' HUP INT TERM
 LD_LIBRARY_PATH=$build
 export LD_LIBRARY_PATH
 

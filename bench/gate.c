@@ -112,7 +112,7 @@ static void prepare(void)
 	if (error == 0)
 		error = shmlimit_gate_attach(gate);
 	if (error == 0)
-		error = shmlimit_open(name, 0, &limiter);
+		error = shmlimit_open(name, 0, NULL, &limiter);
 	if (error != 0)
 		bench_fail(name, shmlimit_strerror(error));
 	rule = shmlimit_rule_find(limiter, "open");

@@ -118,7 +118,8 @@ enum shmlimit_rule_flags {
 /* shmlimit_open() */
 enum shmlimit_open_flags {
 	SHMLIMIT_OPEN_READ_ONLY = 0x100,
-	SHMLIMIT_OPEN_TRUSTED = 0x200 /* refuse a segment whose owner is neither root nor this user */
+	SHMLIMIT_OPEN_TRUSTED = 0x200, /* refuse a segment of a user that is not trusted */
+	SHMLIMIT_OPEN_CREATE = 0x400   /* create the segment if there is none of this name */
 };
 
 /* shmlimit_load() */
@@ -133,10 +134,15 @@ enum shmlimit_count_flags {
 	SHMLIMIT_COUNT_RESTART = 0x20000   /* the time to live begins again with this call */
 };
 
+/* shmlimit_options.flags */
+enum shmlimit_option_flags {
+	SHMLIMIT_OPTION_GROUP = 0x1000000 /* the segment's group is `gid`, not the creator's */
+};
+
 /* A process's handle on one segment. */
 struct shmlimit;
 
-/* Arguments of shmlimit_create(). Zero everything, set struct_size, then each field that differs from its default. */
+/* Options of shmlimit_create() and shmlimit_open(). Zero everything, set struct_size, then each field that differs from its default. */
 struct shmlimit_options {
 	uint32_t struct_size; /* sizeof(struct shmlimit_options) */
 	uint32_t mode;        /* permission bits of the segment, default 0600; the umask is not applied */
@@ -149,14 +155,15 @@ struct shmlimit_options {
 	uint32_t window_max; /* largest capacity of WINDOW and HOLD rules, 16 bytes of each slot per token; 0 = none */
 	uint32_t on_full;    /* SHMLIMIT_FULL_EVICT (default), _ALLOW, _DENY */
 	uint32_t clock;      /* SHMLIMIT_CLOCK_PRECISE (default), _COARSE */
-	uint64_t group;      /* 1 + the group id of the segment; 0 = the creator's group */
+	uint32_t gid;        /* the segment's group, with SHMLIMIT_OPTION_GROUP; else 0 */
+	uint32_t owner;      /* shmlimit_open(), with SHMLIMIT_OPEN_TRUSTED: a user id that is trusted too; else 0 */
 	/*
 	 * Bytes of each key stored for display by `inspect` and `top`, up to SHMLIMIT_KEY_MAX; 0 =
 	 * none. Each slot takes that much more memory, and 2 bytes, rounded up to words of 8 bytes,
 	 * at least two. Any process that may read the segment can then read the keys.
 	 */
 	uint32_t store_keys;
-	uint32_t reserved32; /* must be zero */
+	uint32_t flags; /* SHMLIMIT_OPTION_GROUP or 0 */
 	/*
 	 * The segment can grow to this many slots, `slots` or more; default 16 * slots. It costs
 	 * address space in each process, but no memory.
@@ -399,31 +406,30 @@ struct shmlimit_fields {
 int shmlimit_create(const char *name, const struct shmlimit_options *options, struct shmlimit **out);
 
 /*
- * Open a segment. With SHMLIMIT_OPEN_READ_ONLY it is mapped without write permission: read permission
- * on the file suffices, and every call that would write returns -EROFS. The header is checked
- * before it is used, and the checked values are kept in private memory. A header that is
- * overwritten later misleads no process that already has the segment open. The handle holds no
- * file descriptor.
+ * Open a segment, and with SHMLIMIT_OPEN_CREATE create it with these `options` if there is none of
+ * this name. Any number of processes may do that at once: one of them creates the segment, complete,
+ * and all open the same one. A segment that exists stays as it is, whatever the options say.
+ * `options` NULL means all defaults.
  *
- * The owner of a file can truncate it, which kills every process that has it mapped with
- * SIGBUS. Any user can create a segment under a free name. So set SHMLIMIT_OPEN_TRUSTED unless
- * you trust all users of the host. The file is then checked before it is mapped: its owner must
- * be root or the effective user of this process, it must have no other hard link, and the file
+ * With SHMLIMIT_OPEN_READ_ONLY it is mapped without write permission: read permission on the file
+ * suffices, and every call that would write returns -EROFS. The header is checked before it is used,
+ * and the checked values are kept. A header that is overwritten later misleads no process that
+ * already has the segment open.
+ *
+ * The owner of a file can truncate it, which kills every process that has it mapped with SIGBUS. Any
+ * user can create a segment under a free name. So set SHMLIMIT_OPEN_TRUSTED unless you trust all
+ * users of the host. The file is then checked before it is mapped: its owner must be root, the
+ * effective user of this process or options->owner, it must have no other hard link, and the file
  * system must have reserved its first table.
  *
- * Returns 0, or: -ENOENT no such segment; -EMEDIUMTYPE the file is not a segment; -EPERM its
- * owner is not trusted, or it has another hard link; -EPROTO it has another layout version;
- * -EUCLEAN it is damaged (see shmlimit_verify()); -ESTALE it was created before the last boot;
- * -EXDEV it was created in another time namespace, where clocks differ; -EINVAL a flag is
- * unknown. After any error *out is untouched and the segment unchanged.
+ * Returns 0, or: -ENOENT no such segment; -EMEDIUMTYPE the file is not a segment; -EPERM its owner is
+ * not trusted, or it has another hard link; -EPROTO it has another layout version; -EUCLEAN it is
+ * damaged (see shmlimit_verify()); -ESTALE it was created before the last boot; -EXDEV it was created
+ * in another time namespace, where clocks differ; -EINVAL a flag is unknown, an option is out of
+ * range, CREATE goes with READ_ONLY, or an owner without TRUSTED; with CREATE also the errors of
+ * shmlimit_create() except -EEXIST. After any error *out is untouched and the segment unchanged.
  */
-int shmlimit_open(const char *name, uint32_t flags, struct shmlimit **out);
-
-/*
- * Open with SHMLIMIT_OPEN_TRUSTED, and also trust the user id `owner`: for segments that
- * another service's user creates. Returns the same values as shmlimit_open().
- */
-int shmlimit_open_owned(const char *name, uint32_t flags, uint32_t owner, struct shmlimit **out);
+int shmlimit_open(const char *name, uint32_t flags, const struct shmlimit_options *options, struct shmlimit **out);
 
 /*
  * Release the handle. No thread may be inside a call on it. NULL is allowed. The segment and

@@ -18,6 +18,8 @@
 #include "sized.h"
 #include "table_grow.h"
 
+#define OPEN_ROUNDS 64
+
 EXPORT int shmlimit_create(const char *name, const struct shmlimit_options *options, struct shmlimit **out)
 {
 	struct layout_header header;
@@ -84,7 +86,7 @@ static int check_file(const struct layout_header *header, const struct segment *
 	return error;
 }
 
-static int open_segment(const char *name, uint32_t flags, uint32_t owner, struct shmlimit **out)
+static int open_existing(const char *name, uint32_t flags, uint32_t owner, struct shmlimit **out)
 {
 	int writable = (flags & SHMLIMIT_OPEN_READ_ONLY) == 0;
 	struct layout_header header = { 0 };
@@ -93,8 +95,6 @@ static int open_segment(const char *name, uint32_t flags, uint32_t owner, struct
 	struct shmlimit *l;
 	int error, fd;
 
-	if (out == NULL || (flags & ~(SHMLIMIT_OPEN_READ_ONLY | SHMLIMIT_OPEN_TRUSTED)) != 0)
-		return -EINVAL;
 	error = name_check_segment(name);
 	if (error == 0)
 		error = segment_peek(name, writable, &header, sizeof(header), &segment, &fd);
@@ -114,14 +114,41 @@ static int open_segment(const char *name, uint32_t flags, uint32_t owner, struct
 	return 0;
 }
 
-EXPORT int shmlimit_open(const char *name, uint32_t flags, struct shmlimit **out)
+static int check_open(uint32_t flags, const struct shmlimit_options *options, uint32_t *owner)
 {
-	return open_segment(name, flags, 0, out);
+	const uint32_t known = SHMLIMIT_OPEN_READ_ONLY | SHMLIMIT_OPEN_TRUSTED | SHMLIMIT_OPEN_CREATE;
+	struct shmlimit_options o;
+	int error = make_options(options, &o);
+
+	if (error != 0)
+		return error;
+	if ((flags & ~known) != 0 || (flags & SHMLIMIT_OPEN_CREATE && flags & SHMLIMIT_OPEN_READ_ONLY) ||
+	    (o.owner != 0 && !(flags & SHMLIMIT_OPEN_TRUSTED)))
+		return -EINVAL;
+	*owner = o.owner;
+	return 0;
 }
 
-EXPORT int shmlimit_open_owned(const char *name, uint32_t flags, uint32_t owner, struct shmlimit **out)
+/*
+ * BOUND the segment must come and go between two system calls of this process for each round more.
+ */
+EXPORT int shmlimit_open(const char *name, uint32_t flags, const struct shmlimit_options *options,
+                         struct shmlimit **out)
 {
-	return open_segment(name, flags | SHMLIMIT_OPEN_TRUSTED, owner, out);
+	uint32_t owner;
+	int error = out == NULL ? -EINVAL : check_open(flags, options, &owner);
+
+	if (error != 0)
+		return error;
+	for (int round = 0; round < OPEN_ROUNDS; round++) {
+		error = open_existing(name, flags, owner, out);
+		if (error != -ENOENT || !(flags & SHMLIMIT_OPEN_CREATE))
+			return error;
+		error = shmlimit_create(name, options, out);
+		if (error != -EEXIST)
+			return error;
+	}
+	return -EAGAIN;
 }
 
 EXPORT void shmlimit_close(struct shmlimit *l)

@@ -391,7 +391,7 @@ EXPORT int shmlimit_verify(const char *name, struct shmlimit_problem *problems, 
 		report(&findings, 0, NULL, "%s", why);
 		return findings.count;
 	}
-	error = shmlimit_open(name, SHMLIMIT_OPEN_READ_ONLY, &l);
+	error = shmlimit_open(name, SHMLIMIT_OPEN_READ_ONLY, NULL, &l);
 	if (error == -EUCLEAN) {
 		report(&findings, offsetof(struct layout_header, state), NULL,
 		       "the header's state and the tables that it tells of do not agree");
@@ -410,7 +410,7 @@ EXPORT int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, s
 	struct shmlimit *l;
 	int error, lock;
 
-	error = shmlimit_open(name, 0, &l);
+	error = shmlimit_open(name, 0, NULL, &l);
 	if (error != 0)
 		return error;
 	error = segment_lock(l->name, l->device, l->inode, SEGMENT_LOCK_WAIT_NS, &lock);

@@ -266,20 +266,6 @@ static void open_global(struct segment_ref *ref, struct view *view)
 			library == NULL ? -ELIBACC : library->open(view->limiter, s->backend, &options, &view->global);
 }
 
-/*
- * A segment appears under its name when it is complete. If several processes create it, one
- * succeeds and the others open its segment.
- */
-static int open_segment(const struct spec *s, struct shmlimit **out)
-{
-	int error = shmlimit_open_owned(s->segment, 0, s->owner, out);
-
-	if (error != -ENOENT || !s->create)
-		return error;
-	error = shmlimit_create(s->segment, &s->options, NULL);
-	return error == 0 || error == -EEXIST ? shmlimit_open_owned(s->segment, 0, s->owner, out) : error;
-}
-
 static int open_view(struct segment_ref *ref, int change, struct view **out)
 {
 	struct view *view = calloc(1, sizeof(*view) + ref->spec->rule_count * sizeof(view->ids[0]));
@@ -287,7 +273,9 @@ static int open_view(struct segment_ref *ref, int change, struct view **out)
 
 	if (view == NULL)
 		return -ENOMEM;
-	error = open_segment(ref->spec, &view->limiter);
+	error = shmlimit_open(ref->spec->segment,
+	                      SHMLIMIT_OPEN_TRUSTED | (ref->spec->create ? SHMLIMIT_OPEN_CREATE : 0),
+	                      &ref->spec->options, &view->limiter);
 	if (error != 0) {
 		free(view);
 		return error;

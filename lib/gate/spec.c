@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "number.h"
+#include "rate.h"
 #include "scheme.h"
 #include "spec.h"
 
@@ -48,7 +49,7 @@ static const char *read_owner(struct spec *spec, struct spec_limit *limit, const
 	(void)limit;
 	if (found == NULL)
 		return "must be owner=USER, a user of this host";
-	spec->owner = found->pw_uid;
+	spec->options.owner = found->pw_uid;
 	return NULL;
 }
 
@@ -80,7 +81,8 @@ static const char *read_group(struct spec *spec, struct spec_limit *limit, const
 	(void)limit;
 	if (found == NULL)
 		return "must be group=GROUP, a group of this host";
-	spec->options.group = 1 + (uint64_t)found->gr_gid;
+	spec->options.flags = SHMLIMIT_OPTION_GROUP;
+	spec->options.gid = found->gr_gid;
 	return NULL;
 }
 
@@ -245,10 +247,14 @@ static const char *read_local(struct spec *spec, struct spec_limit *limit, const
 
 static const char *read_rate(struct spec *spec, struct spec_limit *limit, const char *value)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	struct shmlimit_rule rule;
 
+	(void)spec;
 	limit->rate = value;
-	return shmlimit_rule_parse(value, &rule, &spec->problem) == 0 ? NULL : spec->problem.text;
+	return rate_read(value, &rule) == 0
+	               ? NULL
+	               : "must be rate=RATE, such as rate=5/minute, rate=\"100 per hour\", rate=\"10/s burst 20\" or "
+	                 "rate=\"20 at once\"";
 }
 
 /* Returns the place of the rule `name`, which is added if it is new. */
@@ -415,18 +421,21 @@ static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
 		return NULL;
 	if (!spec->create)
 		return "needs create=yes";
-	if (shmlimit_rule_parse(limit->rate, &rate, &spec->problem) != 0)
-		return spec->problem.text;
+	(void)rate_read(limit->rate, &rate);
 	if (rate.algorithm == SHMLIMIT_HOLD && limit->cost != 1)
 		return "needs cost=1";
+	if (rate.algorithm == SHMLIMIT_HOLD && limit->algorithm == SHMLIMIT_WINDOW)
+		return "is no rate of a window";
+	if (rate.algorithm == SHMLIMIT_HOLD && limit->algorithm == SHMLIMIT_LEASE)
+		return "is no rate of a lease";
 	right = share_rate(spec, limit, &rate);
 	if (right != NULL)
 		return right;
-	/* Again, for the algorithm that it has now. */
-	if (shmlimit_rule_parse(limit->rate, &rate, &spec->problem) != 0)
-		return spec->problem.text;
-	if (rate.mode == SHMLIMIT_ENFORCE && limit->cost > rate.capacity)
-		return "allows at most less than the cost at once, so every request would be refused";
+	if (rate.algorithm == SHMLIMIT_WINDOW) {
+		if (rate.capacity != rate.refill)
+			return "has a burst, which a window does not have";
+		rate.refill = 0;
+	}
 	/* It is the rule that is protected: its other limits may leave the word out. */
 	rate.flags = rule->rate.flags |= limit->flags;
 	if (shmlimit_rule_capacity_max(&rate, &capacity_max) != 0 || rate.capacity > capacity_max)

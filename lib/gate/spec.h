@@ -38,7 +38,6 @@ struct spec {
 	char *words; /* the words, each NUL-terminated: the strings below are in it */
 	const char *segment;
 	int fail_open;
-	uint32_t owner;
 	int create;
 	int x_fields;
 	struct shmlimit_options options; /* of a segment that is created */
@@ -50,7 +49,6 @@ struct spec {
 	struct spec_limit defaults, *limits;
 	struct spec_rule *rules;
 	size_t limit_count, rule_count;
-	struct shmlimit_problem problem; /* what the reader of rates says */
 };
 
 /*

@@ -74,7 +74,8 @@ static int make(struct loading *f, const char *name, int *fd)
 	o.window_max = h->window_max;
 	o.on_full = h->on_full;
 	o.clock = h->clock;
-	o.group = 1 + (uint64_t)h->gid;
+	o.flags = SHMLIMIT_OPTION_GROUP;
+	o.gid = h->gid;
 	if (h->mode == 0 || h->slots == 0 || h->slots % SLOTS_PER_LINE != 0 || h->slots > h->slots_max ||
 	    h->old_slots % SLOTS_PER_LINE != 0 || h->slots / 2 < h->old_slots || h->slots_max == 0 ||
 	    h->rules_max == 0 || h->rules > h->rules_max || h->switched_off > 1 || h->gid == UINT32_MAX ||

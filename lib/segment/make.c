@@ -33,10 +33,9 @@ static int check(struct shmlimit_options *o)
 	if (o->slots < SHMLIMIT_SLOTS_MIN || o->slots > o->slots_max || o->slots_max > SHMLIMIT_SLOTS_MAX ||
 	    o->rules > SHMLIMIT_RULES_MAX || (o->mode & ~0777u) != 0 || o->window_max > SHMLIMIT_WINDOW_MAX ||
 	    o->on_full > SHMLIMIT_FULL_DENY || o->clock > SHMLIMIT_CLOCK_COARSE || o->store_keys > SHMLIMIT_KEY_MAX ||
-	    o->group > UINT32_MAX)
+	    (o->flags & ~(uint32_t)SHMLIMIT_OPTION_GROUP) != 0 || o->gid == UINT32_MAX ||
+	    (o->gid != 0 && !(o->flags & SHMLIMIT_OPTION_GROUP)))
 		return -EINVAL;
-	if (o->reserved32 != 0)
-		return -E2BIG;
 	for (size_t i = 0; i < sizeof(o->reserved) / sizeof(o->reserved[0]); i++)
 		if (o->reserved[i] != 0)
 			return -E2BIG;
@@ -92,19 +91,28 @@ static int make_header(const struct shmlimit_options *o, const uint64_t secret[2
 	return error;
 }
 
+int make_options(const struct shmlimit_options *options, struct shmlimit_options *o)
+{
+	int error = 0;
+
+	memset(o, 0, sizeof(*o));
+	if (options != NULL)
+		error = sized_in(o, options, sizeof(*o));
+	return error != 0 ? error : check(o);
+}
+
 int make_segment(const struct shmlimit_options *options, const uint64_t secret[2], struct layout_header *header,
                  struct segment *segment, int *fd)
 {
-	struct shmlimit_options o = { 0 };
-	uint64_t end;
-	int error = options == NULL ? 0 : sized_in(&o, options, sizeof(o));
+	struct shmlimit_options o;
+	uint64_t group, end;
+	int error = make_options(options, &o);
 
 	if (error == 0)
-		error = check(&o);
-	if (error == 0)
 		error = make_header(&o, secret, header, &end);
+	group = o.flags & SHMLIMIT_OPTION_GROUP ? 1 + (uint64_t)o.gid : 0;
 	if (error == 0)
-		error = segment_make(&(struct segment_file){ header, sizeof(*header), end, o.mode, o.group }, segment,
+		error = segment_make(&(struct segment_file){ header, sizeof(*header), end, o.mode, group }, segment,
 		                     fd);
 	return error;
 }
@@ -112,12 +120,10 @@ int make_segment(const struct shmlimit_options *options, const uint64_t secret[2
 int make_private(const struct shmlimit_options *options, const uint64_t secret[2], struct layout_header *header,
                  struct segment *segment, int *fd)
 {
-	struct shmlimit_options o = { 0 };
+	struct shmlimit_options o;
 	uint64_t end;
-	int error = sized_in(&o, options, sizeof(o));
+	int error = make_options(options, &o);
 
-	if (error == 0)
-		error = check(&o);
 	if (error == 0)
 		error = make_header(&o, secret, header, &end);
 	o.slots = o.slots_max = SHMLIMIT_SLOTS_MIN;

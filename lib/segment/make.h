@@ -9,6 +9,9 @@
 #include "layout.h"
 #include "segment.h"
 
+/* Copy a caller's options (NULL: none) with their defaults filled in. Returns 0, -EINVAL or -E2BIG. */
+int make_options(const struct shmlimit_options *options, struct shmlimit_options *o);
+
 /*
  * Make a segment that has no name yet, as shmlimit_create() does, with the hash
  * secret given or (NULL) another one. Returns 0 or an error of that.

@@ -54,7 +54,7 @@ compiler=$(command -v cc || command -v gcc) &&
 	"$compiler" -Wall -Wextra -Werror "$TMP/limit.c" -I"$SOURCE/include" -L"$BUILD" -Wl,-rpath,"$BUILD" -lshmlimit -o "$TMP/limit" 2>"$TMP/err"
 ok $? "README: its program compiles without warnings"
 sed 's/^/# /' "$TMP/err" >&2
-run shmlimit reset "$SEGMENT" --all
+run shmlimit destroy "$SEGMENT"
 run sh -c 'for i in 1 2 3 4; do "$0"; done' "$TMP/limit"
 is "$(printf '%s\n' "$out" | sed 's/1[12][0-9][0-9]\.[0-9] s/1200.0 s/')" "$(block 2)" "README: its program prints what the README says"
 

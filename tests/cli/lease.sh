@@ -73,7 +73,7 @@ lease() {
 		import ctypes, sys
 		library = ctypes.CDLL(sys.argv[1])
 		limiter = ctypes.c_void_p()
-		assert library.shmlimit_open(sys.argv[2].encode(), 0, ctypes.byref(limiter)) == 0
+		assert library.shmlimit_open(sys.argv[2].encode(), 0, None, ctypes.byref(limiter)) == 0
 		rule = library.shmlimit_rule_find(limiter, b"g")
 		u64 = ctypes.c_uint64
 		room = (ctypes.c_uint32 * 16)(64)

@@ -418,7 +418,7 @@ static void save(void)
 	struct shmlimit *l;
 
 	put_back();
-	if (fd < 0 || shmlimit_open(stage_name, 0, &l) != 0 || shmlimit_save(l, fd) != 0)
+	if (fd < 0 || shmlimit_open(stage_name, 0, NULL, &l) != 0 || shmlimit_save(l, fd) != 0)
 		bail("nothing is saved");
 	shmlimit_close(l);
 	close(fd);

@@ -139,7 +139,7 @@ static void parts(void)
 	for (uint64_t key = 0; key < KEYS; key++)
 		shmlimit_take(l, rule, &key, sizeof(key), 1 + key, NULL);
 	top.name = unit_name;
-	if (shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, &top.limiter) != 0)
+	if (shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &top.limiter) != 0)
 		bail("open");
 	for (uint64_t look = 0; look < 16; look++) {
 		uint64_t shown;

@@ -223,7 +223,7 @@ static inline int call_lease(const struct call *c)
 static inline int call_open(uint32_t flags)
 {
 	struct shmlimit *l = NULL;
-	int error = shmlimit_open(stage_name, flags, &l);
+	int error = shmlimit_open(stage_name, flags, NULL, &l);
 
 	shmlimit_close(l);
 	return error;

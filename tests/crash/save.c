@@ -68,7 +68,7 @@ static uint64_t left(const char *name)
 	struct shmlimit_result r = { .remaining = UINT64_MAX };
 	struct shmlimit *at;
 
-	if (shmlimit_open(name, SHMLIMIT_OPEN_READ_ONLY, &at) != 0)
+	if (shmlimit_open(name, SHMLIMIT_OPEN_READ_ONLY, NULL, &at) != 0)
 		return UINT64_MAX;
 	shmlimit_peek(at, 0, "k", 1, 1, &r);
 	shmlimit_close(at);
@@ -114,7 +114,7 @@ static uint64_t memory_left(void)
 static void kill_savers(void)
 {
 	uint64_t n = 0, had;
-	struct tracee t = { 0 };
+	struct tracee t;
 
 	for (;; n++) {
 		put_old_file();
@@ -144,7 +144,7 @@ static void kill_savers(void)
 static void kill_loaders(void)
 {
 	uint64_t n = 0, had, before;
-	struct tracee t = { 0 };
+	struct tracee t;
 
 	files = unsound = torn = undone = 0;
 	put_old_file();

@@ -50,7 +50,7 @@ static struct shmlimit *look(struct shmlimit_rule *rule, const char *name)
 {
 	struct shmlimit *l;
 
-	if (shmlimit_open(unit_name, 0, &l) != 0)
+	if (shmlimit_open(unit_name, 0, NULL, &l) != 0)
 		bail("shmlimit_open");
 	memset(rule, 0, sizeof(*rule));
 	rule->struct_size = sizeof(*rule);
@@ -265,12 +265,12 @@ static void cannot(void)
 	ok(gate_said == 2 && strstr(gate_lines[1], "its new rate is in force") != NULL,
 	   "the end of it is reported when the rate was set");
 	shmlimit_gate_close(g);
-	is(shmlimit_open(unit_name, 0, &l), 0, "the gate made a segment that has room");
+	is(shmlimit_open(unit_name, 0, NULL, &l), 0, "the gate made a segment that has room");
 	shmlimit_close(l);
 	shmlimit_destroy(unit_name);
 	g = gate_new("rule=f");
 	is(ASK(g, "k", 0), SHMLIMIT_DENIED, "without create=yes nothing is created");
-	is(shmlimit_open(unit_name, 0, &l), -ENOENT, "at all");
+	is(shmlimit_open(unit_name, 0, NULL, &l), -ENOENT, "at all");
 	shmlimit_gate_close(g);
 }
 

@@ -33,7 +33,7 @@ static uint64_t left(const char *rule, const char *key)
 	struct shmlimit_result r = { 0 };
 	struct shmlimit *l;
 
-	if (shmlimit_open(unit_name, 0, &l) != 0)
+	if (shmlimit_open(unit_name, 0, NULL, &l) != 0)
 		bail("shmlimit_open");
 	shmlimit_peek(l, shmlimit_rule_find(l, rule), key, strlen(key), 1, &r);
 	shmlimit_close(l);
@@ -81,7 +81,7 @@ static void modes(void)
 		struct shmlimit_gate_held a, b;
 		struct shmlimit *l;
 
-		if (shmlimit_open(unit_name, 0, &l) != 0)
+		if (shmlimit_open(unit_name, 0, NULL, &l) != 0)
 			bail("shmlimit_open");
 		shmlimit_rule_get(l, shmlimit_rule_find(l, "mode"), &rule);
 		rule.mode = mode;

@@ -93,7 +93,7 @@ static struct shmlimit *own_handle(int index)
 	struct shmlimit *l = play->l;
 
 	if (index % 2 == 1)
-		worker_check(shmlimit_open(stage_name, 0, &l) == 0, "worker %d cannot open the segment", index);
+		worker_check(shmlimit_open(stage_name, 0, NULL, &l) == 0, "worker %d cannot open the segment", index);
 	return l;
 }
 

@@ -142,7 +142,7 @@ static void read_only(void)
 	struct shmlimit *reader;
 	uint32_t key = 1, stranger = KEYS + 1;
 
-	is(shmlimit_open(stage_name, SHMLIMIT_OPEN_READ_ONLY, &reader), 0, "a segment can be opened for reading");
+	is(shmlimit_open(stage_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &reader), 0, "a segment can be opened for reading");
 	before = snapshot(reader);
 	is(shmlimit_peek_at(reader, rule, &key, sizeof(key), 1, NOW_NS, NULL), SHMLIMIT_DENIED,
 	   "read-only: peek denies");

@@ -345,7 +345,9 @@ static struct shmlimit *make_stage(void)
 
 static int create(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .group = 1 + getgid() };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 16, .gid = getgid(), .flags = SHMLIMIT_OPTION_GROUP
+	};
 
 	return shmlimit_create(made, &options, &opened);
 }
@@ -357,7 +359,7 @@ static int create_only(void)
 
 static int open_it(void)
 {
-	return shmlimit_open(stage_name, 0, &opened);
+	return shmlimit_open(stage_name, 0, NULL, &opened);
 }
 
 static int verify(void)
@@ -454,8 +456,8 @@ static void save_for_load(void)
 	snprintf(path, sizeof(path), "/dev/shm/%s", stage_name);
 	if (chown(path, 1, (gid_t)-1) != 0)
 		diag("nothing can be given to another user");
-	if (lseek(state_fd, 0, SEEK_SET) != 0 || ftruncate(state_fd, 0) != 0 || shmlimit_open(stage_name, 0, &l) != 0 ||
-	    shmlimit_save(l, state_fd) != 0)
+	if (lseek(state_fd, 0, SEEK_SET) != 0 || ftruncate(state_fd, 0) != 0 ||
+	    shmlimit_open(stage_name, 0, NULL, &l) != 0 || shmlimit_save(l, state_fd) != 0)
 		bail("nothing is saved");
 	shmlimit_close(l);
 }
@@ -485,7 +487,7 @@ static void put_back(void)
 		handle = make_stage();
 	} else {
 		shmlimit_close(handle);
-		if (shmlimit_open(stage_name, 0, &handle) != 0)
+		if (shmlimit_open(stage_name, 0, NULL, &handle) != 0)
 			bail("the segment does not open");
 	}
 	shmlimit_rule_remove(handle, "new");
@@ -573,7 +575,7 @@ static void fail_one(const char *title, int (*operation)(void), enum call which,
 	if (got == 0 && opened != NULL) {
 		shmlimit_close(opened);
 		opened = NULL;
-		t->broken += shmlimit_open(operation == open_it ? stage_name : made, 0, &opened) != 0;
+		t->broken += shmlimit_open(operation == open_it ? stage_name : made, 0, NULL, &opened) != 0;
 	}
 	if (got < 0) {
 		after = look();

@@ -155,7 +155,7 @@ static int opened_twice(void)
 {
 	int bad;
 
-	if (shmlimit_open(stage_name, 0, &twin) != 0 || twin == handle)
+	if (shmlimit_open(stage_name, 0, NULL, &twin) != 0 || twin == handle)
 		return 1;
 	bad = crew_run(4, take_twice, NULL);
 	drain(twin);

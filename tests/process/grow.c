@@ -65,7 +65,7 @@ static void decide_for_ever(struct crew *crew, int index)
 
 	/* Half of them have a mapping of their own, the others learn of each table by themselves. */
 	if (index % 2 == 1)
-		worker_check(shmlimit_open(stage_name, 0, &l) == 0, "worker %d cannot open the segment", index);
+		worker_check(shmlimit_open(stage_name, 0, NULL, &l) == 0, "worker %d cannot open the segment", index);
 	preempt_often();
 	gate_pass(crew->gate);
 	while (!atomic_load(&play->stop)) {
@@ -166,7 +166,7 @@ int main(void)
 	stage_begin("grow");
 	play = shared_memory(sizeof(*play));
 	play->seed = rng_seed();
-	if (shmlimit_create(stage_name, &options, &play->l) != 0 || shmlimit_open(stage_name, 0, &sleeper) != 0)
+	if (shmlimit_create(stage_name, &options, &play->l) != 0 || shmlimit_open(stage_name, 0, NULL, &sleeper) != 0)
 		bail("create");
 	atomic_store(&play->now_ns, FIRST_NS);
 	play->rule[FUNNEL] = stage_rule(play->l, "funnel", CAPACITY, 1, PERIOD_NS);

@@ -120,7 +120,7 @@ static void claim_all(struct crew *crew, int index)
 
 	(void)crew;
 	(void)index;
-	worker_check(shmlimit_open(stage_name, 0, &l) == 0, "a fresh process cannot open the segment");
+	worker_check(shmlimit_open(stage_name, 0, NULL, &l) == 0, "a fresh process cannot open the segment");
 	for (uint64_t i = 0; i < SLOTS; i++) {
 		uint64_t key[2] = { now_ns, i };
 
@@ -205,7 +205,7 @@ static void take_turns(struct crew *crew, int index)
 		for (unsigned i = 0; atomic_load(&play->turn) == turn; i++) {
 			if (log_take(index, turn, i % TURN_KEYS) == SHMLIMIT_ALLOWED)
 				atomic_fetch_add(&play->late, 1);
-			if (i % 32 == 31)
+			if (i % 256 == 255)
 				sched_yield();
 		}
 	}

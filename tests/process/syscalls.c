@@ -244,7 +244,7 @@ static void set_up(void)
 	stage.off = shmlimit_rule_set(stage.l, "off", &rule);
 	stage.gone = stage_rule(stage.l, "gone", 2, 1, SLOW_NS);
 	shmlimit_rule_remove(stage.l, "gone");
-	if (shmlimit_open(stage_name, SHMLIMIT_OPEN_READ_ONLY, &stage.reader) != 0)
+	if (shmlimit_open(stage_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &stage.reader) != 0)
 		bail("open");
 	stage_hide();
 }

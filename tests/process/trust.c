@@ -20,10 +20,15 @@
 
 static char path[96], other_path[112];
 
-static void make(uint32_t mode, uint64_t group)
+static void make(uint32_t mode, uint32_t gid)
 {
 	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 64, .rules = 2, .mode = mode, .group = group
+		.struct_size = sizeof(options),
+		.flags = gid != 0 ? SHMLIMIT_OPTION_GROUP : 0,
+		.gid = gid,
+		.slots = 64,
+		.rules = 2,
+		.mode = mode,
 	};
 	int error;
 
@@ -36,7 +41,7 @@ static void make(uint32_t mode, uint64_t group)
 static int opens(uint32_t flags)
 {
 	struct shmlimit *l;
-	int error = shmlimit_open(stage_name, flags, &l);
+	int error = shmlimit_open(stage_name, flags, NULL, &l);
 
 	if (error == 0)
 		shmlimit_close(l);
@@ -46,7 +51,8 @@ static int opens(uint32_t flags)
 static int opens_owned(uint32_t owner)
 {
 	struct shmlimit *l;
-	int error = shmlimit_open_owned(stage_name, 0, owner, &l);
+	struct shmlimit_options options = { .struct_size = sizeof(options), .owner = owner };
+	int error = shmlimit_open(stage_name, SHMLIMIT_OPEN_TRUSTED, &options, &l);
 
 	if (error == 0)
 		shmlimit_close(l);
@@ -89,9 +95,9 @@ static void own(void)
 	is(opens(SHMLIMIT_OPEN_TRUSTED), 0, "a segment of this process's user is opened");
 	is(opens(SHMLIMIT_OPEN_TRUSTED | SHMLIMIT_OPEN_READ_ONLY), 0,
 	   "a segment of this process's user is opened read-only");
-	is(opens(SHMLIMIT_OPEN_TRUSTED << 1), -EINVAL, "an unknown flag is refused");
+	is(opens(SHMLIMIT_OPEN_TRUSTED << 4), -EINVAL, "an unknown flag is refused");
 
-	if (shmlimit_open(stage_name, SHMLIMIT_OPEN_TRUSTED, &l) != 0 || shmlimit_grow(l, 256) != 0)
+	if (shmlimit_open(stage_name, SHMLIMIT_OPEN_TRUSTED, NULL, &l) != 0 || shmlimit_grow(l, 256) != 0)
 		bail("grow");
 	shmlimit_close(l);
 	is(opens(SHMLIMIT_OPEN_TRUSTED), 0, "a segment that has grown is opened");
@@ -122,7 +128,7 @@ static void strangers(void)
 {
 	make(0666, 0);
 	is(opens_as(NOBODY, NOBODY, SHMLIMIT_OPEN_TRUSTED), 0, "a worker without privileges opens root's segment");
-	make(0660, 1 + (uint64_t)NOBODY);
+	make(0660, NOBODY);
 	is(opens_as(NOBODY, NOBODY, SHMLIMIT_OPEN_TRUSTED), 0, "a worker of the segment's group opens root's segment");
 	is(opens_as(NOBODY - 1, NOBODY - 1, SHMLIMIT_OPEN_TRUSTED), -EACCES,
 	   "a process that is not in the group has no permission");

@@ -139,8 +139,8 @@ static void switches(void)
 	is(take(1, NOW_NS), SHMLIMIT_DENIED, "a larger table for which nothing was reserved is not believed");
 	invent_table(1);
 	is(take(1, NOW_NS), SHMLIMIT_DENIED, "a larger table for which nothing was reserved is not moved to");
-	is(shmlimit_open(stage_name, 0, &out), -EUCLEAN, "a segment that describes such a table is not opened");
-	is(shmlimit_open(stage_name, SHMLIMIT_OPEN_READ_ONLY, &out), -EUCLEAN,
+	is(shmlimit_open(stage_name, 0, NULL, &out), -EUCLEAN, "a segment that describes such a table is not opened");
+	is(shmlimit_open(stage_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &out), -EUCLEAN,
 	   "a segment that describes such a table is not opened read-only");
 }
 
@@ -194,7 +194,7 @@ static void header(void)
 	fresh();
 	l->header->lines = UINT64_MAX;
 	l->header->slots_offset = UINT64_MAX - 7;
-	is(shmlimit_open(stage_name, 0, &out), -EUCLEAN,
+	is(shmlimit_open(stage_name, 0, NULL, &out), -EUCLEAN,
 	   "a process with write access spoils the header, so that no process can open the segment");
 	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED, "a process that has a spoilt segment open goes on");
 	is(take(1, NOW_NS), SHMLIMIT_DENIED, "deciding as before");
@@ -390,13 +390,13 @@ static void truncation(void)
 	fresh();
 	ok(died_of_bus(decide_apart(truncate_to_nothing)), "a process that decides in a truncated file dies of SIGBUS");
 	is(shmlimit_gone(l), 0, "a process can ask whether a truncated segment was replaced");
-	is(shmlimit_open(stage_name, 0, &out), -EMEDIUMTYPE, "a file truncated to nothing is not ours");
+	is(shmlimit_open(stage_name, 0, NULL, &out), -EMEDIUMTYPE, "a file truncated to nothing is not ours");
 	is(shmlimit_destroy(stage_name), -EMEDIUMTYPE,
 	   "a file truncated to nothing is not destroyed: it has to be removed otherwise");
 	fresh();
 	ok(died_of_bus(decide_apart(truncate_to_a_page)),
 	   "a process that decides where only the header is left dies of SIGBUS");
-	is(shmlimit_open(stage_name, 0, &out), -EUCLEAN, "a file truncated to its header is not opened");
+	is(shmlimit_open(stage_name, 0, NULL, &out), -EUCLEAN, "a file truncated to its header is not opened");
 	is(shmlimit_destroy(stage_name), 0, "a file truncated to its header can be destroyed");
 	fresh();
 	ok(lived(decide_apart(truncate_and_back)), "a file that is long again harms no process while there is room");

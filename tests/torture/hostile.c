@@ -167,7 +167,7 @@ static void look_in(struct rng *rng)
 		worker_check(error >= 0 || (play->scope != TABLE && error == -ESRCH), "reset: %d", error);
 		break;
 	case 6:
-		error = shmlimit_open(stage_name, SHMLIMIT_OPEN_READ_ONLY, &other);
+		error = shmlimit_open(stage_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &other);
 		if (error == 0)
 			shmlimit_close(other);
 		worker_check(error == 0 || (play->scope == HEADER &&

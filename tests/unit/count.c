@@ -131,7 +131,7 @@ static void looks(void)
 		bail("count");
 	shmlimit_info(old, &info);
 	is(shmlimit_grow(old, 4 * info.slots), 0, "a segment with a count grows");
-	if (shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, &reader) != 0)
+	if (shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &reader) != 0)
 		bail("open");
 	c = (struct shmlimit_count){ .struct_size = sizeof(c) };
 	is(shmlimit_count(reader, id, "k", 1, 0, 0, 9, 0, &c), SHMLIMIT_ALLOWED,

@@ -20,7 +20,7 @@ static void names(void)
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		is(shmlimit_create(bad[i], NULL, NULL), -EILSEQ, "no segment is created under bad name %zu", i);
-		is(shmlimit_open(bad[i], 0, &l), -EILSEQ, "no segment is opened under a bad name");
+		is(shmlimit_open(bad[i], 0, NULL, &l), -EILSEQ, "no segment is opened under a bad name");
 		is(shmlimit_destroy(bad[i]), -EILSEQ, "no segment is destroyed under a bad name");
 		is(shmlimit_verify(bad[i], NULL, 0), -EILSEQ, "no segment is verified under a bad name");
 		is(shmlimit_check_names(bad[i], NULL), -EILSEQ,
@@ -34,7 +34,7 @@ static void names(void)
 	is(shmlimit_check_names(longest, "login"), -ENAMETOOLONG,
 	   "a check says that 256 bytes are too long for a name");
 	is(shmlimit_create(NULL, NULL, NULL), -EINVAL, "no segment is created without a name");
-	is(shmlimit_open("test.errors.none", 0, &l), -ENOENT, "a segment that is not there is not opened");
+	is(shmlimit_open("test.errors.none", 0, NULL, &l), -ENOENT, "a segment that is not there is not opened");
 	is(shmlimit_destroy("test.errors.none"), -ENOENT, "a segment that is not there is not destroyed");
 }
 
@@ -71,12 +71,11 @@ static void options(void)
 	is(create((struct shmlimit_options){ .clock = 2 }), -EINVAL, "a third clock is refused");
 	is(create((struct shmlimit_options){ .window_max = SHMLIMIT_WINDOW_MAX + 1 }), -EINVAL,
 	   "windows above the largest are refused");
-	is(create((struct shmlimit_options){ .group = (uint64_t)1 << 32 }), -EINVAL,
-	   "a group of more than 32 bits is refused");
+	is(create((struct shmlimit_options){ .flags = SHMLIMIT_OPTION_GROUP, .gid = UINT32_MAX }), -EINVAL,
+	   "the group id that means no change is refused");
+	is(create((struct shmlimit_options){ .gid = 1 }), -EINVAL, "a group id without its flag is refused");
 	is(create((struct shmlimit_options){ .reserved = { 1 } }), -E2BIG,
 	   "a reserved option that is not zero is refused");
-	is(create((struct shmlimit_options){ .reserved32 = 1 }), -E2BIG,
-	   "the other reserved option is refused when it is not zero");
 	is(create((struct shmlimit_options){ .store_keys = SHMLIMIT_KEY_MAX + 1 }), -EINVAL,
 	   "more than 1024 stored bytes of a key are refused");
 	is(create((struct shmlimit_options){ .struct_size = 3 }), -EINVAL, "a structure of 3 bytes is refused");
@@ -169,9 +168,9 @@ static void read_only(void)
 	int id = shmlimit_rule_find(l, "d");
 	struct shmlimit *ro;
 
-	is(shmlimit_open(unit_name, 4, &ro), -EINVAL, "open refuses an unknown flag");
-	is(shmlimit_open(unit_name, 0, NULL), -EINVAL, "open refuses to have no place for the handle");
-	is(shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, &ro), 0, "a segment can be opened read-only");
+	is(shmlimit_open(unit_name, 4, NULL, &ro), -EINVAL, "open refuses an unknown flag");
+	is(shmlimit_open(unit_name, 0, NULL, NULL), -EINVAL, "open refuses to have no place for the handle");
+	is(shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &ro), 0, "a segment can be opened read-only");
 	is(shmlimit_take(ro, id, "k", 1, 1, NULL), -EROFS, "a read-only handle does not take");
 	is(shmlimit_refund(ro, id, "k", 1, 1, NULL), -EROFS, "a read-only handle does not refund");
 	is(shmlimit_reset(ro, -1, NULL, 0), -EROFS, "a read-only handle does not reset");
@@ -276,7 +275,7 @@ static int with(off_t offset, const void *bytes, size_t len)
 
 	if (pread(fd, saved, len, offset) != (ssize_t)len || pwrite(fd, bytes, len, offset) != (ssize_t)len)
 		bail("pwrite");
-	error = shmlimit_open(unit_name, 0, &out);
+	error = shmlimit_open(unit_name, 0, NULL, &out);
 	if (error == 0)
 		shmlimit_close(out);
 	if (pwrite(fd, saved, len, offset) != (ssize_t)len)
@@ -292,7 +291,7 @@ static int cut_to(off_t size)
 
 	if (truncate(path, size) != 0)
 		bail("truncate");
-	error = shmlimit_open(unit_name, 0, &out);
+	error = shmlimit_open(unit_name, 0, NULL, &out);
 	if (error == 0)
 		shmlimit_close(out);
 	return error;
@@ -312,21 +311,21 @@ static void damage(void)
 	is(with(8, &(uint32_t){ LAYOUT_VERSION + 1 }, 4), -EPROTO, "a segment of another layout version is refused");
 	is(with(16, &(uint64_t){ 0 }, 8), -EPROTO, "a segment of another layout is refused");
 	is(with(40, &(uint64_t){ UINT64_MAX }, 8), -EUCLEAN, "a segment with a changed count is damaged");
-	is(shmlimit_open(unit_name, 0, &out), 0, "a segment with all put back opens");
+	is(shmlimit_open(unit_name, 0, NULL, &out), 0, "a segment with all put back opens");
 	shmlimit_close(out);
 
 	header.boot_id[0] ^= 1;
 	header.checksum = layout_checksum(&header);
 	if (pwrite(fd, &header, sizeof(header), 0) != sizeof(header))
 		bail("pwrite");
-	is(shmlimit_open(unit_name, 0, &out), -ESTALE, "a segment of another boot is refused");
+	is(shmlimit_open(unit_name, 0, NULL, &out), -ESTALE, "a segment of another boot is refused");
 	is(shmlimit_verify(unit_name, &problem, 1), 1, "verify says that a segment is of another boot");
 	header.boot_id[0] ^= 1;
 	header.time_namespace ^= 1;
 	header.checksum = layout_checksum(&header);
 	if (pwrite(fd, &header, sizeof(header), 0) != sizeof(header))
 		bail("pwrite");
-	is(shmlimit_open(unit_name, 0, &out), -EXDEV, "a segment of another time namespace is refused");
+	is(shmlimit_open(unit_name, 0, NULL, &out), -EXDEV, "a segment of another time namespace is refused");
 
 	if (fstat(fd, &status) != 0)
 		bail("fstat");
@@ -342,12 +341,12 @@ static void damage(void)
 	close(fd);
 	unlink(path);
 	mkdir(path, 0700);
-	is(shmlimit_open(unit_name, 0, &out), -EMEDIUMTYPE, "a folder is not a segment");
+	is(shmlimit_open(unit_name, 0, NULL, &out), -EMEDIUMTYPE, "a folder is not a segment");
 	is(shmlimit_create(unit_name, NULL, NULL), -EEXIST, "the name of a folder is taken");
 	rmdir(path);
 	if (symlink("/dev/shm/elsewhere", path) != 0)
 		bail("symlink");
-	is(shmlimit_open(unit_name, 0, &out), -EMEDIUMTYPE, "a link is not followed");
+	is(shmlimit_open(unit_name, 0, NULL, &out), -EMEDIUMTYPE, "a link is not followed");
 	unlink(path);
 }
 

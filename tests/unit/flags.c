@@ -9,12 +9,13 @@
 /* All sets; each row of the calls below says which bits are its own. */
 #define RULE_FLAGS \
 	(SHMLIMIT_RULE_NEXT_PAYS | SHMLIMIT_RULE_COUNT_REFUSED | SHMLIMIT_RULE_PROTECTED | SHMLIMIT_RULE_NO_WAIT)
-#define OPEN_FLAGS (SHMLIMIT_OPEN_READ_ONLY | SHMLIMIT_OPEN_TRUSTED)
+#define OPEN_FLAGS (SHMLIMIT_OPEN_READ_ONLY | SHMLIMIT_OPEN_TRUSTED | SHMLIMIT_OPEN_CREATE)
+#define OPTION_FLAGS SHMLIMIT_OPTION_GROUP
 #define LOAD_FLAGS (SHMLIMIT_LOAD_NO_ELAPSED | SHMLIMIT_LOAD_CHECK_ONLY)
 #define COUNT_FLAGS (SHMLIMIT_COUNT_SATURATE | SHMLIMIT_COUNT_RESTART)
 #define TICKET_FLAGS (SHMLIMIT_GLOBAL_TICKET_NO_WAIT | SHMLIMIT_GLOBAL_TICKET_AGENT_ONLY)
 
-static const uint32_t sets[] = { RULE_FLAGS, OPEN_FLAGS, LOAD_FLAGS, COUNT_FLAGS, TICKET_FLAGS };
+static const uint32_t sets[] = { RULE_FLAGS, OPEN_FLAGS, OPTION_FLAGS, LOAD_FLAGS, COUNT_FLAGS, TICKET_FLAGS };
 
 static struct shmlimit *l, *untouched = (struct shmlimit *)unit_name;
 static int count_rule;
@@ -22,21 +23,18 @@ static int count_rule;
 static int try_open(uint32_t flags)
 {
 	struct shmlimit *out = untouched;
-	int error = shmlimit_open(unit_name, flags, &out);
+	int error = shmlimit_open(unit_name, flags, NULL, &out);
 
 	if (out != untouched)
 		shmlimit_close(out);
 	return error;
 }
 
-static int try_open_owned(uint32_t flags)
+static int try_create(uint32_t flags)
 {
-	struct shmlimit *out = untouched;
-	int error = shmlimit_open_owned(unit_name, flags, 0, &out);
+	struct shmlimit_options options = { .struct_size = sizeof(options), .flags = flags };
 
-	if (out != untouched)
-		shmlimit_close(out);
-	return error;
+	return shmlimit_create(unit_name, &options, NULL);
 }
 
 /* Nothing can be read from this descriptor, so a flag that is obeyed gives another error. */
@@ -105,7 +103,7 @@ static const struct call {
 	uint32_t own; /* what is not refused as unknown */
 } calls[] = {
 	{ "shmlimit_open", try_open, OPEN_FLAGS },
-	{ "shmlimit_open_owned", try_open_owned, OPEN_FLAGS },
+	{ "shmlimit_create", try_create, OPTION_FLAGS },
 	{ "shmlimit_load", try_load, LOAD_FLAGS },
 	{ "shmlimit_count", try_count, COUNT_FLAGS },
 	{ "shmlimit_count_at", try_count_at, COUNT_FLAGS },

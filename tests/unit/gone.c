@@ -28,7 +28,7 @@ int main(void)
 	snprintf(aside, sizeof(aside), "/dev/shm/%s.aside", unit_name);
 	is(shmlimit_gone(NULL), -EINVAL, "no limiter");
 	is(shmlimit_gone(first), 0, "a segment is that of its name");
-	is(shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, &reader), 0,
+	is(shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &reader), 0,
 	   "a segment of that name can be opened again, read-only");
 	is(shmlimit_gone(reader), 0, "it is the same");
 	undecided(first);

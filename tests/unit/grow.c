@@ -80,7 +80,7 @@ static void sizes(void)
 	is(shmlimit_grow(l, 1025), -EFBIG, "a segment does not grow beyond what it was made for");
 	is(shmlimit_grow(l, UINT64_MAX), -EFBIG, "a segment does not grow to any number of slots");
 	is(info_of(l).slots, 64, "a growth that is refused changes nothing");
-	if (shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, &reader) != 0)
+	if (shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &reader) != 0)
 		bail("open");
 	is(shmlimit_grow(reader, 128), -EROFS, "a read-only handle does not grow a segment");
 	is(shmlimit_grow(l, 125), 0, "a segment grows to any number of slots from twice its size");
@@ -144,7 +144,7 @@ static void keys_move(void)
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 	uint64_t claims, live = 0;
 
-	if (shmlimit_open(unit_name, 0, &other) != 0)
+	if (shmlimit_open(unit_name, 0, NULL, &other) != 0)
 		bail("open");
 	take(l, rule, "a", 4, T0);
 	take(l, rule, "b", 10, T0);
@@ -595,7 +595,7 @@ static void leftover(void)
 	store_relaxed(&l->header->tables[1].offset, l->tables_offset);
 	store_relaxed(&l->header->tables[1].lines, 128);
 	is(sound(), 0, "what a killed grower leaves is no damage");
-	is(shmlimit_open(unit_name, 0, &again), 0, "a segment whose grower was killed opens");
+	is(shmlimit_open(unit_name, 0, NULL, &again), 0, "a segment whose grower was killed opens");
 	is(left(again, rule, "a", T0), 6, "a key in a segment whose grower was killed has what it had");
 	is(shmlimit_grow_at(again, 256, T0), 0, "a segment whose grower was killed can grow");
 	is(left(l, rule, "a", T0), 6, "a segment grows for the handles that were open when a grower was killed");
@@ -637,7 +637,7 @@ static void damage(void)
 	take(l, rule, "a", 4, T0);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		put(l, bad[i].state, bad[i].offset, bad[i].lines);
-		is(shmlimit_open(unit_name, 0, &again), -EUCLEAN, "a table %s is refused", bad[i].what);
+		is(shmlimit_open(unit_name, 0, NULL, &again), -EUCLEAN, "a table %s is refused", bad[i].what);
 		ok(sound() > 0, "verify finds a table %s", bad[i].what);
 		is(left(l, rule, "a", T0), 6, "a table %s misleads no handle that was open before", bad[i].what);
 		is(shmlimit_take_at(l, rule, "b", 1, 1, T0, NULL), SHMLIMIT_ALLOWED,
@@ -646,7 +646,7 @@ static void damage(void)
 		(void)shmlimit_reset(l, rule, "b", 1);
 	}
 	put(l, 0, 0, 0);
-	is(shmlimit_open(unit_name, 0, &again), 0, "a segment whose table is put right opens");
+	is(shmlimit_open(unit_name, 0, NULL, &again), 0, "a segment whose table is put right opens");
 	shmlimit_close(again);
 
 	/* Frozen slots where no table follows. */

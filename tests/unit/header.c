@@ -50,7 +50,7 @@ static struct tally {
 static int opens(uint32_t flags)
 {
 	struct shmlimit *out = (void *)path;
-	int error = shmlimit_open(stage_name, flags, &out);
+	int error = shmlimit_open(stage_name, flags, NULL, &out);
 
 	if (error == 0)
 		shmlimit_close(out);

@@ -153,7 +153,7 @@ static void errors(void)
 	is(shmlimit_leave(l, funnel, "k", 1, &hold), -EOPNOTSUPP, "a funnel has no place to leave");
 	is(shmlimit_leave(l, id, "k", 1, &hold), 0, "to leave no place is no error");
 	is(shmlimit_renew(l, id, "k", 1, &hold), 0, "renewing no place is no error");
-	if (shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, &reader) != 0)
+	if (shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &reader) != 0)
 		bail("open");
 	is(shmlimit_enter(reader, id, "k", 1, 1, &hold, NULL), -EROFS, "a reader does not enter");
 	shmlimit_close(reader);

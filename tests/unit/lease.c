@@ -358,7 +358,7 @@ static void other_verbs(void)
 	is(ask(id, 1, T0), SHMLIMIT_ALLOWED, "a lease that is off allows");
 	is(r.remaining, CAPACITY, "a lease that is off has all of its capacity left");
 
-	if (shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, &reader) != 0)
+	if (shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &reader) != 0)
 		bail("open");
 	is(shmlimit_lease_take(reader, id, "k", 1, 1, 1, 1, &lease, &r), -EROFS, "a read-only handle leases nothing");
 	is(shmlimit_lease_count(reader, 0, 1), -EROFS, "a read-only handle counts nothing");

@@ -302,7 +302,7 @@ static void what_it_is(void)
 	is(shmlimit_load("a/b", fd, 0, NULL), -EILSEQ, "a bad name is refused");
 	is(shmlimit_save(NULL, fd), -EINVAL, "nothing cannot be saved");
 	shmlimit_close(copy);
-	shmlimit_open(copy_name, SHMLIMIT_OPEN_READ_ONLY, &copy);
+	shmlimit_open(copy_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &copy);
 	is(shmlimit_save(copy, fd), 0, "a read-only handle can save");
 	is(shmlimit_save(copy, STDIN_FILENO - 1), -EBADF, "what write(2) says is returned");
 	shmlimit_destroy(copy_name);
@@ -843,7 +843,7 @@ static void through_an_impatient_pipe(void)
 	close(ends[1]);
 	waitpid(pid, &status, 0);
 	is(status, 0, "loading from a pipe that does not block waits for the pipe");
-	is(shmlimit_open(copy_name, 0, &copy), 0, "what was loaded from a pipe is there");
+	is(shmlimit_open(copy_name, 0, NULL, &copy), 0, "what was loaded from a pipe is there");
 	for (uint64_t key = 0; key < 1500; key++) {
 		struct shmlimit_result r = { 0 };
 

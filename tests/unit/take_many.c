@@ -111,7 +111,7 @@ static void arguments(void)
 	is(shmlimit_take_many(l, two, 2, answers, many), 0, "it has a clock of its own");
 	is(many[0].remaining, 7, "the first takes");
 	is(many[1].remaining, 4, "the second finds what the first left");
-	is(shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, &reader), 0, "read-only");
+	is(shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &reader), 0, "read-only");
 	two[0].cost = 0;
 	is(shmlimit_take_many(reader, two, 2, answers, NULL), 0, "a batch can be asked");
 	is(answers[0], SHMLIMIT_ALLOWED, "a cost of 0 is a peek");

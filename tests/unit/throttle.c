@@ -63,7 +63,7 @@ int main(void)
 	is(throttle(l, 1, 1, 1, 1, reply), SHMLIMIT_ALLOWED, "a triple whose rule was removed is defined again");
 	is(throttle(l, 1, 1, 1, 1, reply), SHMLIMIT_DENIED, "a triple that is defined again is remembered");
 
-	is(shmlimit_open(unit_name, 0, &other), 0, "a segment with triples can be opened again");
+	is(shmlimit_open(unit_name, 0, NULL, &other), 0, "a segment with triples can be opened again");
 	is(throttle(other, 15, 30, 60, 1, reply), SHMLIMIT_DENIED, "another handle finds a triple's rule and funnel");
 	is(throttle(other, 1, 1, 1, 1, NULL), SHMLIMIT_DENIED, "throttle needs no place for its reply");
 	shmlimit_close(other);
@@ -81,7 +81,7 @@ int main(void)
 	is(shmlimit_throttle(l, NULL, 1, 1, 1, 1, 1, reply), -EINVAL, "no key");
 	is(shmlimit_rule_find(l, "~1:1:1"), -ESRCH, "make no rule either");
 	is(throttle(NULL, 1, 1, 1, 1, reply), -EINVAL, "no limiter");
-	is(shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, &other), 0, "a handle that may not write");
+	is(shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &other), 0, "a handle that may not write");
 	is(throttle(other, 15, 30, 60, 1, reply), -EROFS, "does not throttle");
 	shmlimit_close(other);
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");

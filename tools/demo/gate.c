@@ -9,7 +9,7 @@
 
 int gate_open(struct gate *gate, const char *segment, const char *rule_name)
 {
-	int error = shmlimit_open(segment, SHMLIMIT_OPEN_TRUSTED, &gate->limiter);
+	int error = shmlimit_open(segment, SHMLIMIT_OPEN_TRUSTED, NULL, &gate->limiter);
 
 	if (error < 0) {
 		warnx("segment %s: %s", segment, shmlimit_strerror(error));

@@ -30,7 +30,7 @@ static struct shmlimit *open_or_create(const char *name)
 	int error;
 
 	do {
-		error = shmlimit_open(name, SHMLIMIT_OPEN_TRUSTED, &limiter);
+		error = shmlimit_open(name, SHMLIMIT_OPEN_TRUSTED, NULL, &limiter);
 		if (error == -ENOENT)
 			error = shmlimit_create(name, &options, &limiter);
 	} while (error == -EEXIST);

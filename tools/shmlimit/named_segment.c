@@ -37,9 +37,12 @@ int segment_trusts(uint32_t user_id)
 int segment_try(const char *name, uint32_t flags, struct shmlimit **out)
 {
 	/* WHY NOT for all users: they name a segment of another service, and lose no more than this command. */
-	if (geteuid() == 0 || (flags & SHMLIMIT_OPEN_TRUSTED))
-		return shmlimit_open_owned(name, flags, trusted, out);
-	return shmlimit_open(name, flags, out);
+	if (geteuid() == 0 || (flags & SHMLIMIT_OPEN_TRUSTED)) {
+		struct shmlimit_options options = { .struct_size = sizeof(options), .owner = trusted };
+
+		return shmlimit_open(name, flags | SHMLIMIT_OPEN_TRUSTED, &options, out);
+	}
+	return shmlimit_open(name, flags, NULL, out);
 }
 
 int segment_open(const char *name, uint32_t flags, struct shmlimit **out)

@@ -82,7 +82,7 @@ static void meet(const struct layout_header *h, uint64_t size)
 	struct shmlimit *l = NULL;
 	ssize_t len = pread(fd, before, sizeof(before), 0);
 
-	error = shmlimit_open(stage_name, SHMLIMIT_OPEN_READ_ONLY, &l);
+	error = shmlimit_open(stage_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &l);
 	law(must == 1 ? error == 0 || error == -EUCLEAN || error == -ESTALE || error == -EXDEV : error == must,
 	    "open: %d, must be %d", error, must);
 	shmlimit_close(l);
@@ -95,7 +95,7 @@ static void meet(const struct layout_header *h, uint64_t size)
 	    "looking at it has changed it");
 	if (error != 0)
 		return;
-	law(shmlimit_open(stage_name, 0, &l) == 0, "it opens to be read only");
+	law(shmlimit_open(stage_name, 0, NULL, &l) == 0, "it opens to be read only");
 	use(l);
 	shmlimit_close(l);
 }

@@ -51,8 +51,11 @@ static napi_value open(napi_env env, napi_callback_info info)
 	if (error == 0 &&
 	    (read_whole(env, argv[1], &flags) != 0 || read_whole(env, argv[2], &owner) != 0 || owner > UINT32_MAX))
 		error = -EINVAL;
-	if (error == 0)
-		error = shmlimit_open_owned(name, (uint32_t)flags, (uint32_t)owner, &limiter);
+	if (error == 0) {
+		struct shmlimit_options options = { .struct_size = sizeof(options), .owner = (uint32_t)owner };
+
+		error = shmlimit_open(name, (uint32_t)flags | SHMLIMIT_OPEN_TRUSTED, &options, &limiter);
+	}
 	return add_limiter(env, addon, error, limiter);
 }
 
@@ -75,7 +78,8 @@ static napi_value create(napi_env env, napi_callback_info info)
 			.window_max = (uint32_t)n[3],
 			.on_full = (uint32_t)n[4],
 			.clock = (uint32_t)n[5],
-			.group = (uint64_t)n[6],
+			.flags = n[6] != 0 ? SHMLIMIT_OPTION_GROUP : 0,
+			.gid = n[6] != 0 ? (uint32_t)(n[6] - 1) : 0,
 			.store_keys = (uint32_t)n[7],
 			.slots_max = (uint64_t)n[8],
 		};

@@ -75,7 +75,9 @@ static struct handle *handle_open(const zend_string *segment, uint32_t flags, ui
 	int error = 0;
 
 	if (handle == NULL) {
-		error = shmlimit_open_owned(shmlimit_name(segment), flags, owner, &limiter);
+		struct shmlimit_options options = { .struct_size = sizeof(options), .owner = owner };
+
+		error = shmlimit_open(shmlimit_name(segment), flags | SHMLIMIT_OPEN_TRUSTED, &options, &limiter);
 		if (error == 0) {
 			handle = pemalloc(sizeof(*handle), 1);
 			handle->shared.destroy = handle_destroy;

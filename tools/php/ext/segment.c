@@ -24,7 +24,8 @@ PHP_METHOD(Shmlimit_Limiter, create)
 	ZEND_PARSE_PARAMETERS_END();
 	options.slots = (uint64_t)slots;
 	options.mode = (uint32_t)mode;
-	options.group = group < 0 ? 0 : 1 + (uint64_t)group;
+	options.flags = group < 0 ? 0 : SHMLIMIT_OPTION_GROUP;
+	options.gid = group < 0 ? 0 : (uint32_t)group;
 	options.window_max = (uint32_t)window_max;
 	if (slots >= 0 && mode == (uint32_t)mode && window_max == (uint32_t)window_max)
 		error = shmlimit_create(shmlimit_name(segment), &options, NULL);

@@ -56,7 +56,11 @@ final class GlobalLimiter
         $options->report = $told;
         $handle = $this->ffi->new('struct shmlimit_global *');
         $here = $this->ffi->new('struct shmlimit *');
-        $answer = $this->ffi->shmlimit_open_owned($limiter->segment, 0, $limiter->owner(), \FFI::addr($here));
+        $trusted = $this->ffi->new('struct shmlimit_options');
+        $trusted->struct_size = \FFI::sizeof($trusted);
+        $trusted->owner = $limiter->owner();
+        $flags = $this->ffi->SHMLIMIT_OPEN_TRUSTED;
+        $answer = $this->ffi->shmlimit_open($limiter->segment, $flags, \FFI::addr($trusted), \FFI::addr($here));
         Library::check($answer, $limiter->segment);
         $this->here = $here;
         $open = fn () => $this->ffi->shmlimit_global_open(

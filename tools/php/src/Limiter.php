@@ -36,9 +36,12 @@ final class Limiter
     {
         $this->ffi = Library::ffi();
         $handle = $this->ffi->new('struct shmlimit *');
-        $flags = $readOnly ? $this->ffi->SHMLIMIT_OPEN_READ_ONLY : 0;
+        $flags = $this->ffi->SHMLIMIT_OPEN_TRUSTED | ($readOnly ? $this->ffi->SHMLIMIT_OPEN_READ_ONLY : 0);
+        $options = $this->ffi->new('struct shmlimit_options');
+        $options->struct_size = \FFI::sizeof($options);
+        $options->owner = $owner;
         $name = Library::name($segment);
-        Library::check($this->ffi->shmlimit_open_owned($name, $flags, $owner, \FFI::addr($handle)), $segment);
+        Library::check($this->ffi->shmlimit_open($name, $flags, \FFI::addr($options), \FFI::addr($handle)), $segment);
         $this->handle = $handle;
     }
 
@@ -66,7 +69,8 @@ final class Limiter
         $options->slots = Library::unsigned($slots);
         $options->mode = Library::unsigned($mode);
         $options->window_max = Library::unsigned($windowMax);
-        $options->group = max(-1, $group) + 1;
+        $options->flags = $group < 0 ? 0 : $ffi->SHMLIMIT_OPTION_GROUP;
+        $options->gid = max(0, $group);
         $answer = $ffi->shmlimit_create(Library::name($segment), \FFI::addr($options), null);
         return $answer === -self::EEXIST ? false : Library::check($answer, $segment) === 0;
     }

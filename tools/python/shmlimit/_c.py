@@ -28,6 +28,8 @@ NEXT_PAYS = 1
 COUNT_REFUSED = 2
 PROTECTED = 4
 READ_ONLY = 0x100
+TRUSTED = 0x200
+OPTION_GROUP = 0x1000000
 COUNT_SATURATE = 0x10000
 COUNT_RESTART = 0x20000
 
@@ -41,9 +43,10 @@ class Options(Structure):
         ("window_max", c_uint32),
         ("on_full", c_uint32),
         ("clock", c_uint32),
-        ("group", c_uint64),
+        ("gid", c_uint32),
+        ("owner", c_uint32),
         ("store_keys", c_uint32),
-        ("reserved32", c_uint32),
+        ("flags", c_uint32),
         ("slots_max", c_uint64),
         ("reserved", c_uint64 * 1),
     ]
@@ -167,7 +170,7 @@ _result = POINTER(Result)
 
 PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "create": (c_int, [c_char_p, POINTER(Options), POINTER(c_void_p)]),
-    "open_owned": (c_int, [c_char_p, c_uint32, c_uint32, POINTER(c_void_p)]),
+    "open": (c_int, [c_char_p, c_uint32, POINTER(Options), POINTER(c_void_p)]),
     "close": (None, [c_void_p]),
     "destroy": (c_int, [c_char_p]),
     "info": (c_int, [c_void_p, POINTER(Info)]),
@@ -198,7 +201,7 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
 
 # Those that make system calls or pass over the table let other Python threads run; the others are shorter than
 # handing the interpreter's lock over, and keep it.
-_LONG = {"create", "open_owned", "destroy", "rule_set", "rule_ensure", "rule_remove", "reset"}
+_LONG = {"create", "open", "destroy", "rule_set", "rule_ensure", "rule_remove", "reset"}
 
 
 def load(soname: str, prototypes: dict[str, tuple[type | None, list[type]]], long: set[str]) -> SimpleNamespace:

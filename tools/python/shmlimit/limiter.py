@@ -326,8 +326,9 @@ class Limiter:
         it, which kills every process that has it open."""
         self.name = name
         handle = ctypes.c_void_p()
-        flags, uid = _c.READ_ONLY if read_only else 0, 0 if owner is None else _unsigned(owner, 32)
-        _check(library.open_owned(_name(name), flags, uid, ctypes.byref(handle)), name)
+        flags = _c.TRUSTED | (_c.READ_ONLY if read_only else 0)
+        options = _c.Options(struct_size=ctypes.sizeof(_c.Options), owner=0 if owner is None else _unsigned(owner, 32))
+        _check(library.open(_name(name), flags, ctypes.byref(options), ctypes.byref(handle)), name)
         self._handle = handle.value
 
     @staticmethod
@@ -351,7 +352,8 @@ class Limiter:
             window_max=_unsigned(window_max, 32),
             store_keys=_unsigned(store_keys, 32),
             mode=_unsigned(mode, 32),
-            group=0 if group is None else _unsigned(group) + 1,
+            flags=0 if group is None else _c.OPTION_GROUP,
+            gid=0 if group is None else _unsigned(group, 32),
             on_full=on_full,
             clock=clock,
         )

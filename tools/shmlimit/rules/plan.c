@@ -95,7 +95,8 @@ static int imagine(struct plan *plan)
 
 	o.slots = SHMLIMIT_SLOTS_MIN;
 	o.mode = 0600;
-	o.group = 0;
+	o.flags = 0;
+	o.gid = 0;
 	return temp_segment_open_read_only(plan->segment, &o, &plan->seen);
 }
 

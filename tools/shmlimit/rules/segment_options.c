@@ -45,20 +45,21 @@ static int mode_parse(const char *what, const char *text, uint32_t *mode)
 	return STATUS_OK;
 }
 
-/* The library wants 1 + the id, 0 being the default. */
-static int group_parse(const char *what, const char *text, uint64_t *group)
+static int group_parse(const char *what, const char *text, struct shmlimit_options *o)
 {
 	const struct group *named = getgrnam(text);
 	const char *t = text;
 	uint64_t id;
 
 	if (named != NULL) {
-		*group = 1 + (uint64_t)named->gr_gid;
+		o->flags = SHMLIMIT_OPTION_GROUP;
+		o->gid = named->gr_gid;
 		return STATUS_OK;
 	}
 	if (digits_scan(&t, &id) != 0 || *t != '\0' || id >= UINT32_MAX)
 		return fail("%s %s: no such group (a name, which getent group lists, or a number)", what, text);
-	*group = 1 + id;
+	o->flags = SHMLIMIT_OPTION_GROUP;
+	o->gid = (uint32_t)id;
 	return STATUS_OK;
 }
 
@@ -85,7 +86,7 @@ int segment_options_parse(const char *what, int field, const char *text, struct 
 	case OPTION_MODE:
 		return mode_parse(what, text, &o->mode);
 	case OPTION_GROUP:
-		return group_parse(what, text, &o->group);
+		return group_parse(what, text, o);
 	case OPTION_ON_FULL:
 		return choice_parse(what, text, choices_on_full, &o->on_full);
 	case OPTION_RULES:
@@ -127,7 +128,7 @@ const char *segment_options_text(char text[TEXT_LEN], int field, const struct sh
 		snprintf(text, TEXT_LEN, "%04" PRIo32, o->mode);
 		return text;
 	case OPTION_GROUP:
-		return group_text(text, o->group - 1);
+		return group_text(text, o->gid);
 	case OPTION_ON_FULL:
 		return choice_word(choices_on_full, o->on_full);
 	case OPTION_RULES:
@@ -150,7 +151,8 @@ void segment_options_of(const struct shmlimit_info *info, struct shmlimit_option
 		.slots = info->slots,
 		.slots_max = info->slots_max,
 		.mode = info->mode,
-		.group = 1 + (uint64_t)info->gid,
+		.flags = SHMLIMIT_OPTION_GROUP,
+		.gid = info->gid,
 		.on_full = info->on_full,
 		.rules = info->rules,
 		.window_max = info->window_max,
@@ -179,7 +181,7 @@ void segment_options_warn(const char *name, const struct shmlimit_info *info, in
 static int is_foreign(const char *name)
 {
 	struct shmlimit *limiter;
-	int error = shmlimit_open(name, SHMLIMIT_OPEN_READ_ONLY, &limiter);
+	int error = shmlimit_open(name, SHMLIMIT_OPEN_READ_ONLY, NULL, &limiter);
 
 	if (error == 0)
 		shmlimit_close(limiter);
@@ -221,9 +223,9 @@ int segment_options_fail_as(const char *name, const struct shmlimit_options *o, 
 {
 	char group[TEXT_LEN];
 
-	if (error == -EPERM && o->group != 0)
+	if (error == -EPERM && (o->flags & SHMLIMIT_OPTION_GROUP))
 		return fail("segment %s: group %s: cannot be set (you do not belong to it)", name,
-		            group_text(group, o->group - 1));
+		            group_text(group, o->gid));
 	if (error == -EINVAL && o->slots_max != 0 && o->slots > o->slots_max)
 		return fail("segment %s: slots-max %" PRIu64 ": must be as many as slots or more", name, o->slots_max);
 	return segment_options_fail(name, error);

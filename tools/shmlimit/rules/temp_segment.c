@@ -83,7 +83,7 @@ static int make_read_only(const char *called, const struct shmlimit_options *opt
 	error = shmlimit_create(name, options, NULL);
 	if (error < 0)
 		return segment_options_fail(called, error);
-	error = shmlimit_open(name, SHMLIMIT_OPEN_READ_ONLY, out);
+	error = shmlimit_open(name, SHMLIMIT_OPEN_READ_ONLY, NULL, out);
 	shmlimit_destroy(name);
 	return error < 0 ? fail_segment(called, error) : STATUS_OK;
 }

@@ -91,6 +91,7 @@ int limiter_rule(VALUE self, struct limiter *l, VALUE rule)
 static VALUE limiter_open(VALUE self, VALUE name, VALUE read_only, VALUE owner)
 {
 	uint32_t flags = RTEST(read_only) ? SHMLIMIT_OPEN_READ_ONLY : 0;
+	struct shmlimit_options options = { .struct_size = sizeof(options) };
 	struct limiter *l;
 	int error;
 
@@ -98,10 +99,8 @@ static VALUE limiter_open(VALUE self, VALUE name, VALUE read_only, VALUE owner)
 	rb_check_frozen(self);
 	if (l->handle != NULL)
 		native_raise(-EBUSY, "the limiter is open");
-	if (NIL_P(owner))
-		error = shmlimit_open(StringValueCStr(name), flags | SHMLIMIT_OPEN_TRUSTED, &l->handle);
-	else
-		error = shmlimit_open_owned(StringValueCStr(name), flags, NUM2UINT(owner), &l->handle);
+	options.owner = NIL_P(owner) ? 0 : NUM2UINT(owner);
+	error = shmlimit_open(StringValueCStr(name), flags | SHMLIMIT_OPEN_TRUSTED, &options, &l->handle);
 	if (error != 0)
 		native_raise(error, StringValueCStr(name));
 	memcpy(l->name, RSTRING_PTR(name), (size_t)RSTRING_LEN(name) + 1);
@@ -138,7 +137,8 @@ static VALUE limiter_create(int argc, VALUE *argv, VALUE class)
 	c.options.window_max = NUM2UINT(argv[4]);
 	c.options.on_full = NUM2UINT(argv[5]);
 	c.options.clock = RTEST(argv[6]) ? SHMLIMIT_CLOCK_COARSE : SHMLIMIT_CLOCK_PRECISE;
-	c.options.group = NIL_P(argv[7]) ? 0 : native_u64(argv[7], "group") + 1;
+	c.options.flags = NIL_P(argv[7]) ? 0 : SHMLIMIT_OPTION_GROUP;
+	c.options.gid = NIL_P(argv[7]) ? 0 : NUM2UINT(argv[7]);
 	c.options.store_keys = NUM2UINT(argv[8]);
 	c.options.slots_max = native_u64(argv[9], "slots_max");
 	error = native_wait(&use, create, &c);
