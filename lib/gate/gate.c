@@ -81,7 +81,9 @@ EXPORT int shmlimit_gate_ask(struct shmlimit_gate *gate, const struct shmlimit_g
 {
 	struct gate_request q;
 
-	return gate_request_begin(gate, keys, n, out, NULL, 0, &q);
+	q.held = NULL;
+	q.take.steps = 0;
+	return gate_request_begin(gate, keys, n, out, &q);
 }
 
 EXPORT int shmlimit_gate_enter(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
@@ -92,7 +94,9 @@ EXPORT int shmlimit_gate_enter(struct shmlimit_gate *gate, const struct shmlimit
 	if (held == NULL || held->struct_size < sizeof(*held))
 		return -EINVAL;
 	held->count = 0;
-	return gate_request_begin(gate, keys, n, out, held, 0, &q);
+	q.held = held;
+	q.take.steps = 0;
+	return gate_request_begin(gate, keys, n, out, &q);
 }
 
 static void leave(const struct spec *spec, const struct view *view, const struct shmlimit_gate_key *keys,

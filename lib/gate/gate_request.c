@@ -11,19 +11,22 @@
 _Static_assert(SHMLIMIT_GATE_BUFFER >= SHMLIMIT_REQUESTS_MAX * SHMLIMIT_GATE_BUFFER_EACH + HEADER_FIELDS_REST,
                "all fields fit");
 
-/* Take from all limits of the list, or from none; or go on with that. */
-static int take(struct segment_ref *ref, struct view *view, struct gate_request *q, const size_t *list, size_t n,
-                size_t *failed, struct shmlimit_result *results)
+/* Take from all limits of the list, whose requests this fills in, or from none; or go on with that. */
+static int take(struct segment_ref *ref, struct view *view, struct gate_request *q, const size_t *list,
+                struct multi_request *m)
 {
 	struct shmlimit_request requests[SHMLIMIT_REQUESTS_MAX];
 	size_t keys[SHMLIMIT_REQUESTS_MAX];
 	int answer = -ESRCH;
 
+	m->limiter = view->limiter;
+	m->global = view->global;
+	m->requests = requests;
 	/* BOUND: a missing rule may have been set again under another id: search once. */
 	for (int again = 0; answer == -ESRCH && again < 2; again++) {
 		if (again)
 			segment_ref_find_rules(ref, view);
-		for (size_t i = 0; i < n; i++) {
+		for (size_t i = 0; i < m->n; i++) {
 			keys[i] = q->key_index[list[i]];
 			requests[i] = (struct shmlimit_request){
 				.rule = __atomic_load_n(&view->ids[q->limits[list[i]]->rule], __ATOMIC_RELAXED),
@@ -33,13 +36,11 @@ static int take(struct segment_ref *ref, struct view *view, struct gate_request 
 			};
 		}
 		if (q->held != NULL)
-			answer = held_take(&q->take, q->pending, view->limiter, view->global, requests, keys, n,
-			                   q->held, failed, results);
+			answer = held_take(&q->take, q->pending, m, keys, q->held);
 		else if (q->pending)
-			answer = multi_take_continue(&q->take, view->global, requests, failed, results);
+			answer = multi_take_continue(&q->take, m);
 		else
-			answer = multi_take_begin(&q->take, view->limiter, view->global, requests, n, 0, failed,
-			                          results);
+			answer = multi_take_begin(&q->take, m, 0);
 		q->pending = answer == MULTI_TAKE_PENDING;
 	}
 	return answer;
@@ -74,14 +75,14 @@ static void note_remaining(struct gate_request *q, const struct shmlimit_result 
 		q->least = r->remaining;
 }
 
-static void refuse(struct shmlimit_gate *gate, struct view *view, struct gate_request *q, size_t which,
-                   const struct shmlimit_result *r, struct shmlimit_gate_answer *out)
+static void refuse(struct view *view, struct gate_request *q, size_t which, const struct shmlimit_result *r,
+                   struct shmlimit_gate_answer *out)
 {
 	out->denied_by = (uint32_t)q->key_index[which];
 	out->status = q->limits[which]->status;
 	out->retry_after_ns = r->retry_after_ns;
 	note_remaining(q, r);
-	header_fields_add(&gate->spec, view, q, which, SHMLIMIT_DENIED, r, out);
+	header_fields_add(view, q, which, SHMLIMIT_DENIED, r, out);
 }
 
 /* Peek at one limit before anything is taken. A limit that allows adds no fields. */
@@ -92,7 +93,7 @@ static int glance(struct shmlimit_gate *gate, struct view *view, struct gate_req
 	int answer = peek(&gate->segment_ref, view, q, which, &r);
 
 	if (answer == SHMLIMIT_DENIED)
-		refuse(gate, view, q, which, &r, out);
+		refuse(view, q, which, &r, out);
 	else if (answer == SHMLIMIT_ALLOWED && r.retry_after_ns > 0)
 		q->dry_denied = 1;
 	return answer;
@@ -135,15 +136,16 @@ static int enforce(struct shmlimit_gate *gate, struct view *view, struct gate_re
                    struct shmlimit_gate_answer *out)
 {
 	size_t failed = 0;
+	struct multi_request m = { .n = q->enforced_count, .failed = &failed, .results = q->results };
 	int answer;
 
 	if (!q->pending)
 		denier_first(gate, q);
-	answer = take(&gate->segment_ref, view, q, q->enforced, q->enforced_count, &failed, q->results);
+	answer = take(&gate->segment_ref, view, q, q->enforced, &m);
 	if (answer == MULTI_TAKE_PENDING)
 		return answer;
 	if (answer == SHMLIMIT_DENIED) {
-		refuse(gate, view, q, q->enforced[failed], &q->results[failed], out);
+		refuse(view, q, q->enforced[failed], &q->results[failed], out);
 		/* WHY NOT a plain store: other threads read it with each request. */
 		if (failed != 0)
 			__atomic_store_n(&gate->denier, q->limits[q->enforced[failed]], __ATOMIC_RELAXED);
@@ -173,9 +175,10 @@ static void rehearse(struct shmlimit_gate *gate, struct view *view, struct gate_
 {
 	struct shmlimit_result r;
 	size_t failed;
+	struct multi_request m = { .n = 1, .failed = &failed, .results = &r };
 	int peeks = q->limits[which]->peek;
-	int answer = peeks ? peek(&gate->segment_ref, view, q, which, &r)
-	                   : take(&gate->segment_ref, view, q, &which, 1, &failed, &r);
+	int answer =
+		peeks ? peek(&gate->segment_ref, view, q, which, &r) : take(&gate->segment_ref, view, q, &which, &m);
 
 	if (answer < 0)
 		q->dry_error = answer;
@@ -215,7 +218,7 @@ static int go_on(struct shmlimit_gate *gate, struct view *view, struct gate_requ
 	}
 	for (size_t i = 0; i < q->enforced_count; i++) {
 		note_remaining(q, &q->results[i]);
-		header_fields_add(&gate->spec, view, q, q->enforced[i], answer, &q->results[i], out);
+		header_fields_add(view, q, q->enforced[i], answer, &q->results[i], out);
 	}
 	return answer;
 }
@@ -330,8 +333,7 @@ static int answer_request(struct shmlimit_gate *gate, struct gate_request *q, st
 }
 
 int gate_request_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
-                       struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held, int steps,
-                       struct gate_request *q)
+                       struct shmlimit_gate_answer *out, struct gate_request *q)
 {
 	int error;
 
@@ -342,8 +344,7 @@ int gate_request_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_ke
 		return -ENOBUFS;
 	q->n = q->enforced_count = q->dry_count = 0;
 	q->key_count = n;
-	q->held = held;
-	q->take.steps = steps;
+	q->spec = &gate->spec;
 	q->take.cancelled = 0;
 	q->segment = 0;
 	q->moved = 0;

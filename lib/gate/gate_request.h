@@ -24,6 +24,7 @@ enum step { STEP_PEEK, STEP_ENFORCE, STEP_REHEARSE };
 
 /* One request that is being decided. */
 struct gate_request {
+	const struct spec *spec;
 	size_t n, key_count; /* keys, and those of the caller, which include empty ones */
 	const struct spec_limit *limits[SHMLIMIT_REQUESTS_MAX];
 	uint64_t costs[SHMLIMIT_REQUESTS_MAX];
@@ -45,12 +46,11 @@ struct gate_request {
 };
 
 /*
- * Decide, with the arguments of the public functions. `held`: NULL, or places are entered; `steps`: return
- * SHMLIMIT_GATE_PENDING instead of waiting for an agent. *q is filled in.
+ * Decide, with the arguments of the public functions. The caller sets q->held and q->take.steps before; the rest of *q is
+ * filled in. Where steps are wanted it returns SHMLIMIT_GATE_PENDING instead of waiting for an agent.
  */
 int gate_request_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
-                       struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held, int steps,
-                       struct gate_request *q);
+                       struct shmlimit_gate_answer *out, struct gate_request *q);
 
 /* Go on with what is pending. -ENOBUFS: the answer's buffer is too small, and nothing was done. */
 int gate_request_continue(struct shmlimit_gate *gate, struct gate_request *q, struct shmlimit_gate_answer *out);

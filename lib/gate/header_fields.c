@@ -36,8 +36,8 @@ static void add_number(struct shmlimit_gate_answer *out, struct gate_request *q,
 	add_field(out, name, name_length, at);
 }
 
-void header_fields_add(const struct spec *spec, struct view *view, struct gate_request *q, size_t i, int answer,
-                       const struct shmlimit_result *r, struct shmlimit_gate_answer *out)
+void header_fields_add(struct view *view, struct gate_request *q, size_t i, int answer, const struct shmlimit_result *r,
+                       struct shmlimit_gate_answer *out)
 {
 	const struct spec_limit *limit = q->limits[i];
 	struct shmlimit_fields *fields = (void *)q->to;
@@ -53,7 +53,7 @@ void header_fields_add(const struct spec *spec, struct view *view, struct gate_r
 	    rule.mode != SHMLIMIT_ENFORCE)
 		return;
 	fields->struct_size = sizeof(*fields);
-	if (shmlimit_fields(spec->rules[limit->rule].name, &rule, answer, r, fields) != 0)
+	if (shmlimit_fields(q->spec->rules[limit->rule].name, &rule, answer, r, fields) != 0)
 		return;
 	q->to += sizeof(*fields);
 	ADD_FIELD(out, "RateLimit-Policy", fields->policy);

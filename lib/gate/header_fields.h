@@ -11,8 +11,8 @@
 #define HEADER_FIELDS_REST 128 /* bytes for the values of fields that an answer has once, and for alignment */
 
 /* Add the fields of one limit's answer. */
-void header_fields_add(const struct spec *spec, struct view *view, struct gate_request *q, size_t i, int answer,
-                       const struct shmlimit_result *r, struct shmlimit_gate_answer *out);
+void header_fields_add(struct view *view, struct gate_request *q, size_t i, int answer, const struct shmlimit_result *r,
+                       struct shmlimit_gate_answer *out);
 
 /*
  * Add the older X-RateLimit fields, which have no policy: those of the limit that denies, or that has the fewest

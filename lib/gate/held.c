@@ -18,38 +18,36 @@ static int enter(struct shmlimit *limiter, const struct shmlimit_request *q, siz
 }
 
 /* Leave the last places held, which are those of this request's keys. */
-static void leave_all(struct shmlimit *limiter, const struct shmlimit_request *requests, const size_t *keys, size_t n,
-                      struct shmlimit_gate_held *held)
+static void leave_all(const struct multi_request *q, const size_t *keys, struct shmlimit_gate_held *held)
 {
 	while (held->count > 0) {
 		const struct shmlimit_gate_place *place = &held->places[held->count - 1];
 		size_t i = 0;
 
-		while (i < n && keys[i] != place->key)
+		while (i < q->n && keys[i] != place->key)
 			i++;
-		if (i == n)
+		if (i == q->n)
 			return;
-		(void)shmlimit_leave(limiter, place->rule, requests[i].key, requests[i].key_len, &place->hold);
+		(void)shmlimit_leave(q->limiter, place->rule, q->requests[i].key, q->requests[i].key_len, &place->hold);
 		held->count--;
 	}
 }
 
-int held_take(struct multi_take *take, int resumed, struct shmlimit *limiter, struct shmlimit_global *global,
-              const struct shmlimit_request *requests, const size_t *keys, size_t n, struct shmlimit_gate_held *held,
-              size_t *failed, struct shmlimit_result *results)
+int held_take(struct multi_take *take, int resumed, const struct multi_request *q, const size_t *keys,
+              struct shmlimit_gate_held *held)
 {
 	int answer = SHMLIMIT_ALLOWED;
 
-	for (size_t i = 0; !resumed && i < n && answer == SHMLIMIT_ALLOWED; i++)
-		if (shmlimit_rule_algorithm(limiter, requests[i].rule) == SHMLIMIT_HOLD) {
-			*failed = i;
-			answer = enter(limiter, &requests[i], keys[i], held, &results[i]);
+	for (size_t i = 0; !resumed && i < q->n && answer == SHMLIMIT_ALLOWED; i++)
+		if (shmlimit_rule_algorithm(q->limiter, q->requests[i].rule) == SHMLIMIT_HOLD) {
+			*q->failed = i;
+			answer = enter(q->limiter, &q->requests[i], keys[i], held, &q->results[i]);
 		}
 	if (resumed)
-		answer = multi_take_continue(take, global, requests, failed, results);
+		answer = multi_take_continue(take, q);
 	else if (answer == SHMLIMIT_ALLOWED)
-		answer = multi_take_begin(take, limiter, global, requests, n, SHMLIMIT_HOLD, failed, results);
+		answer = multi_take_begin(take, q, SHMLIMIT_HOLD);
 	if (answer != SHMLIMIT_ALLOWED && answer != MULTI_TAKE_PENDING)
-		leave_all(limiter, requests, keys, n, held);
+		leave_all(q, keys, held);
 	return answer;
 }

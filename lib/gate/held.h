@@ -11,11 +11,10 @@
 
 /*
  * Like multi_take_begin() and, if resumed, multi_take_continue(), but of each HOLD rule a place is
- * entered, and added to *held, with keys[i] for requests[i]. The places come first, since leaving
+ * entered, and added to *held, with keys[i] for q->requests[i]. The places come first, since leaving
  * one undoes it exactly. If a limit denies, the places entered here are left again.
  */
-int held_take(struct multi_take *take, int resumed, struct shmlimit *limiter, struct shmlimit_global *global,
-              const struct shmlimit_request *requests, const size_t *keys, size_t n, struct shmlimit_gate_held *held,
-              size_t *failed, struct shmlimit_result *results);
+int held_take(struct multi_take *take, int resumed, const struct multi_request *q, const size_t *keys,
+              struct shmlimit_gate_held *held);
 
 #endif

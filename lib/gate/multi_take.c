@@ -61,28 +61,26 @@ static int take_there(struct multi_take *t, struct shmlimit *limiter, struct shm
 	return answer;
 }
 
-static int finish(const struct multi_take *t, int answer, size_t at, size_t *failed, struct shmlimit_result *results)
+static int finish(const struct multi_take *t, const struct multi_request *q, int answer, size_t at)
 {
 	if (answer != SHMLIMIT_ALLOWED && answer != MULTI_TAKE_PENDING)
-		*failed = t->list[at];
+		*q->failed = t->list[at];
 	if (answer == SHMLIMIT_DENIED)
-		results[t->list[at]] = t->found[at];
+		q->results[t->list[at]] = t->found[at];
 	for (size_t i = 0; answer == SHMLIMIT_ALLOWED && i < t->n; i++)
-		results[t->list[i]] = t->found[i];
+		q->results[t->list[i]] = t->found[i];
 	return answer;
 }
 
-int multi_take_begin(struct multi_take *t, struct shmlimit *limiter, struct shmlimit_global *global,
-                     const struct shmlimit_request *requests, size_t n, uint32_t skip, size_t *failed,
-                     struct shmlimit_result *results)
+int multi_take_begin(struct multi_take *t, const struct multi_request *q, uint32_t skip)
 {
 	struct shmlimit_request chosen[SHMLIMIT_REQUESTS_MAX];
 	size_t first = SIZE_MAX, at = 0;
 	int answer;
 
 	t->n = 0;
-	for (size_t i = 0; i < n; i++) {
-		int algorithm = shmlimit_rule_algorithm(limiter, requests[i].rule);
+	for (size_t i = 0; i < q->n; i++) {
+		int algorithm = shmlimit_rule_algorithm(q->limiter, q->requests[i].rule);
 
 		if (skip != 0 && algorithm == (int)skip)
 			continue;
@@ -90,39 +88,28 @@ int multi_take_begin(struct multi_take *t, struct shmlimit *limiter, struct shml
 			first = t->n;
 		t->list[t->n++] = i;
 	}
-	if (t->n == n && first == SIZE_MAX)
-		return take_here(limiter, requests, n, failed, results);
+	if (t->n == q->n && first == SIZE_MAX)
+		return take_here(q->limiter, q->requests, q->n, q->failed, q->results);
 	if (t->n == 0)
 		return SHMLIMIT_ALLOWED;
 	for (size_t i = 0; i < t->n; i++)
-		chosen[i] = requests[t->list[i]];
+		chosen[i] = q->requests[t->list[i]];
 	if (first == SIZE_MAX) {
-		answer = take_here(limiter, chosen, t->n, &at, t->found);
+		answer = take_here(q->limiter, chosen, t->n, &at, t->found);
 	} else {
 		at = first;
-		answer = take_there(t, limiter, global, chosen, &at);
+		answer = take_there(t, q->limiter, q->global, chosen, &at);
 	}
-	return finish(t, answer, at, failed, results);
+	return finish(t, q, answer, at);
 }
 
-int multi_take_continue(struct multi_take *t, struct shmlimit_global *global, const struct shmlimit_request *requests,
-                        size_t *failed, struct shmlimit_result *results)
+int multi_take_continue(struct multi_take *t, const struct multi_request *q)
 {
 	size_t at = 0;
 	int answer;
 
 	for (size_t i = 0; i < t->n; i++)
-		t->tickets[i].request.key = requests[t->list[i]].key;
-	answer = take_there(t, NULL, global, NULL, &at);
-	return finish(t, answer, at, failed, results);
-}
-
-int multi_take_at_once(struct shmlimit *limiter, struct shmlimit_global *global,
-                       const struct shmlimit_request *requests, size_t n, size_t *failed,
-                       struct shmlimit_result *results)
-{
-	struct multi_take t;
-
-	t.steps = t.cancelled = 0;
-	return multi_take_begin(&t, limiter, global, requests, n, 0, failed, results);
+		t->tickets[i].request.key = q->requests[t->list[i]].key;
+	answer = take_there(t, NULL, q->global, NULL, &at);
+	return finish(t, q, answer, at);
 }

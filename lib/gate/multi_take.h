@@ -21,25 +21,26 @@ struct multi_take {
 	struct shmlimit_result found[SHMLIMIT_REQUESTS_MAX];
 };
 
-/*
- * Like shmlimit_take_all() or, if one of the rules is a LEASE rule, shmlimit_global_take_all().
- *
- * More errors: -EDESTADDRREQ a LEASE rule while `global` is NULL.
- */
-int multi_take_at_once(struct shmlimit *limiter, struct shmlimit_global *global,
-                       const struct shmlimit_request *requests, size_t n, size_t *failed,
-                       struct shmlimit_result *results);
+/* The requests, and where their answers go: *failed and results[i], as those of shmlimit_take_all(). */
+struct multi_request {
+	struct shmlimit *limiter;
+	struct shmlimit_global *global; /* or NULL */
+	const struct shmlimit_request *requests;
+	size_t n;
+	size_t *failed;
+	struct shmlimit_result *results;
+};
 
 /*
- * The same in steps. `skip` is an algorithm whose rules are left out; 0: none. MULTI_TAKE_PENDING: an agent is asked. Then
- * call multi_take_continue() after take->poll_ns, with equal requests and results; the keys may have moved. If cancelled, it
- * returns -ECANCELED. -EAGAIN: a LEASE rule is needed and there is no agent; nothing is taken.
+ * Like shmlimit_take_all() or, if one of the rules is a LEASE rule, shmlimit_global_take_all(). `skip` is an algorithm whose
+ * rules are left out; 0: none. More errors: -EDESTADDRREQ a LEASE rule while `global` is NULL.
+ *
+ * With take->steps, MULTI_TAKE_PENDING: an agent is asked. Then call multi_take_continue() after take->poll_ns, with equal
+ * requests and results; the keys may have moved. If cancelled, it returns -ECANCELED. -EAGAIN: a LEASE rule is needed and
+ * there is no agent; nothing is taken.
  */
-int multi_take_begin(struct multi_take *take, struct shmlimit *limiter, struct shmlimit_global *global,
-                     const struct shmlimit_request *requests, size_t n, uint32_t skip, size_t *failed,
-                     struct shmlimit_result *results);
-int multi_take_continue(struct multi_take *take, struct shmlimit_global *global,
-                        const struct shmlimit_request *requests, size_t *failed, struct shmlimit_result *results);
+int multi_take_begin(struct multi_take *take, const struct multi_request *q, uint32_t skip);
+int multi_take_continue(struct multi_take *take, const struct multi_request *q);
 
 /* Is it a LEASE rule? Returns 0 also for an id without a rule. */
 int multi_take_is_global(struct shmlimit *limiter, int rule);

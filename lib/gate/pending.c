@@ -58,7 +58,9 @@ EXPORT int shmlimit_gate_begin(struct shmlimit_gate *gate, const struct shmlimit
 		return -EINVAL;
 	if (held != NULL)
 		held->count = 0;
-	answer = gate_request_begin(gate, keys, n, out, held, 1, &q);
+	q.held = held;
+	q.take.steps = 1;
+	answer = gate_request_begin(gate, keys, n, out, &q);
 	if (answer != SHMLIMIT_GATE_PENDING)
 		return answer;
 	*pending = keep(&q);

@@ -34,6 +34,7 @@ static int take(int a, int b, int c, const char *key)
 {
 	int rules[] = { a, b, c };
 	struct shmlimit_request requests[3] = { 0 };
+	struct multi_take progress = { 0 };
 	size_t n = 0;
 
 	for (size_t i = 0; i < 3; i++)
@@ -43,7 +44,7 @@ static int take(int a, int b, int c, const char *key)
 			};
 	memset(results, 0x77, sizeof(results));
 	failed = 77;
-	return multi_take_at_once(l, global, requests, n, &failed, results);
+	return multi_take_begin(&progress, &(struct multi_request){ l, global, requests, n, &failed, results }, 0);
 }
 
 static uint64_t here(int rule, const char *key)
