@@ -960,8 +960,8 @@ int shmlimit_refund_at(struct shmlimit *limiter, int rule, const void *key, size
  * every key of every rule (`rule` < 0; `key` is then ignored). Returns the number of keys that
  * were in the table, at most INT_MAX, or an error. 0 means that there was nothing to reset:
  * each of these keys already had all its tokens. A key that has refilled may still be counted.
- * A concurrent decision falls before or after the reset, for each key by itself. Cost: for one
- * key, a look-up; else one pass over the table.
+ * A concurrent decision falls before or after the reset, for each key by itself. If killed inside:
+ * each key is as it was, or full. Cost: for one key, a look-up; else one pass over the table.
  */
 int shmlimit_reset(struct shmlimit *limiter, int rule, const void *key, size_t key_len);
 

@@ -264,9 +264,10 @@ int shmlimit_global_take_many(struct shmlimit_global *global, const struct shmli
  * NULL; all are filled if the answer is allowed. At a denial or error *failed (unless NULL) is the
  * index of that request, whose result is filled if it was denied.
  *
- * The limits of this host are looked at first. Then LEASE rules are taken from: what this host has
- * leased, and all the rest is asked for in one round trip, with one deadline. The limits of this
- * host are taken from at the end, as shmlimit_take_all() does; so none of their tokens is held
+ * The limits of this host are looked at first: if one of them would deny, the backend is not asked.
+ * Then LEASE rules are taken from: first all that this host has leased, so that a denial that is
+ * known here costs no lease of the others; then all the rest is asked for in one round trip, with
+ * one deadline. The limits of this host are taken from at the end, as shmlimit_take_all() does; so none of their tokens is held
  * while the backend is waited for, and they are as they were if another limit denies. Tokens of
  * LEASE rules are then given back to this host's leases. A lease that has expired in the meantime
  * takes none back, and they are lost as if they were spent. What on_failure gave is given back too:
@@ -328,12 +329,26 @@ void shmlimit_global_cancel_all(struct shmlimit_global *global, struct shmlimit_
 
 /*
  * Ask the backend what it is. *out may be NULL. The circuit breaker is ignored. Returns 0, or,
- * with the reason passed to options.report: -EACCES user or password; -EPROTO too old a
- * version; -EPROTOTYPE a sentinel; -EKEYREJECTED TLS failed; -ETIMEDOUT no answer before the
- * deadline; -EBADMSG an invalid answer; -EBUSY it refuses writes; -EDOM no such database;
- * -ENOEXEC it does not keep scripts; -EXDEV the key is on a node that was not found;
- * -EADDRNOTAVAIL the host's name has no address; -EDESTADDRREQ the sentinels do not know the
- * primary; -ECONNREFUSED, -ENOENT ... an error of the system.
+ * with the reason passed to options.report, an error of the system, such as -ECONNREFUSED, or one
+ * of the backend, as a negative value:
+ *
+ *	EACCES         the user or password is refused, or may not do this
+ *	EADDRNOTAVAIL  the host's name has no address
+ *	EBADMSG        the answer is invalid, or larger than any real one
+ *	EBUSY          it refuses writes: it is loading its data, or is a replica, or has no room; a
+ *	               connection to a replica is shut, and the next call connects again
+ *	EDESTADDRREQ   the sentinels do not know the primary
+ *	EDOM           there is no such database
+ *	EKEYREJECTED   TLS fails: the server does not speak it, its certificate is not valid or not
+ *	               for this host, it refuses the client's certificate, or a file cannot be read
+ *	EMEDIUMTYPE    the key has another type there
+ *	ENOEXEC        the server does not keep scripts
+ *	EPROTO         the server is too old
+ *	EPROTOTYPE     the server is a sentinel, and the URL is not one of sentinels
+ *	ERANGE         the backend cannot count the rule exactly: shmlimit_rule_set() refuses such a
+ *	               rule, so the segment was damaged
+ *	ETIMEDOUT      there was no answer by the deadline
+ *	EXDEV          the key is on a node of the cluster that was not found
  */
 int shmlimit_global_ping(struct shmlimit_global *global, struct shmlimit_global_info *out);
 
