@@ -93,6 +93,11 @@ what="apache worker"
 start apache worker -e 's/fail=open/create=yes x_fields/' -e 's/Rule login.*/& rate=5\/h/' \
 	-e 's/Rule page.*/& "rate=1000 per hour"/' -e 's/Rule site.*/& rate=1000\/h/'
 creates
+ends
+shmlimit destroy "$SEGMENT"
+start apache worker -e 's/fail=open/create=yes/' -e 's/Rule page.*/& rate=block/' \
+	-e '/"\/login"/,/Location>$/{s/Rule login.*/Rule off/;s/ShmlimitRule site.*//}'
+blocks
 
 wrong 's/Rule login.*/& rate=5\/h/' 'rule=login: rate="5/h" needs create=yes'
 wrong 's/cost=10/cost=0/' '"cost=0" must be cost=N, 1 or more'
@@ -106,5 +111,7 @@ wrong 's/Rule login/Rule "log in"/' '"log in" must be a rule.s name: 1 to 63 let
 wrong 's/^ShmlimitSegment [^ ]*/ShmlimitSegment a\/b/' '"a/b" must be a segment.s name: 1 to 255 bytes'
 wrong 's/^ShmlimitSegment.*/&\n&/' 'ShmlimitSegment: one is set already, and a server has one segment'
 wrong 's/site all/site ""/' 'ShmlimitRule: the key is empty, so no request would be limited'
+wrong 's/Rule site.*/Rule off/' 'ShmlimitRule: off must stand alone'
+wrong 's/Rule login.*/Rule off/' 'is off here, and cannot limit beside that'
 wrong 's/^ShmlimitSegment.*//' 'ShmlimitRule needs a ShmlimitSegment'
 done_testing

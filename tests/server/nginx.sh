@@ -71,6 +71,11 @@ shmlimit destroy "$SEGMENT"
 start nginx -e 's/fail=open/create=yes x_fields/' -e 's/rule=login/& rate=5\/h/' -e 's/rule=page/& "rate=1000 per hour"/' \
 	-e 's/rule=site/& rate=1000\/h/'
 creates
+ends
+shmlimit destroy "$SEGMENT"
+start nginx -e 's/fail=open/create=yes/' -e 's/rule=page/& rate=block/' -e 's/shmlimit .*rule=login [^ ]*;/shmlimit off;/' \
+	-e 's/shmlimit all.*//'
+blocks
 
 wrong 's/rule=login/& rate=5\/h/' 'rule=login: rate="5/h" needs create=yes'
 wrong 's/rule=site/& rule=page/' '"rule=page" is a second rule'
@@ -80,7 +85,7 @@ wrong 's/cost=10/cost=18446744073709551616/' 'must be cost=N'
 wrong 's/prefix=32,64/prefix=33,64/' 'must be prefix=V4,V6, at most prefix=32,128'
 wrong 's/prefix=32,64/prefix=32/' 'must be prefix=V4,V6'
 wrong 's/dry_run/status=200/' 'must be status=N, 400 to 599'
-wrong 's/dry_run/dry/' '"dry" must be cost=N, prefix=V4,V6, status=N, fields=..., dry_run or peek'
+wrong 's/dry_run/dry/' '"dry" must be cost=N, prefix=V4,V6, nth=N, status=N, fields=..., dry_run, peek or local'
 wrong 's/rule=site/cost=1/' 'needs one rule=NAME'
 wrong 's/fail=open/fail=shut/' '"fail=shut" must be fail=open or fail=closed'
 wrong 's/rule=site/rule=si*te/' '"rule=si.te" must be a rule.s name: 1 to 63 letters'
@@ -88,5 +93,9 @@ wrong 's/rule=site/rule=/' '"rule=" must be a rule.s name'
 wrong 's/^shmlimit_segment [^ ]*/shmlimit_segment a\/b/' '"a/b" must be a segment.s name: 1 to 255 bytes'
 wrong 's/^shmlimit_segment.*/&\n&/' '"shmlimit_segment" directive is duplicate'
 wrong 's/shmlimit all/shmlimit ""/' 'has an empty key, so no request would be limited'
+wrong 's/shmlimit all.*/& shmlimit off;/' 'off: must stand alone'
+wrong 's/shmlimit all/shmlimit off/' 'off: must stand alone'
+wrong 's/shmlimit all.*//; s/shmlimit .*rule=login [^ ]*;/shmlimit off; &/' 'is off here, and cannot limit beside that'
+wrong 's/fail=open/create=yes/; s/rule=site/& rate=5\/minut/' 'minut is not a unit: did you mean "5/minute"'
 wrong 's/^shmlimit_segment.*//' '"shmlimit" needs a "shmlimit_segment"'
 done_testing

@@ -35,6 +35,7 @@ typedef struct {
 
 typedef struct {
     apr_array_header_t *limits;    /* of shmlimit_limit; NULL if there are none here */
+    int off;                       /* there are to be none here */
 } shmlimit_dir_conf;
 
 /* One gate for the whole server. Its spec, chars, is made each time that the configuration is read. */
@@ -228,12 +229,12 @@ static void *create_dir_conf(apr_pool_t *pool, char *dir)
     return apr_pcalloc(pool, sizeof(shmlimit_dir_conf));
 }
 
-/* A section inherits the limits of those around it only if it has none. */
+/* A section inherits the limits of those around it only if it has none, and is not off. */
 static void *merge_dir_conf(apr_pool_t *pool, void *base, void *add)
 {
     const shmlimit_dir_conf *inner = add;
 
-    return inner->limits != NULL ? add : base;
+    return inner->limits != NULL || inner->off ? add : base;
 }
 
 /* Add a word to the spec. */
@@ -299,6 +300,14 @@ static const char *add_rule(cmd_parms *cmd, void *dir_conf, int argc, char *cons
     shmlimit_limit limit = { .limit = limits };
     const char *wrong = NULL;
 
+    if (conf->off)
+        return "ShmlimitRule: is off here, and cannot limit beside that";
+    if (argc > 0 && strcmp(argv[0], "off") == 0) {
+        if (argc > 1 || conf->limits != NULL)
+            return "ShmlimitRule: off must stand alone";
+        conf->off = 1;
+        return NULL;
+    }
     if (argc < 2)
         return "ShmlimitRule: needs a rule's name and a key";
     wrong = words_check_rule(argv[0]);

@@ -32,6 +32,7 @@ typedef struct {
 
 typedef struct {
     ngx_array_t                 *limits;      /* NULL if not set */
+    ngx_uint_t                   off;         /* there are to be none here */
 } ngx_http_shmlimit_conf_t;
 
 

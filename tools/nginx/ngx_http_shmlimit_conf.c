@@ -92,14 +92,14 @@ ngx_http_shmlimit_create_conf(ngx_conf_t *cf)
 }
 
 
-/* As of limit_req: a level inherits the limits of the one above only if it has none. */
+/* Like limit_req's: a level inherits the limits of the one above only if it has none, and is not off. */
 char *
 ngx_http_shmlimit_merge_conf(ngx_conf_t *cf, void *parent, void *child)
 {
     ngx_http_shmlimit_conf_t  *prev = parent;
     ngx_http_shmlimit_conf_t  *conf = child;
 
-    if (conf->limits == NULL) {
+    if (conf->limits == NULL && !conf->off) {
         *conf = *prev;
     }
 
@@ -212,6 +212,23 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     main_conf = ngx_http_conf_get_module_main_conf(cf,
                                                    ngx_http_shmlimit_module);
+    value = cf->args->elts;
+
+    if (loc_conf->off) {
+        return "is off here, and cannot limit beside that";
+    }
+
+    /* A key that is the same for all requests would be one client. */
+    if (ngx_strcmp(value[1].data, "off") == 0) {
+
+        if (cf->args->nelts > 2 || loc_conf->limits != NULL) {
+            return "off: must stand alone";
+        }
+
+        loc_conf->off = 1;
+
+        return NGX_CONF_OK;
+    }
 
     if (loc_conf->limits == NULL) {
         loc_conf->limits = ngx_array_create(cf->pool, 2,
@@ -229,8 +246,6 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     if (limit == NULL) {
         return NGX_CONF_ERROR;
     }
-
-    value = cf->args->elts;
 
     if (value[1].len == 0) {
         return "has an empty key, so no request would be limited";
@@ -298,7 +313,7 @@ ngx_command_t  ngx_http_shmlimit_commands[] = {
       NULL },
 
     { ngx_string("shmlimit"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_2MORE,
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
       ngx_http_shmlimit,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,

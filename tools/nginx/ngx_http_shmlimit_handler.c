@@ -173,7 +173,9 @@ ngx_http_shmlimit_handler(ngx_http_request_t *r)
     conf = ngx_http_get_module_loc_conf(r, ngx_http_shmlimit_module);
     main_conf = ngx_http_get_module_main_conf(r, ngx_http_shmlimit_module);
 
-    if (conf->limits == NULL || main_conf->gate == NULL || r != r->main) {
+    if ((conf->limits == NULL && !conf->off) || main_conf->gate == NULL
+        || r != r->main)
+    {
         return NGX_DECLINED;
     }
 
@@ -181,6 +183,17 @@ ngx_http_shmlimit_handler(ngx_http_request_t *r)
     if (ctx != NULL) {
         return ctx->pending != NULL ? ngx_http_shmlimit_poll(r, ctx)
                                     : NGX_DECLINED;
+    }
+
+    /* Decided: an internal redirect does not limit it after all. */
+    if (conf->off) {
+        ctx = ngx_http_shmlimit_add_ctx(r);
+        if (ctx == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        ctx->remaining = UINT64_MAX;
+        return NGX_DECLINED;
     }
 
     limits = conf->limits->elts;
