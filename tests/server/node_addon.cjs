@@ -148,15 +148,21 @@ async function gates (limiter) {
   is([gate.ask([null, null]), answer.outcome, answer.remaining], [true, 'unlimited', Infinity], 'a request without keys is not limited')
 
   const long = 'k'.repeat(5000)
-  is([gate.ask([long, long]), gate.ask([`${long}1`, null]), gate.ask([long, Buffer.from(long)]), gate.ask(long)],
+  is([gate.ask([long, long]), gate.ask([`${long}1`, null]), gate.ask([long, Buffer.from(long)]), gate.ask([long, null])],
     [true, true, true, false], 'a key may have any number of bytes')
   const many = new Gate(`segment=${segment} ${'rule=site '.repeat(17)}`)
-  is([many.ask(new Array(16).fill('m'), 1), thrown(() => many.ask(new Array(17).fill('m'))).slice(0, 19)], [false, 'ShmlimitError E2BIG'],
+  is([many.ask([...new Array(16).fill('m'), null], 1), thrown(() => many.ask(new Array(17).fill('m'))).slice(0, 19)], [false, 'ShmlimitError E2BIG'],
     'a request asks 16 limits at most')
 
+  for (const keys of [[], ['k'], ['k', 'k', 'k'], 'k', null, undefined]) {
+    const why = 'RangeError -: ask: ' + [keys].flat().length + ' keys, but the spec has 2 limits'
+    is(thrown(() => gate.ask(keys)).slice(0, why.length), why, 'a list of keys that is too short or too long is refused, and no limit is left out')
+    is(await gate.askAsync(keys).catch((error) => error.name), 'RangeError', 'askAsync() refuses it, too')
+  }
+  is(thrown(() => gate.ask(['k', 'k'], [1])).slice(0, 24), 'RangeError -: ask: 1 cos', 'a list of costs that is too short is refused')
   const first = await gate.askAsync(['203.0.113.9', 'another'])
   is([first.allowed, first.outcome, first.status, first.remaining, first.fields.length], [true, 'passed', 0, 1, 4], 'askAsync() answers as ask() does')
-  const waiting = [1, 2, 3].map(() => gate.askAsync(Buffer.from('203.0.113.9')))
+  const waiting = [1, 2, 3].map(() => gate.askAsync([Buffer.from('203.0.113.9'), null]))
   gate.close()
   is((await Promise.all(waiting)).filter((a) => a.allowed).length, 1, 'a gate that is closed finishes what it was asked')
   is(thrown(() => gate.ask('k')), "ShmlimitError EBADF: EBADF: it is closed, ask", 'and answers nothing more')

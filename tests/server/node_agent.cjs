@@ -47,7 +47,7 @@ function turns () {
 }
 
 async function exact (gate) {
-  const first = await gate.askAsync('known')
+  const first = await gate.askAsync(['known', null])
   is([first.allowed, first.outcome, first.remaining], [true, 'passed', 4], 'a request that needs the agent gets its answer')
   is(first.fields.find(([name]) => name === 'RateLimit')[1].slice(0, 12), '"shared";r=4', 'the answer has the fields of its limit')
   const answers = await Promise.all([1, 2, 3, 4, 5, 6].map(() => gate.enterAsync(['known', 'known'])))
@@ -61,12 +61,12 @@ async function goOn (gate) {
   const events = []
   const note = (event) => () => events.push(event)
   await fs.writeFile(`${TMP}/file`, 'text')
-  while ((await gate.askAsync('known')).allowed) { /* until its denial is known */ }
+  while ((await gate.askAsync(['known', null])).allowed) { /* until its denial is known */ }
   backend('SIGSTOP')
   const waits = ['a', 'b', 'c', 'd'].map((key) => gate.enterAsync([key, key]).then(note('waited')))
   await waiting(4)
   await turns().then(note('timer'))
-  await gate.askAsync('known').then(note('known'))
+  await gate.askAsync(['known', null]).then(note('known'))
   await gate.askAsync([null, 'here']).then(note('here'))
   await gate.askAsync([null, null]).then(note('unlimited'))
   await fs.readFile(`${TMP}/file`).then(note('file'))
@@ -83,7 +83,7 @@ async function end (gate) {
   await waiting(1)
   gone.abort()
   is([await answer, free('abort')], ['AbortError', 3], 'a request that is aborted leaves its place')
-  is(await gate.askAsync('abort', 1, gone).catch((error) => error.name), 'AbortError', 'a request that was aborted before is not made')
+  is(await gate.askAsync(['abort', null], 1, gone).catch((error) => error.name), 'AbortError', 'a request that was aborted before is not made')
 
   const closed = new Gate(spec)
   const late = closed.enterAsync(['closed', 'closed']).catch((error) => error.code)
@@ -98,7 +98,7 @@ async function end (gate) {
   await worker.terminate()
   is([status().waiting, free('thread')], [0, 3], 'a worker thread that is terminated leaves its places, and nothing waits for it')
   backend('SIGCONT')
-  is((await Promise.all([1, 2, 3, 4, 5, 6].map(() => gate.askAsync('thread')))).filter(({ allowed }) => allowed).length, 5,
+  is((await Promise.all([1, 2, 3, 4, 5, 6].map(() => gate.askAsync(['thread', null])))).filter(({ allowed }) => allowed).length, 5,
     'requests that were not wanted any more have taken no tokens')
 }
 
@@ -131,7 +131,7 @@ async function serve () {
 // Without the service: the request waits in a thread of libuv; with agent=thread a thread of this process becomes the agent.
 async function replace (gate) {
   backend('SIGSTOP')
-  const answer = gate.askAsync('orphan')
+  const answer = gate.askAsync(['orphan', null])
   await waiting(1)
   process.kill(Number(AGENT_PID), 'SIGKILL')
   await until(() => !status().serving)
@@ -140,9 +140,9 @@ async function replace (gate) {
   is((await answer).outcome, 'passed', 'a request whose agent was killed is answered all the same')
   const threaded = new Gate(`agent=thread ${spec}`)
   let key = 0
-  await until(async () => (await threaded.askAsync(`new${key++}`)).allowed && serving())
+  await until(async () => (await threaded.askAsync([`new${key++}`, null])).allowed && serving())
   ok(true, 'with agent=thread this process is the agent')
-  const answers = await Promise.all([1, 2, 3, 4, 5, 6].map(() => gate.askAsync('another')))
+  const answers = await Promise.all([1, 2, 3, 4, 5, 6].map(() => gate.askAsync(['another', null])))
   is(answers.filter(({ allowed }) => allowed).length, 5, 'the limit is exact with that thread')
   threaded.close()
   is(status().serving, false, 'the thread ends with its gate')

@@ -11,7 +11,7 @@ const { limit } = require(`${process.env.SHMLIMIT}/middleware.js`)
 
 const segment = process.env.SEGMENT
 const backend = 'backend=unix:///nonexistent/redis'
-const spec = `segment=${segment} create=yes rule=hold rate="2 at once for 1h" rule=few rate="5/day"`
+const spec = `segment=${segment} create=yes rule=hold rate="2 at once for 1h" local rule=few rate="5/day" local`
 
 // A server whose responses are begun, and ended when `responses` are.
 function serve (socketPath, text, responses, arrived) {
@@ -53,11 +53,11 @@ function gates () {
   is([thrown(() => gate.enter(['a', 'b', 'c'])), thrown(() => gate.enter(1))].map((text) => text.slice(0, 10)), ['RangeError', 'TypeError '],
     'enter() throws for keys that are none')
   const key = Buffer.from('changed')
-  const places = gate.enter([key])
+  const places = gate.enter([key, null])
   key.fill(0)
   places.leave()
   is(free('changed'), 2, 'a place is left although its key was changed meanwhile')
-  const late = gate.enter(['late'])
+  const late = gate.enter(['late', null])
   gate.close()
   late.leave()
   is([late.held, free('late')], [false, 1], 'a gate that was closed leaves its places to the period')
@@ -65,12 +65,12 @@ function gates () {
 
 async function waits () {
   const gate = new Gate(`${backend} ${spec}`)
-  const answers = await Promise.all([1, 2, 3].map(() => gate.enterAsync(Buffer.from('async'))))
+  const answers = await Promise.all([1, 2, 3].map(() => gate.enterAsync([Buffer.from('async'), null])))
   const held = answers.filter(({ allowed }) => allowed)
   is([held.length, held.map(({ places }) => places.held), answers.find(({ allowed }) => !allowed).places], [2, [true, true], null],
     'enterAsync() gives as many places as there are')
   for (const { places } of held) places.leave()
-  is([free('async'), 'places' in await gate.askAsync('async'), free('async')], [2, false, 1], 'places of enterAsync() are left, and askAsync() has none')
+  is([free('async'), 'places' in await gate.askAsync(['async', null]), free('async')], [2, false, 1], 'places of enterAsync() are left, and askAsync() has none')
 }
 
 // A request; the promise has its response when that has begun.
@@ -103,7 +103,7 @@ async function requests (name, text) {
 
 // The client is gone before the limits are asked.
 async function late () {
-  const limited = limit(spec, { keys: () => 'gone' })
+  const limited = limit(spec, { keys: () => ['gone', null] })
   const socketPath = `${process.env.TMP}/late.sock`
   const server = http.createServer((req, res) => res.once('close', () => limited(req, res, () => server.emit('asked', free('gone')))))
   await new Promise((resolve) => server.listen(socketPath, resolve))

@@ -214,13 +214,13 @@ class DjangoLaws(Laws):
             return cache._count("k", None).ttl_ns / 1e9
 
         cache.set("k", 1)
-        self.assertTrue(3500 < ttl_s() <= 3600.01)
+        self.assertTrue(3500 < ttl_s() <= 3600.001)
         cache.set("k", 1, 7200)
-        self.assertTrue(7000 < ttl_s() <= 7200.01)
+        self.assertTrue(7000 < ttl_s() <= 7200.001)
         self.assertEqual([cache.touch("k", None), cache.touch("none")], [True, False])
         self.assertTrue(ttl_s() > 365 * 86400)
         cache.set("k", 4, 60)
-        self.assertEqual((cache.get("k"), ttl_s() <= 60.01, cache.incr("k")), (4, True, 5))
+        self.assertEqual((cache.get("k"), ttl_s() <= 60.001, cache.incr("k")), (4, True, 5))
         cache.set("k", 1, 0)
         self.assertIsNone(cache.get("k"))
         self.assertEqual([cache.add("k", 1, 0), cache.get("k")], [True, None])
@@ -234,7 +234,7 @@ class DjangoLaws(Laws):
 
         cache = self.cache()
         self.assertRaises(ImproperlyConfigured, type(cache), "", {})
-        self.assertRaises(ValueError, cache.set, "k", 5, 11 * 366 * 86400)
+        self.assertRaises(ValueError, cache.set, "k", 5, 367 * 86400)
         cache.set("k", 5)
         for value in "5", 5.0, None, [5], True, b"5":
             self.assertRaises(TypeError, cache.set, "k", value)

@@ -136,7 +136,7 @@ is(raised { shared.close }&.first, FrozenError, "a frozen limiter cannot be clos
 
 gate = Shmlimit::Gate.new("segment=#{SEGMENT} create=yes x_fields\nrule=client rate=2/d prefix=32,64\nrule=user rate=1/d cost=1")
 is(gate.limits, 2, "a gate has the limits of its text")
-answer = gate.ask("192.0.2.1")
+answer = gate.ask("192.0.2.1", nil)
 is(answer.to_h.values_at(:outcome, :status, :denied_by, :remaining, :error), [:passed, nil, nil, 1, nil], "a request within its limits passes")
 is(answer.fields.keys, %w[ratelimit-policy ratelimit x-ratelimit-limit x-ratelimit-remaining x-ratelimit-reset],
    "an answer has the header fields, in small letters")
@@ -147,22 +147,25 @@ answer = gate.ask("192.0.2.2", "user:42")
 is([answer.allowed?, answer.outcome, answer.status, answer.denied_by], [false, :rejected, 429, 1], "an answer says which limit denies")
 ok(answer.retry_after.between?(DAY / 2, DAY) && answer.fields["retry-after"].to_i.between?(DAY / 2, DAY), "it says when a retry fits")
 is(gate.ask("192.0.2.2", ["user:43", 1]).remaining, 0, "a key can come with its cost")
-is([gate.allow?(nil, ["user:44", 2]), gate.allow?("192.0.2.2"), gate.allow?("192.0.2.2")], [false, true, false],
+is([gate.allow?(nil, ["user:44", 2]), gate.allow?("192.0.2.2", nil), gate.allow?("192.0.2.2", nil)], [false, true, false],
    "a limit whose key is nil does not apply")
-is(gate.ask.outcome, :unlimited, "a request without keys is not limited")
+is(gate.ask(nil, nil).outcome, :unlimited, "a request without keys is not limited")
 is([gate.allow?(nil, ""), gate.allow?(nil, "")], [true, false], "requests with an empty key share it")
 is([gate.allow?(nil, "k" * 5000), gate.allow?(nil, "k" * 5000)], [true, false], "a key may have any length")
-is([raised { gate.ask("a", "b", "c") }&.first, raised { gate.ask(1) }&.first, raised { gate.ask(["a"]) }&.first],
-   [ArgumentError, TypeError, ArgumentError], "what is no key raises the exception that fits")
+[[], %w[a], %w[a b c]].each do |keys|
+  is(raised { gate.ask(*keys) }, [ArgumentError, "#{keys.size} keys, but the gate has 2 limits; nil where one does not apply"],
+     "fewer or more keys than limits are refused, and no limit is left out")
+end
+is([raised { gate.ask(1, nil) }&.first, raised { gate.ask(["a"], nil) }&.first], [TypeError, ArgumentError], "what is no key raises the exception that fits")
 wrong = raised { Shmlimit::Gate.new("segment=web rule=r cost=x") }
 is([wrong[0], wrong[1].start_with?("cost=x: must be cost=")], [ArgumentError, true],
    "a text that is wrong raises what would be right")
 reader, writer = IO.pipe
-3.times { fork { writer.write("#{Array.new(5) { gate.allow?('192.0.2.9') }.count(true)}\n"); exit!(0) } }
+3.times { fork { writer.write("#{Array.new(5) { gate.allow?('192.0.2.9', nil) }.count(true)}\n"); exit!(0) } }
 Process.waitall
 writer.close
 is(reader.read.split.sum(&:to_i), 2, "forked processes go on with a gate, and share its limits")
-is(Ractor.new(gate.freeze) { |g| g.allow?("192.0.2.9") }.take, false, "Ractors share a frozen gate")
+is(Ractor.new(gate.freeze) { |g| g.allow?("192.0.2.9", nil) }.take, false, "Ractors share a frozen gate")
 
 segment = "#{SEGMENT}.late"
 late = Shmlimit::Gate.new("segment=#{segment} rule=r")
@@ -232,8 +235,8 @@ rescue LoadError
   nil
 end
 
-backend = Shmlimit::Gate.new("segment=#{SEGMENT} create=yes backend=unix:///nonexistent/redis rule=backend rate=1/d rule=other rate=1/d")
-is([backend.ask("k" * 20, "l").outcome, backend.ask("k" * 20).outcome], %i[passed rejected], "a gate with a backend decides the same, without the interpreter's lock")
+backend = Shmlimit::Gate.new("segment=#{SEGMENT} create=yes backend=unix:///nonexistent/redis rule=backend rate=1/d local rule=other rate=1/d local")
+is([backend.ask("k" * 20, "l").outcome, backend.ask("k" * 20, nil).outcome], %i[passed rejected], "a gate with a backend decides the same, without the interpreter's lock")
 gate = Shmlimit::Gate.new("segment=#{segment} backend=unix:///nonexistent/redis rule=hold")
 answers = Array.new(3) { gate.enter("backend") }
 gate.leave(answers[0].places)

@@ -26,8 +26,10 @@ is([store.increment("k" * 5000), store.increment("#{'k' * 4999}l"), store.increm
    "a name may have any length")
 is([store.increment(:symbol), store.increment("symbol")], [1, 2], "a Symbol is its name")
 is(store.increment("big", 2**40), Shmlimit::Store::MAX, "a count stops at MAX")
-is([store.increment("long", 1, expires_in: 10**12), store.increment("float", 1, expires_in: 3600.5),
+is([store.increment("long", 1, expires_in: Shmlimit::Store::TTL_MAX), store.increment("float", 1, expires_in: 3600.5),
     store.increment("duration", 1, expires_in: Duration.new(180.0, 180))], [1, 1, 1], "expires_in is any number of seconds")
+is([raised { store.increment("a", 1, expires_in: 10**12) }&.first, raised { store.write("a", 1, expires_in: 10**12) }&.first, store.read("a")],
+   [ArgumentError, ArgumentError, nil], "a longer expires_in than a count can live is refused, and not shortened")
 is([raised { store.write("w", "text") }&.first, raised { store.write("w", -1) }&.first, raised { store.increment("a", 1, expires_in: -1) }&.first],
    [ArgumentError, ArgumentError, RangeError], "what no count can be raises the exception that fits")
 store.increment("short", 1, expires_in: 0.001)
@@ -75,7 +77,7 @@ end
 
 Rack::Attack.cache.store = store
 # Of such a period this second is near the beginning.
-period = Time.now.to_i - 1000
+period = (Time.now.to_i - 1000) / 100
 Rack::Attack.throttle("ip", limit: 3, period: period, &:ip)
 Rack::Attack.blocklist("fail2ban") do |request|
   Rack::Attack::Fail2Ban.filter("login:#{request.ip}", maxretry: 2, findtime: period, bantime: period) { request.path == "/login" }

@@ -355,8 +355,11 @@ class Gate {
   #failed (answer, keys, costs) {
     if (answer === -os.constants.errno.EINVAL) {
       const all = Array.isArray(keys) ? keys : [keys]
-      if (all.length > this.limits) throw new RangeError(`ask: ${all.length} keys, but the spec has ${this.limits} limits`)
       if (!all.every((key) => key == null || isName(key) || key instanceof Uint8Array)) throw new TypeError('ask: a key must be a string, a Uint8Array or null')
+      const lists = [[all, 'keys'], [costs, 'costs']].filter(([list]) => Array.isArray(list))
+      for (const [{ length }, what] of lists) {
+        if (length !== this.limits) throw new RangeError(`ask: ${length} ${what}, but the spec has ${this.limits} limits; null where one does not apply`)
+      }
       if (![costs].flat().every((cost) => cost === undefined || isWhole(cost))) throw new RangeError('ask: a cost must be a whole number from 0 to 2^53')
     }
     throw new ShmlimitError(answer, 'ask')

@@ -43,7 +43,7 @@ static napi_value ask_at_once(napi_env env, napi_callback_info info, bool enters
 		return integer(env, -EBADF);
 	held.struct_size = sizeof(held);
 	held.count = 0;
-	answer = keys_read(env, argv[1], argv[2], 1, &keys);
+	answer = keys_read(env, argv[1], argv[2], 1, shmlimit_gate_limits(gate->gate), &keys);
 	if (answer == 0)
 		answer = ask(gate, &keys, enters, &gate->answer, &held);
 	if (answer >= 0)
@@ -136,7 +136,7 @@ static napi_value gate_ask_async(napi_env env, napi_callback_info info)
 	work->out.struct_size = sizeof(work->out);
 	work->out.buffer_size = sizeof(work->buffer);
 	work->out.buffer = work->buffer;
-	error = keys_read(env, argv[1], argv[2], 0, &work->keys);
+	error = keys_read(env, argv[1], argv[2], 0, shmlimit_gate_limits(gate->gate), &work->keys);
 	if (error == 0 && (napi_create_string_utf8(env, "shmlimit.ask", NAPI_AUTO_LENGTH, &name) != napi_ok ||
 	                   napi_create_async_work(env, NULL, name, work_ask, work_done, work, &work->work) != napi_ok ||
 	                   napi_create_promise(env, &work->deferred, &promise) != napi_ok ||

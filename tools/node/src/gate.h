@@ -34,10 +34,10 @@ struct keys {
 };
 
 /*
- * Keys from a string or Uint8Array, which is that of the first limit, or an array of them, one for each limit; costs from a
- * number, an array of them, or nothing. Returns 0, -EINVAL, -E2BIG or -ENOMEM; keys_free() must follow.
+ * Keys from a string or Uint8Array, which is that of the only limit, or an array of them, one for each limit; costs from a
+ * number, an array of one for each limit, or nothing. Returns 0, -EINVAL, -E2BIG or -ENOMEM; keys_free() must follow.
  */
-int keys_read(napi_env env, napi_value value, napi_value costs, int stays, struct keys *keys);
+int keys_read(napi_env env, napi_value value, napi_value costs, int stays, size_t limits, struct keys *keys);
 void keys_free(struct keys *keys);
 
 /* ---- request.c ---- */

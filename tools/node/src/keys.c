@@ -84,23 +84,33 @@ static int add_key(napi_env env, napi_value value, napi_value costs, uint32_t i,
 	return 0;
 }
 
-int keys_read(napi_env env, napi_value value, napi_value costs, int stays, struct keys *keys)
+/* The list has an entry for each limit: a limit that it lacks would not be enforced. */
+static bool has_length(napi_env env, napi_value list, size_t limits)
+{
+	uint32_t length = 0;
+
+	napi_get_array_length(env, list, &length);
+	return length == limits;
+}
+
+int keys_read(napi_env env, napi_value value, napi_value costs, int stays, size_t limits, struct keys *keys)
 {
 	napi_valuetype type = napi_undefined;
 	bool several = false;
-	uint32_t length = 0;
 	int error = 0;
 
 	keys->n = keys->allocated_count = keys->used = 0;
 	napi_typeof(env, costs, &type);
 	if (type == napi_undefined)
 		costs = NULL;
-	if (napi_is_array(env, value, &several) != napi_ok || !several)
-		return add_key(env, value, costs, 0, stays, keys);
-	napi_get_array_length(env, value, &length);
-	if (length > SHMLIMIT_GATE_LIMITS_MAX)
+	if (costs != NULL && napi_is_array(env, costs, &several) == napi_ok && several &&
+	    !has_length(env, costs, limits))
 		return -EINVAL;
-	for (uint32_t i = 0; error == 0 && i < length; i++) {
+	if (napi_is_array(env, value, &several) != napi_ok || !several)
+		return limits == 1 ? add_key(env, value, costs, 0, stays, keys) : -EINVAL;
+	if (!has_length(env, value, limits))
+		return -EINVAL;
+	for (uint32_t i = 0; error == 0 && i < limits; i++) {
 		napi_value one;
 
 		error = napi_get_element(env, value, i, &one) != napi_ok ? -EINVAL

@@ -46,7 +46,7 @@ static napi_value gate_begin(napi_env env, napi_callback_info info)
 	if (gate == NULL)
 		return integer(env, -EBADF);
 	(void)napi_get_value_bool(env, argv[3], &enters);
-	error = keys_read(env, argv[1], argv[2], 1, &keys);
+	error = keys_read(env, argv[1], argv[2], 1, shmlimit_gate_limits(gate->gate), &keys);
 	if (error == 0)
 		error = begin(env, gate, &keys, enters, &out);
 	keys_free(&keys);

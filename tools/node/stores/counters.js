@@ -11,6 +11,7 @@ const { Limiter, RESTART, SATURATE } = require('../index.js')
 const CAPACITY = 2 ** 26 - 1 // with it a count can live for 366 days, to half a millisecond
 const LONGEST_MS = 366 * 86400e3
 const SHORTEST_MS = 0.001
+const OPTIONS = ['slots', 'mode', 'group', 'owner']
 const KEY_MAX = 1024
 const LOOK_EVERY_MS = 1000
 
@@ -31,9 +32,15 @@ function open (segment, { owner = 0, slots, mode, group }) {
 
 // A key of any length: one that the segment cannot have is replaced by its SHA-512.
 function toKey (key) {
+  if (!['string', 'number', 'bigint'].includes(typeof key)) throw new TypeError(`a key must be a string or a number, not ${key}`)
   const text = String(key)
   if (text.length > 0 && (text.length <= KEY_MAX / 3 || Buffer.byteLength(text) <= KEY_MAX)) return text
   return createHash('sha512').update(text).digest()
+}
+
+function toTtl (ms) {
+  if (!(ms <= LONGEST_MS)) throw new RangeError(`a count lives for 366 days at most, not for ${ms} ms`)
+  return Math.max(ms, SHORTEST_MS)
 }
 
 class Counters {
@@ -44,6 +51,8 @@ class Counters {
 
   constructor ({ segment, rule, ...options }) {
     if (typeof segment !== 'string') throw new TypeError('the store needs { segment: NAME }')
+    const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name))
+    if (unknown !== undefined) throw new TypeError(`${unknown} is not an option; there are segment, rule, ${OPTIONS.join(', ')}`)
     this.segment = segment
     this.rule = rule
     this.#options = options
@@ -87,7 +96,7 @@ class Counters {
 
   // Add n, which may be below 0; the count stays at 0 or more.
   add (key, n, ttlMs, bound = CAPACITY) {
-    return this.#count(toKey(key), n, Math.min(Math.max(ttlMs, SHORTEST_MS), LONGEST_MS), bound, n < 0 ? SATURATE : 0)
+    return this.#count(toKey(key), n, toTtl(ttlMs), bound, n < 0 ? SATURATE : 0)
   }
 
   read (key) {
@@ -96,13 +105,13 @@ class Counters {
 
   // Let a count that lives end after ttlMs from now.
   restart (key, ttlMs) {
-    return this.#count(toKey(key), 0, Math.min(Math.max(ttlMs, SHORTEST_MS), LONGEST_MS), CAPACITY, RESTART)
+    return this.#count(toKey(key), 0, toTtl(ttlMs), CAPACITY, RESTART)
   }
 
   // In one step: the sum is at least the bound, which the count so becomes.
   set (key, n, ttlMs) {
     if (n <= 0) this.reset(key)
-    else this.#count(toKey(key), n, Math.min(Math.max(ttlMs, SHORTEST_MS), LONGEST_MS), n, SATURATE | RESTART)
+    else this.#count(toKey(key), n, toTtl(ttlMs), n, SATURATE | RESTART)
   }
 
   // Without a key: all of the rule. Returns how many there were.

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 'use strict'
 
-const { Counters } = require('./counters.js')
+const { Counters, LONGEST_MS } = require('./counters.js')
 
 function shmlimitStore ({ rule = 'fastify-rate-limit', ...where } = {}) {
   const counters = new Counters({ rule, ...where })
@@ -25,7 +25,7 @@ function shmlimitStore ({ rule = 'fastify-rate-limit', ...where } = {}) {
         current = counted.count
         ttl = Math.floor(counted.ttlMs)
         if (current > max && (continueExceeding || exponentialBackoff)) {
-          ttl = continueExceeding ? timeWindow : Math.min(timeWindow * 2 ** (current - max - 1), Number.MAX_SAFE_INTEGER)
+          ttl = continueExceeding ? timeWindow : Math.min(timeWindow * 2 ** (current - max - 1), LONGEST_MS)
           counters.restart(this.#prefix + key, ttl)
         }
       } catch (error) {

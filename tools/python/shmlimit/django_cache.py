@@ -4,7 +4,7 @@
 
 LOCATION is the segment, which is created if it is missing; OPTIONS may have the other arguments of shmlimit.shared.Shared.
 A value is an integer, 0 to 67,108,861; TypeError or ValueError for all else. add(), incr() and decr() are atomic over all
-processes. A timeout is at most 10 years, which None is, too. set() of several processes at once: one of their values
+processes. A timeout is at most 366 days, which None is, too. set() of several processes at once: one of their values
 stays. In the segment a value is 1 more than it is here, since a count of 0 is none.
 
 SPDX-License-Identifier: BSD-2-Clause
@@ -44,7 +44,7 @@ class CounterCache(BaseCache):
         """0: the value is gone at once."""
         seconds = self.default_timeout if timeout is DEFAULT_TIMEOUT else timeout
         if seconds is not None and seconds * S > COUNTER_TTL_MAX_NS:
-            raise ValueError(f"a cache of counters has timeouts of 10 years at most, and not {seconds} s")
+            raise ValueError(f"a cache of counters has timeouts of 366 days at most, and not {seconds} s")
         return COUNTER_TTL_MAX_NS if seconds is None else max(int(seconds * S), 0)
 
     @staticmethod

@@ -15,6 +15,7 @@ import functools
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlparse
 
@@ -26,7 +27,7 @@ from limits import RateLimitItem
 from limits.errors import ConfigurationError
 
 from .key import shared_key
-from .limiter import NEVER, Algorithm, Error, Mode, Result, Rule
+from .limiter import NEVER, Algorithm, Count, Error, Mode, Result, Rule
 from .shared import COUNTER, COUNTER_TTL_MAX_NS, Shared
 
 S = 10**9
@@ -36,6 +37,8 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     "slots": int,
     "owner": int,
 }
+YEARS = replace(COUNTER, period_ns=10 * COUNTER_TTL_MAX_NS)
+"""For longer windows, with a resolution of eight milliseconds."""
 FLOAT_TIMES = hasattr(limits.storage.Storage, "base_exceptions")
 
 
@@ -70,21 +73,29 @@ class Store:
         except ValueError as error:
             raise ConfigurationError(f"{uri}: {error}") from error
 
-    def _count(self, key: str, n: int, **named: Any) -> Any:
-        return self.shared.use("count", "limits", COUNTER, key, n, **named)
+    def _read(self, key: str) -> Count:
+        count: Count = self.shared.use("count", "limits", COUNTER, key, 0)
+        if count.ttl_ns > 0:
+            return count
+        try:
+            return self.shared.limiter().count("limits.years", shared_key(key), 0)
+        except Error:  # there is no such rule
+            return count
 
     def incr(self, key: str, expiry: float, elastic: bool, amount: int) -> int:
-        if expiry * S > COUNTER_TTL_MAX_NS:
+        ttl_ns = int(expiry * S)
+        if ttl_ns > YEARS.period_ns:
             raise ConfigurationError(f"a fixed window of {expiry} s: 10 years is the longest")
-        count = self._count(key, amount, ttl_ns=int(expiry * S), saturate=True, restart=elastic)
+        name, rule = ("limits", COUNTER) if ttl_ns <= COUNTER_TTL_MAX_NS else ("limits.years", YEARS)
+        count = self.shared.use("count", name, rule, key, amount, ttl_ns=ttl_ns, saturate=True, restart=elastic)
         # Beyond what can be counted nothing is within a limit.
         return cast(int, count.value if count.applied == amount else sys.maxsize)
 
     def get(self, key: str) -> int:
-        return cast(int, self._count(key, 0).value)
+        return self._read(key).value
 
     def get_expiry(self, key: str) -> Any:
-        return _time(time.time() + self._count(key, 0).ttl_ns / S)
+        return _time(time.time() + self._read(key).ttl_ns / S)
 
     def check(self) -> bool:
         try:

@@ -25,10 +25,10 @@ WINDOW_BYTES = 2**25
 """Of shared memory for the windows of one size."""
 WINDOW_LEAST, WINDOW_MOST = 128, 65536
 """Tokens of the windows in the smallest and largest such segment; sizes double."""
-COUNTER_TTL_MAX_NS = 10 * 366 * 86400 * 10**9
+COUNTER_TTL_MAX_NS = 366 * 86400 * 10**9
 COUNTER_MAX = 2**26 - 1
 COUNTER = Rule(COUNTER_MAX, 0, COUNTER_TTL_MAX_NS, algorithm=Algorithm.COUNTER)
-"""Counts of any front-end. Its times have a resolution of eight milliseconds."""
+"""Counts of any front-end. Its times have a resolution of half a millisecond."""
 
 
 _all: weakref.WeakSet[Shared] = weakref.WeakSet()

@@ -108,8 +108,7 @@ static VALUE limiter_count(VALUE self, VALUE rule, VALUE key_value, VALUE by, VA
 
 /*
  * _add(id, key, by, ttl, look): the count after it, as an Integer, for stores. With `look`, once a second: nil, and
- * nothing is done, since it is time to look whether the segment is still that of its name. A ttl that is too long is
- * the rule's longest.
+ * nothing is done, since it is time to look whether the segment is still that of its name.
  */
 static VALUE limiter_add(VALUE self, VALUE rule, VALUE key_value, VALUE by, VALUE ttl, VALUE look)
 {
@@ -130,14 +129,11 @@ static VALUE limiter_add(VALUE self, VALUE rule, VALUE key_value, VALUE by, VALU
 	}
 	if (ttl_ns == 0 && !NIL_P(ttl))
 		ttl_ns = 1;
-	/* BOUND: a ttl of 0 is not too long. */
-	for (;; ttl_ns = 0) {
-		answer = shmlimit_count(l->handle, NUM2INT(rule), key.bytes, key.length, n, ttl_ns, INT64_MAX,
-		                        SHMLIMIT_COUNT_SATURATE, &out);
-		if (answer != -ERANGE || ttl_ns == 0)
-			break;
-	}
+	answer = shmlimit_count(l->handle, NUM2INT(rule), key.bytes, key.length, n, ttl_ns, INT64_MAX,
+	                        SHMLIMIT_COUNT_SATURATE, &out);
 	RB_GC_GUARD(key.owner);
+	if (answer == -ERANGE)
+		rb_raise(rb_eArgError, "expires_in is longer than the store's TTL_MAX");
 	native_check(answer, rule);
 	return LL2NUM(out.count);
 }

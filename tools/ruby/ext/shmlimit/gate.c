@@ -354,8 +354,10 @@ static VALUE ask_gate(struct asking *a, int argc, VALUE *argv, VALUE self)
 	VALUE places;
 	int answer;
 
-	if ((size_t)argc > g->limits)
-		rb_raise(rb_eArgError, "%d keys, but the gate has %d limits", argc, (int)g->limits);
+	/* A limit that got no key would not be enforced. */
+	if ((size_t)argc != g->limits)
+		rb_raise(rb_eArgError, "%d keys, but the gate has %d limits; nil where one does not apply", argc,
+		         (int)g->limits);
 	if (__atomic_load_n(&g->attached_in, __ATOMIC_RELAXED) != process)
 		(void)attach_waiting(g);
 	a->n = 0;

@@ -6,12 +6,12 @@ require_relative "../shmlimit"
 module Shmlimit
   # Counts that expire, shared by all processes of a host: a store for Rack::Attack and for Rails' rate_limit.
   #
-  #   Rack::Attack.cache.store = Shmlimit::Store.new
-  #   rate_limit to: 10, within: 3.minutes, store: Shmlimit::Store.new
+  #   Rack::Attack.cache.store = Shmlimit::Store.new("web")
+  #   rate_limit to: 10, within: 3.minutes, store: Shmlimit::Store.new("web")
   #
   # It has the methods of ActiveSupport::Cache::Store that such limiters call, for Integers; of the options only
   # expires_in matters. A count that is missing or expired, and one of 0, are the same: read returns nil. No count is
-  # above MAX, or lives longer than TTL_MAX seconds.
+  # above MAX, and none lives longer than TTL_MAX seconds: a longer expires_in is an ArgumentError.
   #
   # The store creates its segment and its rule where they are missing, also when they are removed later. Stores of one
   # name share their counts. An error after that goes to error_handler, as in Rails' cache stores, by default to
@@ -26,7 +26,7 @@ module Shmlimit
 
     # slots: how many counts there is room for. mode and group: of the segment, when this process creates it.
     # owner: a user id that is trusted with the segment, as for Limiter.
-    def initialize(name = "shmlimit", slots: 65_536, mode: 0o600, group: nil, owner: nil, error_handler: nil)
+    def initialize(name, slots: 65_536, mode: 0o600, group: nil, owner: nil, error_handler: nil)
       @name = name
       @options = { slots: slots, mode: mode, group: group }
       @owner = owner
@@ -60,7 +60,9 @@ module Shmlimit
 
       key = key_of(name)
       ttl = options && options[:expires_in]
-      ttl = ttl.to_f.clamp(0.001, TTL_MAX) if ttl
+      raise ArgumentError, "expires_in is longer than the store's TTL_MAX" if ttl && ttl > TTL_MAX
+
+      ttl = [ttl.to_f, 0.001].max if ttl
       guard(:write) do
         @limiter.reset(@rule, key)
         @limiter.count(@rule, key, value, ttl: ttl, bound: value, saturate: true, restart: true) if value.positive?
