@@ -146,7 +146,7 @@ static int hosts_begin(const struct limit *limit, unsigned hosts)
 		.struct_size = sizeof(rule),
 		.algorithm = SHMLIMIT_LEASE,
 		.capacity = limit->capacity,
-		.count = limit->count,
+		.refill = limit->count,
 		.period_ns = limit->period_s * SECOND_NS,
 	};
 	int id = -1, error;

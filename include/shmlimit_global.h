@@ -68,7 +68,7 @@ struct shmlimit_global_options {
 	uint32_t on_failure;  /* SHMLIMIT_GLOBAL_DENY (default), _ALLOW, _LOCAL */
 	/*
 	 * Longest time that a call waits for the backend, including the time to connect: 100 us to
-	 * 10 s, default 5 ms. A connection that takes longer to open is kept, and the next call
+	 * 10 s, default 50 ms: a busy host answers late now and then. A connection that takes longer to open is kept, and the next call
 	 * uses it: so a round trip that is shorter than the deadline suffices.
 	 */
 	uint64_t deadline_ns;
@@ -78,7 +78,7 @@ struct shmlimit_global_options {
 	 */
 	uint64_t lease_ns;
 	uint64_t open_ns;     /* a failing backend is left alone for about this long: 1 ms to 1 h, default 200 ms */
-	uint32_t open_after;  /* ... after this many failures in a row in one process: default 1 */
+	uint32_t open_after;  /* ... after this many failures in a row in one process: default 3 */
 	uint32_t local_milli; /* LOCAL: this host's share in thousandths of the limit: 1 to 1000, default 1000 */
 	const char *prefix;   /* of the backend's keys PREFIX{RULE/KEY}, without '{': default "shmlimit:" */
 	/*

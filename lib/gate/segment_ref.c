@@ -254,7 +254,7 @@ static void open_global(struct segment_ref *ref, struct view *view)
 		                                  : SHMLIMIT_GLOBAL_DENY,
 		.deadline_ns = UINT64_C(1000) * s->deadline_us,
 		.local_milli = s->share_milli,
-		.agent = s->agent_thread ? SHMLIMIT_GLOBAL_AGENT_THREAD : 0,
+		.agent = s->agent != SPEC_AGENT_NO ? SHMLIMIT_GLOBAL_AGENT_THREAD : 0,
 		.no_wait = (uint32_t)s->no_wait,
 		.report = report_backend,
 		.arg = ref,
@@ -264,6 +264,11 @@ static void open_global(struct segment_ref *ref, struct view *view)
 	if (s->backend != NULL)
 		view->no_global =
 			library == NULL ? -ELIBACC : library->open(view->limiter, s->backend, &options, &view->global);
+	/* No thread can be made, or the segment is read-only: this process asks the backend itself. */
+	if ((view->no_global == -EAGAIN || view->no_global == -EROFS) && s->agent == SPEC_AGENT_IF_POSSIBLE) {
+		options.agent = 0;
+		view->no_global = library->open(view->limiter, s->backend, &options, &view->global);
+	}
 }
 
 static int open_view(struct segment_ref *ref, int change, struct view **out)

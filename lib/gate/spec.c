@@ -142,8 +142,8 @@ static const char *read_share(struct spec *spec, struct spec_limit *limit, const
 static const char *read_agent(struct spec *spec, struct spec_limit *limit, const char *value)
 {
 	(void)limit;
-	spec->agent_thread = 1;
-	return strcmp(value, "thread") == 0 ? NULL : "must be agent=thread";
+	spec->agent = strcmp(value, "thread") == 0 ? SPEC_AGENT_THREAD : SPEC_AGENT_NO;
+	return spec->agent == SPEC_AGENT_THREAD || strcmp(value, "no") == 0 ? NULL : "must be agent=thread or agent=no";
 }
 
 static const char *read_wait(struct spec *spec, struct spec_limit *limit, const char *value)
@@ -331,7 +331,7 @@ static const char *read_word(struct spec *spec, const char *word)
 	return spec->limit_count > 0
 	               ? "must be cost=N, prefix=V4,V6, nth=N, status=N, fields=..., dry_run, peek or local; or, with create=yes, rate=..., algorithm=... or protected"
 	               : "must be fail=open or fail=closed, owner=USER, backend=URL, deadline=Nms, wait=0, share=N, "
-	                 "agent=thread, x_fields or create=yes, with mode=, group=, slots=";
+	                 "agent=no, x_fields or create=yes, with mode=, group=, slots=";
 }
 
 /*

@@ -34,6 +34,13 @@ struct spec_limit {
 	const char *rate;  /* the text of rate=, or NULL */
 };
 
+/* Is a thread the host's agent while it has no other? */
+enum spec_agent {
+	SPEC_AGENT_IF_POSSIBLE, /* the default */
+	SPEC_AGENT_THREAD,      /* without a thread it is an error */
+	SPEC_AGENT_NO,
+};
+
 struct spec {
 	char *words; /* the words, each NUL-terminated: the strings below are in it */
 	const char *segment;
@@ -45,7 +52,7 @@ struct spec {
 	unsigned deadline_us;            /* 0: the default */
 	unsigned share_milli;            /* 0: no share; fail_open decides */
 	int no_wait;                     /* no request waits for the backend: `fail` decides at once */
-	int agent_thread;                /* a thread is the host's agent while it has no other */
+	enum spec_agent agent;
 	struct spec_limit defaults, *limits;
 	struct spec_rule *rules;
 	size_t limit_count, rule_count;

@@ -274,8 +274,8 @@ int main(void)
 	server_begin(&server, NULL);
 	prepare();
 	proxy_begin(&proxy, &server);
-	snprintf(rest, sizeof(rest), "backend=%s deadline=10000ms rule=lease rule=site rule=places rule=dry dry_run",
-	         proxy.url);
+	snprintf(rest, sizeof(rest),
+	         "backend=%s deadline=10000ms agent=no rule=lease rule=site rule=places rule=dry dry_run", proxy.url);
 	gate = gate_new(rest);
 	agent = agent_start(l, proxy.url, PATIENT_NS);
 	agent_await(l);

@@ -80,7 +80,7 @@ static void words(void)
 	/* clang-format off */
 	static const char *const of_gates[] = { "fail", "fail=", "fail=shut", "backend", "backend=", "backend=localhost",
 		"backend=http://host", "deadline=", "deadline=5", "deadline=5m", "deadline=5s", "deadline=0ms", "deadline=99us", "deadline=10000001us",
-		"deadline=10001ms", "owner=", "owner=65534", "owner=no-such-user", "share=0", "share=1001", "share=10%", "agent=", "agent=yes", "wait=", "wait=1", "wait=5ms",
+		"deadline=10001ms", "owner=", "owner=65534", "owner=no-such-user", "share=0", "share=1001", "share=10%", "agent=", "agent=yes", "agent=none", "wait=", "wait=1", "wait=5ms",
 		"create", "create=", "create=maybe", "mode=", "mode=0", "mode=1000", "mode=8", "mode=0660x", "group=",
 		"group=no-such-group", "slots=15", "slots=", "x_fields=1", "segment=", "segment=a/b" };
 	/* clang-format on */
@@ -171,7 +171,7 @@ static void meanings(void)
 	ok(s.options.window_max == 7 && s.rules[0].has_rate && s.rules[0].rate.algorithm == SHMLIMIT_WINDOW &&
 	           s.rules[0].rate.capacity == 7 && s.rules[0].rate.refill == 0,
 	   "a segment that is created has room for its windows");
-	is(s.agent_thread, 1, "a thread may be the host's agent");
+	is(s.agent, SPEC_AGENT_THREAD, "a thread may be the host's agent");
 	ok(s.deadline_us == 20000 && s.share_milli == 250 && strcmp(s.backend, "unix:///run/redis.sock") == 0,
 	   "the backend may come from the environment");
 	ok(s.limits[0].cost == UINT64_MAX, "a cost has 64 bits");

@@ -11,7 +11,8 @@ const { Limiter, Gate } = require(process.env.SHMLIMIT)
 const { limit } = require(`${process.env.SHMLIMIT}/middleware.js`)
 
 const { BACKEND, BACKEND_PID, AGENT_PID, SEGMENT, TMP } = process.env
-const spec = `segment=${SEGMENT} backend=${BACKEND} deadline=10000ms rule=shared rule=places`
+const words = 'deadline=10000ms rule=shared rule=places'
+const spec = `segment=${SEGMENT} backend=${BACKEND} agent=no ${words}`
 
 // In a worker thread: one request holds a place, and another one waits.
 if (!isMainThread) {
@@ -128,7 +129,7 @@ async function serve () {
   server.close()
 }
 
-// Without the service: the request waits in a thread of libuv; with agent=thread a thread of this process becomes the agent.
+// Without the service: the request waits in a thread of libuv; without agent=no a thread of this process becomes the agent.
 async function replace (gate) {
   backend('SIGSTOP')
   const answer = gate.askAsync(['orphan', null])
@@ -138,10 +139,10 @@ async function replace (gate) {
   await turns()
   backend('SIGCONT')
   is((await answer).outcome, 'passed', 'a request whose agent was killed is answered all the same')
-  const threaded = new Gate(`agent=thread ${spec}`)
+  const threaded = new Gate(`segment=${SEGMENT} backend=${BACKEND} ${words}`)
   let key = 0
   await until(async () => (await threaded.askAsync([`new${key++}`, null])).allowed && serving())
-  ok(true, 'with agent=thread this process is the agent')
+  ok(true, 'without agent=no this process is the agent')
   const answers = await Promise.all([1, 2, 3, 4, 5, 6].map(() => gate.askAsync(['another', null])))
   is(answers.filter(({ allowed }) => allowed).length, 5, 'the limit is exact with that thread')
   threaded.close()

@@ -11,7 +11,7 @@ const { limit } = require(`${process.env.SHMLIMIT}/middleware.js`)
 
 const { BACKEND, SEGMENT } = process.env
 // No test depends on speed, so the server has time.
-const spec = (host, more = 'deadline=10000ms') => `segment=${SEGMENT}.${host} backend=${BACKEND} ${more} rule=page`
+const spec = (host, more = 'deadline=10000ms') => `segment=${SEGMENT}.${host} backend=${BACKEND} agent=no ${more} rule=page`
 
 // In a worker thread: ask while the server does not answer.
 if (!isMainThread) {

@@ -22,15 +22,13 @@ END
 for host in one two; do
 	SEGMENT=$prefix.$host
 	shmlimit create "$SEGMENT" --slots 64
-	readme 'algorithm lease' sh | sed 's|5 --rate 5/h|50 --rate 1/d|' >"$TMP/rule"
-	sh -e "$TMP/rule"
-	readme 'agent=thread' | sed "s|redis://10.0.0.5|$backend_url deadline=10000ms|" >"$TMP/readme.rb"
+	readme 'backend=redis' | sed "s|redis://10.0.0.5|$backend_url deadline=10000ms agent=no|; s|rate=5/hour|rate=50/day|" >"$TMP/readme.rb"
 	is "$(ruby -w "$TMP/readme.rb")" passed "host $host: the README's program passes its request"
 done
 SEGMENT=$prefix
 pids=
 for host in one two; do
-	ruby -w "$TMP/ask.rb" "segment=$prefix.$host backend=$backend_url deadline=10000ms agent=thread rule=login" >"$TMP/$host" &
+	ruby -w "$TMP/ask.rb" "segment=$prefix.$host backend=$backend_url deadline=10000ms rule=login" >"$TMP/$host" &
 	pids="$pids $!"
 done
 # shellcheck disable=SC2086 # several

@@ -32,11 +32,11 @@ static int complete_options(struct shmlimit_global_options *o)
 	for (size_t i = 0; i < sizeof(o->reserved) / sizeof(o->reserved[0]); i++)
 		if (o->reserved[i] != 0)
 			return -E2BIG;
-	if (!complete(&o->deadline_ns, 5 * MS, 100 * US, 10 * S) || !complete(&o->lease_ns, 100 * MS, MS, 10 * S) ||
+	if (!complete(&o->deadline_ns, 50 * MS, 100 * US, 10 * S) || !complete(&o->lease_ns, 100 * MS, MS, 10 * S) ||
 	    !complete(&o->open_ns, 200 * MS, MS, 3600 * S))
 		return -EINVAL;
 	if (o->open_after == 0)
-		o->open_after = 1;
+		o->open_after = 3;
 	if (o->local_milli == 0)
 		o->local_milli = 1000;
 	if (o->prefix == NULL)

@@ -13,7 +13,7 @@ final class Backend
         #[\SensitiveParameter] public readonly string $url,
         /** null: Deny. */
         public readonly ?OnFailure $onFailure = null,
-        /** The longest time that a call waits: 100 us to 10 s, default 5 ms. It must be the same on all hosts. */
+        /** The longest time that a call waits: 100 us to 10 s, default 50 ms. It must be the same on all hosts. */
         public readonly int $deadlineNs = 0,
         /** The duration of a lease, which also sets its size: 1 ms to 10 s, default 100 ms. It must be the same on all hosts. */
         public readonly int $leaseNs = 0,

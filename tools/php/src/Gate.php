@@ -44,6 +44,10 @@ final class Gate
         $this->refusesNothing = $failOpen || $dryRun;
         $this->report = $report === null ? null : $report(...);
         $this->lines = new \ArrayObject();
+        // A thread of the library must not call PHP's functions, such as that which reports.
+        if ($backend !== null && preg_match('/(^|\s)agent=/', $spec) === 0) {
+            $spec = "agent=no $spec";
+        }
         $this->base = self::word('segment', $segment) . ($this->refusesNothing ? 'fail=open' : 'fail=closed')
             . " status=$status " . ($dryRun ? 'dry_run ' : '') . self::word('backend', $backend) . $spec . "\n";
         try {
@@ -242,7 +246,7 @@ final class Gate
             $lines->append($text);
         };
         // The thread of agent=thread would call the function too, and PHP's functions are for its own thread.
-        if (preg_match('/(^|\s)agent=/', $this->base) === 0) {
+        if (preg_match('/(^|\s)agent=thread/', $this->base) === 0) {
             $ffi->shmlimit_gate_report($gate, $note, null);
         }
         $ffi->shmlimit_gate_attach($gate);

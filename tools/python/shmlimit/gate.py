@@ -117,7 +117,7 @@ class Gate:
         backend: str | None = None,
         deadline_ms: int | None = None,
         share: int | None = None,
-        agent_thread: bool = False,
+        agent_thread: bool | None = None,
         wait: bool = True,
     ) -> None:
         if not 1 <= len(limits) <= _c.REQUESTS_MAX:
@@ -134,7 +134,7 @@ class Gate:
             "backend": backend,
             "deadline": None if deadline_ms is None else f"{deadline_ms}ms",
             "share": share,
-            "agent": "thread" if agent_thread else None,
+            "agent": None if agent_thread is None else "thread" if agent_thread else "no",
             "wait": None if wait else 0,
             "status": int(status),
         }

@@ -48,7 +48,7 @@ class Backend:
     on_failure: OnFailure | None = None
     """None: DENY."""
     deadline_ns: int = 0
-    """The longest time that a call waits: 100 us to 10 s, default 5 ms. It must be the same on all hosts."""
+    """The longest time that a call waits: 100 us to 10 s, default 50 ms. It must be the same on all hosts."""
     lease_ns: int = 0
     """The duration of a lease, which also sets its size: 1 ms to 10 s, default 100 ms. It must be the same on all hosts."""
     open_ns: int = 0

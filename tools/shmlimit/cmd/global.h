@@ -16,7 +16,7 @@ enum { GLOBAL_NAME, GLOBAL_URL, GLOBAL_RULE, GLOBAL_KEY };
 enum { GLOBAL_DEADLINE, GLOBAL_LEASE, GLOBAL_PREFIX, GLOBAL_OPTIONS };
 
 #define GLOBAL_OPTION_ROWS \
-	[GLOBAL_DEADLINE] = { "deadline", "DURATION", "longest wait for the backend (default 5ms)" }, \
+	[GLOBAL_DEADLINE] = { "deadline", "DURATION", "longest wait for the backend (default 50ms)" }, \
 	[GLOBAL_LEASE] = { "lease", "DURATION", "duration of a lease (default 100ms)" }, \
 	[GLOBAL_PREFIX] = { "prefix", "TEXT", "prefix of the backend's keys (default shmlimit:)" }
 

@@ -12,7 +12,7 @@
 #include "number_text.h"
 #include "print.h"
 
-#define DEADLINE_DEFAULT_NS UINT64_C(5000000)
+#define DEADLINE_DEFAULT_NS UINT64_C(50000000)
 
 enum { JSON = GLOBAL_OPTIONS };
 
