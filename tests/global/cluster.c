@@ -299,8 +299,8 @@ static void as_many(const char *url_text)
 		for (size_t i = 0; i < n; i++)
 			answered += asked[i].failure.kind != ERROR_WAITED && asked[i].failure.kind != ERROR_SCRIPT;
 		is(answered, (int)n, "of %d questions %zu are answered if the caller says so", ASKED + 1, n);
-		ok(backend_command(&backend, 1, ping, &ping_len, monotonic_now_ns() + PATIENT_NS, &reply, &failure) ==
-		                   0 &&
+		ok(backend_command(&backend, &(struct backend_words){ 1, ping, &ping_len },
+		                   monotonic_now_ns() + PATIENT_NS, &reply, &failure) == 0 &&
 		           reply->type == REDIS_REPLY_STATUS,
 		   "a call for %zu questions asks the server no more", n);
 		freeReplyObject(reply);

@@ -40,8 +40,8 @@ static int ask_info(struct shmlimit_global *g, const char *section, char **text,
 	redisReply *reply;
 
 	*text = NULL;
-	if (backend_command(&g->cluster.home, 2, words, NULL, monotonic_now_ns() + g->options.deadline_ns, &reply,
-	                    failure) != 0)
+	if (backend_command(&g->cluster.home, &(struct backend_words){ 2, words, NULL },
+	                    monotonic_now_ns() + g->options.deadline_ns, &reply, failure) != 0)
 		return failure->kind == ERROR_REFUSED ? 0 : 1;
 	if (reply->type == REDIS_REPLY_STRING)
 		*text = strdup(reply->str);
@@ -83,7 +83,8 @@ static int ping(struct shmlimit_global *g, struct shmlimit_global_info *out)
 	if (backend_ready(&g->cluster.home, monotonic_now_ns() + g->options.deadline_ns, &failure) != 0)
 		return handle_failed(g, &failure, NULL);
 	begin_ns = monotonic_now_ns();
-	if (backend_command(&g->cluster.home, 1, words, NULL, begin_ns + g->options.deadline_ns, &reply, &failure) != 0)
+	if (backend_command(&g->cluster.home, &(struct backend_words){ 1, words, NULL },
+	                    begin_ns + g->options.deadline_ns, &reply, &failure) != 0)
 		return handle_failed(g, &failure, NULL);
 	freeReplyObject(reply);
 	info.round_trip_ns = monotonic_now_ns() - begin_ns;

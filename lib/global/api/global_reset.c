@@ -20,12 +20,13 @@ static int forget(struct shmlimit_global *g, const char *text, size_t len)
 {
 	const char *words[] = { "UNLINK", text };
 	size_t lens[] = { 6, len };
+	struct backend_words unlink = { 2, words, lens };
 	struct backend_error failure;
 	redisReply *reply;
 	int found;
 
-	if (cluster_command(&g->cluster, text, len, 2, words, lens, monotonic_now_ns() + g->options.deadline_ns, &reply,
-	                    &failure) != 0)
+	if (cluster_command(&g->cluster, key_bytes(text, len), &unlink, monotonic_now_ns() + g->options.deadline_ns,
+	                    &reply, &failure) != 0)
 		return handle_failed(g, &failure, NULL);
 	found = reply->type == REDIS_REPLY_INTEGER && reply->integer > 0;
 	freeReplyObject(reply);
@@ -73,6 +74,7 @@ static int forget_all(struct shmlimit_global *g, const char *rule)
 {
 	char cursor[24] = "0", match[2 * KEY_TEXT_MAX];
 	const char *words[] = { "SCAN", cursor, "MATCH", match, "COUNT", STEP };
+	struct backend_words scan = { 6, words, NULL };
 	int error = 0, count = 0;
 
 	pattern(g, rule, match);
@@ -81,8 +83,8 @@ static int forget_all(struct shmlimit_global *g, const char *rule)
 		redisReply *reply;
 		const redisReply *keys;
 
-		if (backend_command(&g->cluster.home, 6, words, NULL, monotonic_now_ns() + g->options.deadline_ns,
-		                    &reply, &failure) != 0)
+		if (backend_command(&g->cluster.home, &scan, monotonic_now_ns() + g->options.deadline_ns, &reply,
+		                    &failure) != 0)
 			return handle_failed(g, &failure, NULL);
 		if (!is_step(reply, sizeof(cursor))) {
 			freeReplyObject(reply);

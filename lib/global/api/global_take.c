@@ -54,7 +54,7 @@ EXPORT int shmlimit_global_take(struct shmlimit_global *g, int rule, const void 
 
 	if (g == NULL)
 		return -EINVAL;
-	answer = lease_request_slot(g, rule, key, key_len, cost, &lease, r);
+	answer = lease_request_slot(g, rule, key_bytes(key, key_len), cost, &lease, r);
 	if (__builtin_expect(answer <= SHMLIMIT_DENIED, 1))
 		return answer;
 	return take_there(g, &(struct shmlimit_request){ .rule = rule, .key = key, .key_len = key_len, .cost = cost },
@@ -76,7 +76,8 @@ static void take_some(struct shmlimit_global *g, const struct shmlimit_request *
 		struct shmlimit_result *r = results != NULL ? &results[i] : NULL;
 
 		lease_request_begin(&undecided[m], q, r);
-		answers[i] = lease_request_slot(g, q->rule, q->key, q->key_len, q->cost, &undecided[m].lease, r);
+		answers[i] =
+			lease_request_slot(g, q->rule, key_bytes(q->key, q->key_len), q->cost, &undecided[m].lease, r);
 		undecided[m].answer = answers[i];
 		if (answers[i] > SHMLIMIT_DENIED)
 			of[m++] = i;

@@ -67,8 +67,8 @@ static int take_there(struct shmlimit_global *g, struct all_or_none *all, size_t
 		size_t i = *failed = all->there[k];
 		const struct shmlimit_request *q = &all->requests[i];
 
-		s.answers[k] =
-			lease_request_slot(g, q->rule, q->key, q->key_len, q->cost, &s.leases[k], &all->results[i]);
+		s.answers[k] = lease_request_slot(g, q->rule, key_bytes(q->key, q->key_len), q->cost, &s.leases[k],
+		                                  &all->results[i]);
 		if (s.answers[k] == SHMLIMIT_ALLOWED) {
 			all_or_none_note(all, i, q->rule);
 		} else if (s.answers[k] <= SHMLIMIT_DENIED) {

@@ -88,7 +88,8 @@ static void advance(struct shmlimit_global *g, struct lease_request *lr, struct 
 	if (p->posted)
 		fetch_answer(g, lr, p, is_over || !has_agent);
 	if (lr->answer == SHMLIMIT_LEASE_WAIT && has_agent)
-		lr->answer = lease_request_slot(g, lr->rule, lr->key, lr->key_len, lr->cost, &lr->lease, lr->r);
+		lr->answer =
+			lease_request_slot(g, lr->rule, key_bytes(lr->key, lr->key_len), lr->cost, &lr->lease, lr->r);
 	if (lr->answer <= SHMLIMIT_DENIED)
 		return;
 	if (has_agent && !is_over) {
@@ -118,7 +119,7 @@ static int give_up(struct shmlimit_global *g, struct shmlimit_global_ticket *tic
 	int from, answer;
 
 	ticket_cancel(g, ticket);
-	answer = fallback(g, q.rule, q.key, q.key_len, q.cost, &from, r);
+	answer = fallback(g, q.rule, key_bytes(q.key, q.key_len), q.cost, &from, r);
 	ticket_decided(ticket, &q, answer == SHMLIMIT_ALLOWED && all_or_none_has_taken(r) ? from : -1);
 	return answer;
 }
@@ -162,7 +163,8 @@ int ticket_begin(struct shmlimit_global *g, const struct shmlimit_request *reque
 	int from = request->rule;
 
 	r = r != NULL ? r : &own;
-	p.answer = lease_request_slot(g, request->rule, request->key, request->key_len, request->cost, &lease, r);
+	p.answer = lease_request_slot(g, request->rule, key_bytes(request->key, request->key_len), request->cost,
+	                              &lease, r);
 	if (p.answer > SHMLIMIT_DENIED && g->options.no_wait) {
 		struct lease_request lr;
 

@@ -117,7 +117,7 @@ static int allow(struct shmlimit_global *g, int rule, struct shmlimit_result *r)
  * DENY is a take from the slot alone, also used if LOCAL has no rule. It denies, unless another
  * process has deposited tokens.
  */
-int fallback(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost, int *taken_from,
+int fallback(struct shmlimit_global *g, int rule, struct key_bytes key, uint64_t cost, int *taken_from,
              struct shmlimit_result *r)
 {
 	int local = g->options.on_failure == SHMLIMIT_GLOBAL_LOCAL ? local_rule(g, rule) : -1;
@@ -128,5 +128,5 @@ int fallback(struct shmlimit_global *g, int rule, const void *key, size_t key_le
 	if (g->options.on_failure == SHMLIMIT_GLOBAL_ALLOW)
 		return allow(g, rule, r);
 	*taken_from = local >= 0 ? local : rule;
-	return shmlimit_take(g->limiter, *taken_from, key, key_len, cost, r);
+	return shmlimit_take(g->limiter, *taken_from, key.bytes, key.len, cost, r);
 }

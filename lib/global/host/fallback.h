@@ -7,6 +7,7 @@
 #define GLOBAL_FALLBACK_H
 
 #include "handle.h"
+#include "key_bytes.h"
 
 /*
  * A rule's local share is a rule named with this prefix and the rule's name. A long name is cut and
@@ -18,7 +19,7 @@
  * Answers as on_failure says; returns what shmlimit_take() returns. *taken_from is the rule whose
  * slot was asked, which is the host's share of the rule with LOCAL; -1: none was.
  */
-int fallback(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost, int *taken_from,
+int fallback(struct shmlimit_global *g, int rule, struct key_bytes key, uint64_t cost, int *taken_from,
              struct shmlimit_result *r);
 
 /*

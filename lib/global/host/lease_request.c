@@ -12,7 +12,7 @@
 #include "atomic.h"
 #include "policy.h"
 
-int lease_request_slot(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost,
+int lease_request_slot(struct shmlimit_global *g, int rule, struct key_bytes key, uint64_t cost,
                        struct shmlimit_lease *lease, struct shmlimit_result *r)
 {
 	uint64_t lease_ns = rule >= 0 && (uint32_t)rule < g->rules ? load_relaxed(&g->lease_ns[rule]) : 0;
@@ -20,14 +20,14 @@ int lease_request_slot(struct shmlimit_global *g, int rule, const void *key, siz
 
 	lease->struct_size = sizeof(*lease);
 	lease->want = 0;
-	answer = shmlimit_lease_take(g->limiter, rule, key, key_len, cost,
+	answer = shmlimit_lease_take(g->limiter, rule, key.bytes, key.len, cost,
 	                             lease_ns != 0 ? lease_ns : g->options.lease_ns, g->breaker.claim_ns, lease, r);
 	if (__builtin_expect(answer == SHMLIMIT_ALLOWED && lease->want != 0, 0))
-		via_agent_prefetch(g, rule, key, key_len, lease->want);
+		via_agent_prefetch(g, rule, key.bytes, key.len, lease->want);
 	if (__builtin_expect(answer == SHMLIMIT_LEASE_ASK && lease->unknown, 0))
-		answer = via_agent_lend(g, rule, key, key_len, cost, r);
+		answer = via_agent_lend(g, rule, key.bytes, key.len, cost, r);
 	if (__builtin_expect(answer == -EOPNOTSUPP, 0))
-		answer = shmlimit_take(g->limiter, rule, key, key_len, cost, r);
+		answer = shmlimit_take(g->limiter, rule, key.bytes, key.len, cost, r);
 	return answer;
 }
 
@@ -142,9 +142,9 @@ void lease_request_wait(struct shmlimit_global *g, struct lease_request *request
 		nap(naps, now_ns, until_ns);
 		for (size_t i = 0; i < n; i++)
 			if (requests[i].answer == SHMLIMIT_LEASE_WAIT)
-				requests[i].answer =
-					lease_request_slot(g, requests[i].rule, requests[i].key, requests[i].key_len,
-				                           requests[i].cost, &requests[i].lease, requests[i].r);
+				requests[i].answer = lease_request_slot(
+					g, requests[i].rule, key_bytes(requests[i].key, requests[i].key_len),
+					requests[i].cost, &requests[i].lease, requests[i].r);
 	}
 	handle_report(g, &waited, NULL);
 	lease_request_give_up_all(g, requests, n);

@@ -6,10 +6,11 @@
 #ifndef GLOBAL_LEASE_REQUEST_H
 #define GLOBAL_LEASE_REQUEST_H
 
+#include "key_bytes.h"
 #include "settle.h"
 
 /* Like shmlimit_lease_take() for a LEASE rule, and like shmlimit_take() for any other. */
-int lease_request_slot(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost,
+int lease_request_slot(struct shmlimit_global *g, int rule, struct key_bytes key, uint64_t cost,
                        struct shmlimit_lease *lease, struct shmlimit_result *r);
 
 /*

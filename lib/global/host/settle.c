@@ -15,7 +15,7 @@ void lease_request_give_up(struct shmlimit_global *g, struct lease_request *lr)
 {
 	if (lr->answer == SHMLIMIT_LEASE_ASK)
 		shmlimit_lease_abandon(g->limiter, lr->rule, lr->key, lr->key_len);
-	lr->answer = fallback(g, lr->rule, lr->key, lr->key_len, lr->cost, &lr->taken_from, lr->r);
+	lr->answer = fallback(g, lr->rule, key_bytes(lr->key, lr->key_len), lr->cost, &lr->taken_from, lr->r);
 }
 
 void lease_request_give_up_all(struct shmlimit_global *g, struct lease_request *requests, size_t n)

@@ -501,15 +501,15 @@ void backend_lease(struct backend *b, struct backend_question *questions, size_t
 			questions[i].failure = failure;
 }
 
-int backend_command(struct backend *b, int n, const char **words, const size_t *lens, uint64_t until_ns,
-                    redisReply **reply, struct backend_error *failure)
+int backend_command(struct backend *b, const struct backend_words *command, uint64_t until_ns, redisReply **reply,
+                    struct backend_error *failure)
 {
 	struct outbox out = { 0 };
 	int error;
 
 	if (reach(b, until_ns, failure) != 0)
 		return 1;
-	outbox_add(&out, n, words, lens);
+	outbox_add(&out, command->n, command->words, command->lens);
 	error = outbox_send(&out, &b->connection, until_ns);
 	if (error == 0)
 		error = connection_receive(&b->connection, reply, until_ns);

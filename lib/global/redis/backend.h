@@ -104,8 +104,15 @@ void backend_put(const struct backend *backend, struct outbox *out, const struct
                  int with_text);
 void backend_answer(const redisReply *reply, struct backend_question *question);
 
+/* The words of a command; lens NULL: they are strings. */
+struct backend_words {
+	int n;
+	const char **words;
+	const size_t *lens;
+};
+
 /* Send any command. The caller frees *reply. An error reply fills *failure. */
-int backend_command(struct backend *backend, int n, const char **words, const size_t *lens, uint64_t until_ns,
-                    redisReply **reply, struct backend_error *failure);
+int backend_command(struct backend *backend, const struct backend_words *command, uint64_t until_ns, redisReply **reply,
+                    struct backend_error *failure);
 
 #endif

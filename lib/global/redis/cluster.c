@@ -178,21 +178,21 @@ void cluster_lease(struct cluster *c, struct backend_question *questions, size_t
 			follow(c, &questions[i], asked, until_ns);
 }
 
-int cluster_command(struct cluster *c, const void *key, size_t key_len, int n, const char **words, const size_t *lens,
-                    uint64_t until_ns, redisReply **reply, struct backend_error *failure)
+int cluster_command(struct cluster *c, struct key_bytes key, const struct backend_words *command, uint64_t until_ns,
+                    redisReply **reply, struct backend_error *failure)
 {
-	struct backend *at = backend_of(c, key, key_len);
+	struct backend *at = backend_of(c, key.bytes, key.len);
 
 	for (int hop = 0; hop < HOPS; hop++) {
 		int asking, place;
 
-		if (backend_command(at, n, words, lens, until_ns, reply, failure) == 0)
+		if (backend_command(at, command, until_ns, reply, failure) == 0)
 			return 0;
 		place = moved_to(c, failure, at, &asking);
 		if (place < 0 || asking)
 			break;
 		at = c->node[place];
 	}
-	forget_owner(c, failure, key, key_len);
+	forget_owner(c, failure, key.bytes, key.len);
 	return 1;
 }

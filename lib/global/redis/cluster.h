@@ -9,6 +9,7 @@
 #define GLOBAL_CLUSTER_H
 
 #include "backend.h"
+#include "key_bytes.h"
 
 #define CLUSTER_SLOTS 16384
 #define CLUSTER_NODES 128 /* more nodes are forgotten, and learned again */
@@ -27,8 +28,8 @@ void cluster_end(struct cluster *cluster);
 void cluster_lease(struct cluster *cluster, struct backend_question *questions, size_t n, uint64_t until_ns);
 
 /* Like backend_command(), on the node that has the key. */
-int cluster_command(struct cluster *cluster, const void *key, size_t key_len, int n, const char **words,
-                    const size_t *lens, uint64_t until_ns, redisReply **reply, struct backend_error *failure);
+int cluster_command(struct cluster *cluster, struct key_bytes key, const struct backend_words *command,
+                    uint64_t until_ns, redisReply **reply, struct backend_error *failure);
 
 /*
  * Returns the cluster slot of a key: that of the text in its first braces, or of the whole key if

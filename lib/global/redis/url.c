@@ -33,10 +33,17 @@ static int hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Copy text[0...len - 1] and decode %41 to A. `secret`: error messages must not show the text. */
-static int part(const char *what, const char *text, size_t len, int secret, char *to, size_t size, char *why)
+/* A part of the text, and what messages call it. */
+struct piece {
+	const char *what, *text;
+	size_t len;
+};
+
+/* Copy a part and decode %41 to A. `secret`: error messages must not show the text. */
+static int part(struct piece from, int secret, char *to, size_t size, char *why)
 {
-	size_t n = 0;
+	const char *what = from.what, *text = from.text;
+	size_t len = from.len, n = 0;
 
 	for (size_t i = 0; i < len; i++) {
 		int c = (unsigned char)text[i];
@@ -68,9 +75,10 @@ static int part(const char *what, const char *text, size_t len, int secret, char
  * Read a whole number without a sign or leading zeros. WHY NOT show it in the message: it may be a
  * misplaced password.
  */
-static int number(const char *what, const char *text, size_t len, unsigned min, unsigned max, unsigned *value,
-                  char *why)
+static int number(struct piece from, unsigned min, unsigned max, unsigned *value, char *why)
 {
+	const char *text = from.text;
+	size_t len = from.len;
 	unsigned n = 0;
 	int bad = len == 0 || len > 5 || (len > 1 && text[0] == '0');
 
@@ -79,7 +87,7 @@ static int number(const char *what, const char *text, size_t len, unsigned min, 
 		n = n * 10 + (unsigned)(text[i] - '0');
 	}
 	if (bad || n < min || n > max)
-		return wrong(why, "%s: must be a number from %u to %u", what, min, max);
+		return wrong(why, "%s: must be a number from %u to %u", from.what, min, max);
 	*value = n;
 	return 0;
 }
@@ -99,10 +107,10 @@ static int parse_user(const char **text, struct url *url, char *why)
 	colon = memchr(*text, ':', len);
 	if (colon == NULL)
 		return wrong(why, "user: has no password: must be user:password@ or :password@");
-	error = part("user", *text, (size_t)(colon - *text), 1, url->user, sizeof(url->user), why);
+	error = part((struct piece){ "user", *text, (size_t)(colon - *text) }, 1, url->user, sizeof(url->user), why);
 	if (error == 0)
-		error = part("password", colon + 1, (size_t)(at - colon - 1), 1, url->password, sizeof(url->password),
-		             why);
+		error = part((struct piece){ "password", colon + 1, (size_t)(at - colon - 1) }, 1, url->password,
+		             sizeof(url->password), why);
 	if (error == 0 && url->password[0] == '\0')
 		return wrong(why, "password: empty: must be user:password@ or :password@");
 	*text = at + 1;
@@ -129,14 +137,14 @@ static int parse_host(const char *text, size_t len, const char *port_default, ch
 			host_end = end;
 		rest = host_end;
 	}
-	error = part("host", host, (size_t)(host_end - host), 0, name, URL_HOST_SIZE, why);
+	error = part((struct piece){ "host", host, (size_t)(host_end - host) }, 0, name, URL_HOST_SIZE, why);
 	if (error != 0)
 		return error;
 	strcpy(port, port_default);
 	if (rest < end && *rest != ':')
 		return wrong(why, "host: something behind ']': must be a port or nothing");
 	if (rest < end) {
-		error = number("port", rest + 1, (size_t)(end - rest - 1), 1, 65535, &value, why);
+		error = number((struct piece){ "port", rest + 1, (size_t)(end - rest - 1) }, 1, 65535, &value, why);
 		if (error != 0)
 			return error;
 		snprintf(port, URL_PORT_SIZE, "%u", value);
@@ -194,8 +202,8 @@ static int parse_files(const char *text, struct url *url, char *why)
 			i++;
 		if (i == 3 || text[name_len] != '=')
 			return wrong(why, "file: must be cacert=FILE, cert=FILE or key=FILE");
-		error = part(files[i].name, text + name_len + 1, len - name_len - 1, 0, files[i].file, URL_FILE_SIZE,
-		             why);
+		error = part((struct piece){ files[i].name, text + name_len + 1, len - name_len - 1 }, 0, files[i].file,
+		             URL_FILE_SIZE, why);
 		if (text[len] == '\0')
 			break;
 	}
@@ -213,7 +221,7 @@ static int parse_rest(const char *text, const char *behind, struct url *url, cha
 	if (len > 0 && text[0] != '/')
 		return wrong(why, "'%c' behind the %s: must be /DB or nothing", text[0], behind);
 	if (len > 1)
-		error = number("database", text + 1, len - 1, 0, DB_MAX, &url->db, why);
+		error = number((struct piece){ "database", text + 1, len - 1 }, 0, DB_MAX, &url->db, why);
 	if (error == 0 && text[len] != '\0')
 		error = parse_files(text + len + 1, url, why);
 	return error;
@@ -242,12 +250,12 @@ static int parse_path(const char *text, struct url *url, char *why)
 
 	if (text[0] != '/')
 		return wrong(why, "path: must begin with '/', as in unix:///run/redis/redis.sock");
-	error = part("path", text, len, 0, url->path, sizeof(url->path), why);
+	error = part((struct piece){ "path", text, len }, 0, url->path, sizeof(url->path), why);
 	if (error != 0 || text[len] == '\0')
 		return error;
 	if (strncmp(text + len, "?db=", 4) != 0)
 		return wrong(why, "'%c' behind the path: must be ?db=N or nothing", text[len]);
-	return number("database", text + len + 4, strlen(text + len + 4), 0, DB_MAX, &url->db, why);
+	return number((struct piece){ "database", text + len + 4, strlen(text + len + 4) }, 0, DB_MAX, &url->db, why);
 }
 
 int url_parse(const char *text, struct url *url, char why[URL_WHY_MAX])
