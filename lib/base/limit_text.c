@@ -21,6 +21,7 @@
 #include "duration.h"
 #include "limit_text.h"
 #include "nearest.h"
+#include "strict.h"
 #include "whole.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -491,20 +492,6 @@ static int read_limit(struct reader *r)
 
 /* ---- From a limit to a rule ---- */
 
-/*
- * A burst and a rate of half the count each: what passes in any one period is at most the burst and what comes back
- * in it (I1), which is the count. Where nothing could come back, one token comes back in a little more than the period.
- */
-static void make_strict(const struct limit *limit, struct shmlimit_rule *rule)
-{
-	rule->capacity = limit->count - limit->count / 2;
-	rule->refill = limit->count / 2;
-	if (limit->count > 1)
-		return;
-	rule->refill = 1;
-	rule->period_ns += limit->period_ns < SECOND || limit->period_ns % (SECOND / 1000) != 0 ? 1 : SECOND / 1000;
-}
-
 /* What the algorithm has not must not be asked for. Returns how to correct it, or NULL. */
 static const char *unfit(const struct limit *limit, uint32_t algorithm)
 {
@@ -544,7 +531,7 @@ static void fill(struct limit limit, struct shmlimit_rule *rule)
 	rule->refill = limit.count;
 	rule->period_ns = limit.period_ns;
 	if (limit.strict && rule->algorithm == SHMLIMIT_FUNNEL)
-		make_strict(&limit, rule);
+		strict_rule(limit.count, limit.period_ns, rule);
 	if (rule->algorithm == SHMLIMIT_WARMUP)
 		rule->capacity = 0;
 	if (rule->algorithm == SHMLIMIT_WINDOW || rule->algorithm == SHMLIMIT_COUNTER ||
