@@ -121,7 +121,7 @@ static int backend_hears(uint64_t at_ns)
 }
 
 /* The key's last part is its own; what is before tells the hosts apart. */
-static void carry_out(struct backend_question *q)
+static void perform(struct backend_question *q)
 {
 	const char *key = (const char *)memrchr(q->key, '/', q->key_len) + 1;
 	const struct script_params *t = q->params;
@@ -151,11 +151,11 @@ struct late {
 	char key[64];
 };
 
-static void carry_out_late(void *of)
+static void perform_late(void *of)
 {
 	struct late *late = of;
 
-	carry_out(&late->question);
+	perform(&late->question);
 	free(late);
 }
 
@@ -169,7 +169,7 @@ static void post_late(const struct backend_question *q, uint64_t at_ns)
 	late->params = *q->params;
 	late->question.params = &late->params;
 	late->question.key = memcpy(late->key, q->key, q->key_len);
-	virtual_call(at_ns, carry_out_late, late);
+	virtual_call(at_ns, perform_late, late);
 }
 
 static struct worker *worker_of(struct cluster *cluster)
@@ -201,7 +201,7 @@ void __wrap_cluster_lease(struct cluster *cluster, struct backend_question *q, s
 		return;
 	}
 	virtual_wait(there_ns);
-	carry_out(q);
+	perform(q);
 	if (q->leased != 0)
 		worker->debited_ns = there_ns;
 	virtual_wait(back_ns < until_ns ? back_ns : until_ns);

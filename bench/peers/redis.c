@@ -48,7 +48,7 @@ static const char make_lua[] =
 	"redis.call('HSET', KEYS[1], 'quota', ARGV[1], 'time', string.format('%.17g', t[1] + t[2] / 1000000)) end "
 	"redis.call('PEXPIRE', KEYS[1], math.ceil((ARGV[1] + 1) / ARGV[2] * 1000)) "
 	"return 0";
-static const char leak_lua[] =
+static const char bucket_lua[] =
 	"local f = redis.call('HMGET', KEYS[1], 'quota', 'time') "
 	"local t = redis.call('TIME') "
 	"local now = t[1] + t[2] / 1000000 "
@@ -66,8 +66,8 @@ static const char increx_lua[] = "local n = tonumber(redis.call('GET', KEYS[1]) 
 				 "if redis.call('INCR', KEYS[1]) == 1 then redis.call('EXPIRE', KEYS[1], ARGV[2]) end "
 				 "return 0";
 
-enum script { FUNNEL, MAKE, LEAK, TAKE, INCREX, SCRIPTS };
-static const char *const scripts[SCRIPTS] = { funnel_lua, make_lua, leak_lua, take_lua, increx_lua };
+enum script { FUNNEL, MAKE, BUCKET, TAKE, INCREX, SCRIPTS };
+static const char *const scripts[SCRIPTS] = { funnel_lua, make_lua, bucket_lua, take_lua, increx_lua };
 
 struct session {
 	redisContext *redis;
@@ -238,7 +238,7 @@ static void decide_funnel(void *session, enum peer_limit limit, const struct pee
 static void decide_three(void *session, enum peer_limit limit, const struct peer_key *keys, int n, int *answers)
 {
 	run_script(session, MAKE, limit, keys, n, answers);
-	run_script(session, LEAK, limit, keys, n, answers);
+	run_script(session, BUCKET, limit, keys, n, answers);
 	run_script(session, TAKE, limit, keys, n, answers);
 }
 

@@ -15,7 +15,7 @@ shift
 # Tried after those which the table has; fast ones first.
 then_all="unit/take unit/boundary unit/clock unit/full unit/funnel unit/names unit/reserve unit/rule unit/throttle
 unit/warmup unit/window unit/lease unit/grow unit/grow_history unit/ages process/claim process/denial process/conserve
-process/live process/sliding process/interval process/debt process/kill process/lease schedule/take schedule/claim
+process/rule_change process/sliding process/interval process/debt process/kill process/lease schedule/take schedule/claim
 schedule/change schedule/window schedule/verbs schedule/lease schedule/grow schedule/grow_crowded schedule/grow_change
 schedule/grow_window schedule/sweep unit/hold schedule/hold process/hold unit/count schedule/count schedule/mailbox
 torture/torture"

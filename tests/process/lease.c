@@ -26,7 +26,7 @@
 #define LEASE_NS 1000000000u
 #define KILLS 1000
 #define KILLS_MAX 20000   /* for those to be seen that prove something */
-#define CLAIMS_A_LAPSE 50 /* rounds */
+#define CLAIMS_A_LEASE 50 /* rounds */
 
 struct play {
 	struct shmlimit *l;
@@ -46,7 +46,7 @@ struct play {
 static struct play *play;
 
 static struct {
-	uint64_t kills, inside, asking, rounds, lapses, over;
+	uint64_t kills, inside, asking, rounds, expiries, over;
 	int ended_badly;
 } sum;
 
@@ -177,7 +177,7 @@ static void kill_one(struct crew *crew, struct rng *rng)
 }
 
 /* No worker is in a call. */
-static void look_at_books(int lapse)
+static void look_at_books(int expires)
 {
 	uint64_t now_ns = atomic_load(&play->now_ns);
 
@@ -188,18 +188,18 @@ static void look_at_books(int lapse)
 		(void)shmlimit_peek_at(play->l, play->rule, &key, sizeof(key), 0, now_ns, &r);
 		sum.over += spent + r.remaining > given;
 		atomic_store(&play->key[key].asking, 0);
-		if (lapse) {
+		if (expires) {
 			atomic_store(&play->key[key].given, 0);
 			atomic_store(&play->key[key].spent, 0);
 		}
 	}
-	sum.lapses += (uint64_t)lapse;
-	atomic_store(&play->now_ns, now_ns + (lapse ? 2 * LEASE_NS : 2 * CLAIM_NS));
+	sum.expiries += (uint64_t)expires;
+	atomic_store(&play->now_ns, now_ns + (expires ? 2 * LEASE_NS : 2 * CLAIM_NS));
 }
 
 static int seen_enough(void)
 {
-	return sum.inside > 0 && sum.asking > 0 && sum.lapses > 0 && play->denied > 0 && play->waited > 0 &&
+	return sum.inside > 0 && sum.asking > 0 && sum.expiries > 0 && play->denied > 0 && play->waited > 0 &&
 	       counters_of(play->l, play->rule).failed_cas > 0;
 }
 
@@ -235,7 +235,7 @@ int main(void)
 			crew_await();
 		}
 		sum.rounds++;
-		look_at_books(round % CLAIMS_A_LAPSE == CLAIMS_A_LAPSE - 1);
+		look_at_books(round % CLAIMS_A_LEASE == CLAIMS_A_LEASE - 1);
 		atomic_store(&play->round, round + 1);
 	}
 	for (int i = 0; i < WORKERS; i++)
@@ -246,7 +246,7 @@ int main(void)
 	is(sum.over, 0, "no key spends more than it was given, and what has expired is not spent");
 	ok(sum.inside > 0 && sum.asking > 0, "there were kills inside a call, and of a worker that asked");
 	ok(play->asked > sum.rounds / 2, "the claims of the killed end: others ask");
-	ok(play->denied > 0 && play->waited > 0 && sum.lapses > 0, "there were denials, waits, and expired leases");
+	ok(play->denied > 0 && play->waited > 0 && sum.expiries > 0, "there were denials, waits, and expired leases");
 	ok(counters_of(play->l, play->rule).failed_cas > 0, "workers did contend");
 	is(shmlimit_verify(stage_name, NULL, 0), 0, "the segment is sound");
 	diag("%" PRIu64 " rounds, %" PRIu64 " kills, %" PRIu64 " inside a call, %" PRIu64 " of askers; %" PRIu64

@@ -27,7 +27,7 @@ int shmlimit_main(int argc, char **argv);
 int __wrap_plot_check(void);
 int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *until, struct timespec *left);
 
-static int home, scratch;
+static int home, shm;
 static FILE *said;
 
 int __wrap_plot_check(void)
@@ -55,8 +55,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		_exit(SKIPPED);
 	}
 	home = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	scratch = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	law(home >= 0 && scratch >= 0, "no folder");
+	shm = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	law(home >= 0 && shm >= 0, "no folder");
 	stdout = fopen("/dev/null", "w");
 	stderr = said = tmpfile();
 	if (said == NULL)
@@ -130,7 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(text, data, size);
 	text[size] = '\0';
 	file = memmem(text, size, "\n--\n", 4);
-	law(fchdir(scratch) == 0, "no folder");
+	law(fchdir(shm) == 0, "no folder");
 	if (file != NULL) {
 		write_file(file + 4, size - (size_t)(file + 4 - text));
 		*file = '\0';

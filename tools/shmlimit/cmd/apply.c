@@ -33,7 +33,7 @@ static int run(const struct call *call)
 		if (status == STATUS_OK && call->option[EXIT_CODE] != NULL && !plan_is_empty(&plan))
 			status = STATUS_NO;
 	} else if (status == STATUS_OK) {
-		status = plan_carry_out(&plan);
+		status = plan_perform(&plan);
 	}
 	plan_free(&plan);
 	return status;

@@ -49,7 +49,7 @@ static int apply_file(const struct call *call, const char *segment, const char *
 			putchar('\n');
 		}
 		if (call->option[DRY_RUN] == NULL)
-			status = plan_carry_out(&plan);
+			status = plan_perform(&plan);
 		else
 			status = plan_show(&plan);
 		if (status == STATUS_OK && call->option[EXIT_CODE] != NULL)

@@ -126,7 +126,7 @@ static void print_rest(struct shmlimit *limiter)
 }
 
 /* What `slots` says, if anything; then what is left of the old table. */
-static int carry_out(struct shmlimit *limiter, uint64_t slots, int wait)
+static int make_larger(struct shmlimit *limiter, uint64_t slots, int wait)
 {
 	int error = slots != 0 && wait ? finish(limiter, 1) : 0;
 
@@ -151,7 +151,7 @@ static int run(const struct call *call)
 		status = segment_open(name, 0, &limiter);
 	if (status != STATUS_OK)
 		return status;
-	error = carry_out(limiter, slots, call->option[WAIT] != NULL);
+	error = make_larger(limiter, slots, call->option[WAIT] != NULL);
 	if (error == 0 && call->option[JSON] != NULL)
 		status = print_rest_json(limiter);
 	else if (error == 0)

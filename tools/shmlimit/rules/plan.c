@@ -296,7 +296,7 @@ static int change(const struct plan *plan, struct shmlimit *limiter)
 	return error < 0 ? fail_segment(plan->segment, error) : STATUS_OK;
 }
 
-int plan_carry_out(const struct plan *plan)
+int plan_perform(const struct plan *plan)
 {
 	struct shmlimit *limiter;
 	int status;

@@ -81,7 +81,7 @@ struct plan {
 int plan_make(struct plan *plan, const char *segment, const char *path, unsigned flags); /* a status */
 int plan_is_empty(const struct plan *plan);                                              /* nothing to do? */
 int plan_show(const struct plan *plan);                                                  /* a status */
-int plan_carry_out(const struct plan *plan); /* shows it, and does what was shown; a status */
+int plan_perform(const struct plan *plan); /* shows it, and does what was shown; a status */
 void plan_free(struct plan *plan);
 
 #endif

@@ -101,7 +101,7 @@ json_t *json_duration(uint64_t ns)
 
 json_t *json_text(const char *text)
 {
-	static const char replacement[] = "\xef\xbf\xbd";
+	static const char unknown_char[] = "\xef\xbf\xbd";
 	json_t *json = json_string(text);
 	char *copy, *end;
 
@@ -114,7 +114,7 @@ json_t *json_text(const char *text)
 		if ((unsigned char)*text < 0x80)
 			*end++ = *text;
 		else
-			end = stpcpy(end, replacement);
+			end = stpcpy(end, unknown_char);
 	}
 	*end = '\0';
 	json = json_string(copy);

@@ -107,14 +107,14 @@ static VALUE limiter_open(VALUE self, VALUE name, VALUE read_only, VALUE owner)
 	return self;
 }
 
-struct creation {
+struct wanted_segment {
 	const char *name;
 	struct shmlimit_options options;
 };
 
 static int create(void *arg)
 {
-	struct creation *c = arg;
+	struct wanted_segment *c = arg;
 
 	return shmlimit_create(c->name, &c->options, NULL);
 }
@@ -122,7 +122,7 @@ static int create(void *arg)
 /* _create(name, mode, slots, rules, window_max, on_full, coarse, gid, store_keys, slots_max) */
 static VALUE limiter_create(int argc, VALUE *argv, VALUE class)
 {
-	struct creation c = { .options = { .struct_size = sizeof(c.options) } };
+	struct wanted_segment c = { .options = { .struct_size = sizeof(c.options) } };
 	struct use use = { 0 };
 	VALUE name;
 	int error;

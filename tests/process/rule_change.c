@@ -1,5 +1,5 @@
 /*
- * live: a rule is changed thousands of times while eight processes decide, with
+ * rule_change: a rule is changed thousands of times while eight processes decide, with
  * writers killed in the middle (I1, I3, I4 for rule changes).
  *
  * The clock stands still and the two versions of the rule take turns, so that a
@@ -97,7 +97,7 @@ int main(void)
 	struct crew deciders, writers;
 	int killed = 0, finished = 1;
 
-	stage_begin("live");
+	stage_begin("rule_change");
 	play = shared_memory(sizeof(*play));
 	play->seed = rng_seed();
 	play->l = stage_create(1024, 4, SHMLIMIT_FULL_EVICT);
