@@ -99,8 +99,8 @@ struct algorithm {
 	void (*after_swap)(const struct look *k, struct slot_seen mine, const struct balance *b);
 	void (*lost)(const struct look *k, const struct request *q, const struct balance *b);
 	void (*converted)(const struct look *k, struct slot_seen mine);
-	/* As ring_carry(): what `word` says to `k` into the log of `to`, whose slot was seen. */
-	int (*carry)(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen);
+	/* As ring_migrate(): what `word` says to `k` into the log of `to`, whose slot was seen. */
+	int (*migrate)(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen);
 	/* Cells of a slot that is not over whose own time is over, before it seems to be of the future; or NULL. */
 	void (*sweep)(const struct look *k, struct slot_seen seen);
 };

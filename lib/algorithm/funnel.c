@@ -194,7 +194,7 @@ uint64_t funnel_convert(const struct layout_params *from, uint64_t word, const s
                         uint64_t now_ns)
 {
 	struct funnel_time then = funnel_time(from, now_ns), at;
-	struct funnel funnel = funnel_leak(from, word, then);
+	struct funnel funnel = funnel_refill(from, word, then);
 	uint64_t ahead = then.stamp - funnel.stamp > from->back ? funnel.stamp - then.stamp : 0;
 	uint64_t debt = funnel.quota != 0 ? 0 : ahead < from->debt ? ahead : from->debt;
 
@@ -259,7 +259,7 @@ void funnel_none(const struct look *k, struct balance *b)
 
 static void funnel_row_read(const struct look *k, uint64_t word, struct balance *b)
 {
-	b->funnel = funnel_leak(k->params, word, k->at);
+	b->funnel = funnel_refill(k->params, word, k->at);
 	b->stepped = b->doubtful = b->funnel.stepped;
 	b->was_empty = 0;
 }
@@ -299,7 +299,7 @@ static void funnel_give_back(const struct look *k, const struct request *q, stru
 	if (refilled >= back || funnel_is_full(params, *funnel))
 		return;
 	/* In either form of the word its time moves back by what is given. Whole tokens are then counted. */
-	*funnel = funnel_leak(params, funnel_pack(params, *funnel) - (back - refilled), k->at);
+	*funnel = funnel_refill(params, funnel_pack(params, *funnel) - (back - refilled), k->at);
 	v->changed = 1;
 }
 

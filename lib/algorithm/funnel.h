@@ -17,7 +17,7 @@
  * is 0. The word is then only a time: the one at which the funnel is empty. The
  * funnel holds what refills in the time from there to now, up to the capacity.
  * (GCRA's theoretical arrival time is one time to full later.) Read as above, such
- * a word is a quota of 0 at that time, so funnel_leak() finds the right funnel in
+ * a word is a quota of 0 at that time, so funnel_refill() finds the right funnel in
  * it. Only funnel_pack() asks which form to write; taking, borrowing, refunding and
  * converting are the same for both. WHY NOT for every rule: a process whose clock
  * is behind another's sees fewer tokens by the difference, and a clock that steps
@@ -132,7 +132,7 @@ static inline int funnel_is_past(const struct layout_params *params, uint64_t wo
 }
 
 /* Unpack a word and refill it up to `at`. */
-static inline struct funnel funnel_leak(const struct layout_params *params, uint64_t word, struct funnel_time at)
+static inline struct funnel funnel_refill(const struct layout_params *params, uint64_t word, struct funnel_time at)
 {
 	uint64_t mask = ((uint64_t)1 << params_quota_bits(params)) - 1;
 	uint64_t capacity = params->capacity;

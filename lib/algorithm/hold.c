@@ -377,19 +377,19 @@ static uint64_t hold_row_begin(const struct look *k, uint64_t nonce)
  * What a cell is in a larger table. One that may be entered is as if entered often before: what a late entry into the old
  * cell tried is then no value of the new one.
  */
-static uint64_t carried(uint64_t cell, uint64_t word, uint64_t now_ns)
+static uint64_t migrated(uint64_t cell, uint64_t word, uint64_t now_ns)
 {
 	if (hold_is_held(cell, word, now_ns))
 		return cell;
 	return ((cell + CARRIED_NONCES * HOLD_NONCE) & HOLD_NONCES) | (word & HOLD_CLAIM);
 }
 
-static int hold_row_carry(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen)
+static int hold_row_migrate(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen)
 {
 	uint64_t reach = hold_reach(word, k->l->window_max), most = cells_of(k);
 
 	for (uint64_t i = 0; i < reach || i < most; i++) {
-		uint64_t cell = carried(load_acquire(&ring_cells(k->l, k->t, k->slot)[i]), word, k->at.now_ns);
+		uint64_t cell = migrated(load_acquire(&ring_cells(k->l, k->t, k->slot)[i]), word, k->at.now_ns);
 		uint64_t *there = &ring_cells(to->l, to->t, to->slot)[i], before = load_acquire(there);
 
 		/* INVARIANT I13: a carrier that is late finds the slot committed, or the cell written. */
@@ -417,6 +417,6 @@ const struct algorithm algorithm_hold = {
 	.begin = hold_row_begin,
 	.before_swap = hold_row_before_swap,
 	.lost = hold_row_lost,
-	.carry = hold_row_carry,
+	.migrate = hold_row_migrate,
 	.sweep = hold_row_sweep,
 };

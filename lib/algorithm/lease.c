@@ -200,7 +200,7 @@ uint64_t lease_token_ns(const struct layout_params *params)
 /* ---- Operations ---- */
 
 /* Tokens that the word did not keep, because their time was over or must not be longer. */
-static void let_lapse(struct lease *lease, uint64_t tokens, struct lease_tally *tally)
+static void let_expire(struct lease *lease, uint64_t tokens, struct lease_tally *tally)
 {
 	lease->quota -= tokens;
 	tally->expired += tokens + lease->expired;
@@ -223,7 +223,7 @@ static void lease_claim(const struct layout_params *params, const struct request
 	if (lease->state == LEASE_DENIED)
 		lease->quota = 0;
 	else
-		let_lapse(lease, lease->left_ns < lease_left_ns(until_ns, now_ns) ? lease->quota : 0, tally);
+		let_expire(lease, lease->left_ns < lease_left_ns(until_ns, now_ns) ? lease->quota : 0, tally);
 	spare = lease_spare(params, lease_ns);
 	if (next < q->amount)
 		next = q->amount;
@@ -291,7 +291,7 @@ static int merge(const struct layout_params *params, struct lease *lease, uint64
 	int kept = tokens != 0 || lease->quota == 0;
 
 	if (lease->quota == 0 || (lease->left_ns < left_ns && lease->quota < tokens)) {
-		let_lapse(lease, lease->quota, tally);
+		let_expire(lease, lease->quota, tally);
 		lease->until_ns = until_ns;
 	} else if (left_ns < lease->left_ns && tokens < lease->quota) {
 		tally->expired += tokens;
@@ -308,7 +308,7 @@ static int merge(const struct layout_params *params, struct lease *lease, uint64
 	lease->quota += tokens;
 	lease->left_ns = lease_left_ns(lease->until_ns, now_ns);
 	if (lease->left_ns == 0)
-		let_lapse(lease, lease->quota, tally);
+		let_expire(lease, lease->quota, tally);
 	return kept;
 }
 
@@ -357,7 +357,7 @@ static void end_claim(const struct layout_params *params, const struct request *
 	v->retry_after_ns = q->lease->lease_ns | (q->lease->lease_ns == 0);
 	if (lease_held(lease) != 0)
 		return;
-	let_lapse(lease, 0, tally);
+	let_expire(lease, 0, tally);
 	lease->state = LEASE_DENIED;
 	lease->quota = q->amount < params->capacity ? q->amount | (q->amount == 0) : params->capacity;
 	lease->until_ns = lease_until(params, now_ns, q->lease->lease_ns);

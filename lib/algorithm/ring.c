@@ -80,7 +80,7 @@ static uint64_t mark_of(uint64_t ns, uint64_t nonce)
 	return ((ns >> 60) + 4) << 60 | (nonce & (((uint64_t)1 << 60) - 1));
 }
 
-int ring_carry(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen)
+int ring_migrate(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen)
 {
 	struct ring ring = ring_read(k, word);
 

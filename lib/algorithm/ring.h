@@ -153,7 +153,7 @@ static inline void ring_complete_word(const struct look *k, struct slot_seen min
  * once to the earlier time: two carriers of two keys, of which one was stopped just
  * before its swap, could make an entry older than it is, where both left one time.
  */
-int ring_carry(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen);
+int ring_migrate(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen);
 
 /*
  * For what is about to be taken back: make all admissions from `since_ns` on as

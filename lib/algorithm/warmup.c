@@ -192,9 +192,9 @@ static void round_quota(const struct layout_params *params, struct funnel *funne
 		funnel->quota++;
 }
 
-struct funnel warmup_leak(const struct layout_params *params, uint64_t word, struct funnel_time at)
+struct funnel warmup_refill(const struct layout_params *params, uint64_t word, struct funnel_time at)
 {
-	struct funnel funnel = funnel_leak(params, word, at);
+	struct funnel funnel = funnel_refill(params, word, at);
 
 	if (funnel.stepped)
 		funnel.stamp = at.stamp + params->debt;
@@ -268,7 +268,7 @@ uint64_t warmup_convert(const struct layout_params *from, uint64_t word, const s
                         uint64_t now_ns)
 {
 	struct funnel_time then = funnel_time(from, now_ns), at;
-	struct funnel funnel = warmup_leak(from, word, then);
+	struct funnel funnel = warmup_refill(from, word, then);
 	uint64_t ahead_ns = funnel_stamp_to_ns(from, then, warmup_debt(from, funnel, then));
 	unsigned unit_from = params_unit_bits(from), unit_to = params_unit_bits(to);
 	uint64_t units;
@@ -305,7 +305,7 @@ static void warmup_row_rule(const struct layout_params *params, struct shmlimit_
 
 static void warmup_row_read(const struct look *k, uint64_t word, struct balance *b)
 {
-	b->funnel = warmup_leak(k->params, word, k->at);
+	b->funnel = warmup_refill(k->params, word, k->at);
 	b->stepped = b->doubtful = b->funnel.stepped;
 	b->was_empty = 0;
 }
@@ -343,10 +343,10 @@ static void warmup_give_back(const struct layout_params *params, const struct re
 {
 	const struct undo *taken = q->taken;
 	u128 asked = (u128)q->amount << params_unit_bits(params);
-	uint64_t back = params->capacity - warmup_leak(params, taken->after.word, at).quota, had = params->capacity;
+	uint64_t back = params->capacity - warmup_refill(params, taken->after.word, at).quota, had = params->capacity;
 
 	if (taken->before.tag == taken->after.tag)
-		had = warmup_leak(params, taken->before.word, funnel_time(params, q->when.ns)).quota;
+		had = warmup_refill(params, taken->before.word, funnel_time(params, q->when.ns)).quota;
 	if (back > had)
 		back = had;
 	if (back > asked)

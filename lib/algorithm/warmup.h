@@ -49,8 +49,8 @@
  */
 int warmup_compile(const struct shmlimit_rule *rule, struct layout_params *params);
 
-/* The same as funnel_leak(), but that a debt may stand beside a quota. */
-struct funnel warmup_leak(const struct layout_params *params, uint64_t word, struct funnel_time at);
+/* The same as funnel_refill(), but that a debt may stand beside a quota. */
+struct funnel warmup_refill(const struct layout_params *params, uint64_t word, struct funnel_time at);
 
 /* How far in the future the next free time is, as a stamp. */
 uint64_t warmup_debt(const struct layout_params *params, struct funnel funnel, struct funnel_time at);

@@ -276,5 +276,5 @@ const struct algorithm algorithm_window = {
 	.before_swap = window_row_before_swap,
 	.after_swap = window_row_after_swap,
 	.converted = window_row_converted,
-	.carry = ring_carry,
+	.migrate = ring_migrate,
 };

@@ -172,10 +172,10 @@ static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f
 		report(f, offset + offsetof(struct layout_rule, name), NULL, "rule %u: its name is not a rule's name",
 		       id);
 	for (uint32_t other = 0; other < id; other++) {
-		char twin[SHMLIMIT_RULE_NAME_MAX + 1];
+		char duplicate[SHMLIMIT_RULE_NAME_MAX + 1];
 		struct rule_view ignored;
 
-		if (rule_read(l, other, &ignored, twin) == 0 && strcmp(name, twin) == 0)
+		if (rule_read(l, other, &ignored, duplicate) == 0 && strcmp(name, duplicate) == 0)
 			report(f, offset, NULL, "rule %u: has the name of rule %u", id, other);
 	}
 	algorithm_rule(&view.params, &rule);
@@ -274,8 +274,8 @@ static uint64_t wait_ns(const struct shmlimit *l, const struct generation *table
 }
 
 /* Free the one that is full earlier. */
-static const char *mend_twin(const struct shmlimit *l, const struct generation *tables, const struct findings *f,
-                             const struct owner *a, const struct owner *b)
+static const char *mend_duplicate(const struct shmlimit *l, const struct generation *tables, const struct findings *f,
+                                  const struct owner *a, const struct owner *b)
 {
 	struct layout_slot *first = a->slot, *second = b->slot;
 	uint64_t frozen = a->tag & TAG_FROZEN;
@@ -294,8 +294,8 @@ static const char *mend_twin(const struct shmlimit *l, const struct generation *
 }
 
 /* No key in two slots. While others decide, a key may move between our looks: so pairs are looked at again. */
-static void check_twins(const struct shmlimit *l, const struct generation *tables, struct owner *owners, size_t n,
-                        struct findings *f)
+static void check_duplicates(const struct shmlimit *l, const struct generation *tables, struct owner *owners, size_t n,
+                             struct findings *f)
 {
 	if (n > 1)
 		qsort(owners, n, sizeof(*owners), by_key);
@@ -304,7 +304,7 @@ static void check_twins(const struct shmlimit *l, const struct generation *table
 
 		if (a->key != b->key || !still(a) || !still(b) || !still(a))
 			continue;
-		report(f, offset_of(l, b->slot), mend_twin(l, tables, f, a, b),
+		report(f, offset_of(l, b->slot), mend_duplicate(l, tables, f, a, b),
 		       "slot %llu: of the same key as slot %llu", index_of(tables, b->slot), index_of(tables, a->slot));
 		/* Of three, the one that stayed is compared with the next. */
 		if (f->repairing && !still(b))
@@ -352,7 +352,7 @@ static int check_tables(const struct shmlimit *l, struct findings *f)
 	if (error == 0)
 		error = check_table(l, &tables, &tables.now, &owners, f);
 	if (error == 0)
-		check_twins(l, &tables, owners.list, owners.n, f);
+		check_duplicates(l, &tables, owners.list, owners.n, f);
 	free(owners.list);
 	return error;
 }

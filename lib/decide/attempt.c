@@ -5,7 +5,7 @@
  */
 #include "attempt.h"
 
-#include "carry.h"
+#include "migrate.h"
 #include "stored_key.h"
 #include "sweep.h"
 
@@ -94,11 +94,11 @@ static enum progress look_at(const struct shmlimit *l, struct attempt *d, const 
 }
 
 /* The key's slot in the old table says something: carry it over. */
-static enum progress carry(const struct shmlimit *l, struct attempt *d, const struct table_key *wanted)
+static enum progress migrate(const struct shmlimit *l, struct attempt *d, const struct table_key *wanted)
 {
 	struct table_place from = { d->here.slot, d->here.seen, FROM_FREE, 0 }, to;
 	struct table_claim c = attempt_claim(d, wanted);
-	enum claim ended = carry_over(l, &c, &from, &to);
+	enum claim ended = migrate_key(l, &c, &from, &to);
 
 	attempt_count_taken(l, d, &to);
 	if (ended == CLAIM_LOST)
@@ -112,7 +112,7 @@ static enum progress carry(const struct shmlimit *l, struct attempt *d, const st
 	return FINAL;
 }
 
-/* The same for a key that has no slot in the new table, while there are keys in the old one: see carry.h. */
+/* The same for a key that has no slot in the new table, while there are keys in the old one: see migrate.h. */
 static enum progress look_before(const struct shmlimit *l, struct attempt *d, const struct table_key *wanted)
 {
 	const struct request *q = d->request;
@@ -124,7 +124,7 @@ static enum progress look_before(const struct shmlimit *l, struct attempt *d, co
 		(void)table_find_any(l, &d->tables.old, wanted, TAG_FROZEN, &d->here);
 		return look_at(l, d, wanted);
 	}
-	if (!carry_freeze(l, &d->tables.old, wanted, &from))
+	if (!migrate_freeze(l, &d->tables.old, wanted, &from))
 		return attempt_lost(d);
 	d->here.slot = from.slot;
 	d->here.seen = from.seen;
@@ -132,9 +132,9 @@ static enum progress look_before(const struct shmlimit *l, struct attempt *d, co
 		return AGAIN;
 	k = attempt_where(l, d);
 	if (d->here.slot != NULL && algorithm_wait(&k, d->here.seen.word) != 0)
-		return carry(l, d, wanted);
+		return migrate(l, d, wanted);
 	/* I3. Before the key is claimed in the new table: under a changed rule the word could say something again. */
-	if (from.slot != NULL && !carry_bury_place(&from))
+	if (from.slot != NULL && !migrate_bury_place(&from))
 		return attempt_lost(d);
 	attempt_has_none(l, d);
 	return FINAL;
@@ -159,7 +159,7 @@ enum progress attempt_look(const struct shmlimit *l, struct attempt *d, const st
 		progress = look_before(l, d, wanted);
 	else
 		progress = look_at(l, d, wanted);
-	/* ORDER generation_holds() after the look, as put_state() before keys move: see carry.h. */
+	/* ORDER generation_holds() after the look, as put_state() before keys move: see migrate.h. */
 	/* Not in the present table: then it must be that still. */
 	if ((d->here.slot == NULL || d->here.t != &d->tables.now) && !generation_holds(l, &d->tables))
 		return AGAIN;

@@ -33,7 +33,7 @@ FAST const struct request *fast_rare(const struct request *q, const struct reque
 FAST int fast_hashed(const struct shmlimit *l, const struct request *q, const struct request *whole,
                      const struct key_bytes *key, struct shmlimit_result *r)
 {
-	/* While keys move from the old table to the new one, a refund is not decided at the first try: see carry.h. */
+	/* While keys move from the old table to the new one, a refund is not decided at the first try: see migrate.h. */
 	const struct table *t = generation_glance(l, q->op != OP_REFUND, q->when.ns);
 	int with_times = r != NULL || !(q->op == OP_TAKE || q->op == OP_PEEK);
 	uint32_t failed = 0;
@@ -68,7 +68,7 @@ FAST int fast_hashed(const struct shmlimit *l, const struct request *q, const st
 	                             !funnel_is_past(&view.params, seen.word, at),
 	                     0))
 		goto slowly;
-	funnel = funnel_leak(&view.params, seen.word, at);
+	funnel = funnel_refill(&view.params, seen.word, at);
 	funnel_apply(&view.params, q, at, &funnel, &v);
 
 	/*

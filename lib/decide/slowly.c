@@ -7,7 +7,7 @@
  */
 #include "attempt.h"
 
-#include "carry.h"
+#include "migrate.h"
 #include "stored_key.h"
 #include "sweep.h"
 
@@ -137,7 +137,7 @@ static enum progress try_once(const struct shmlimit *l, struct attempt *d)
 		return claim(l, d, &wanted);
 	/* What the key was in the old table, if that was not buried, must not come back after a refund. */
 	if (q->op == OP_REFUND && d->tables.old.slots != NULL)
-		carry_bury(l, &d->tables.old, &wanted);
+		migrate_bury(l, &d->tables.old, &wanted);
 	return move(l, d);
 }
 

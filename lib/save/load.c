@@ -253,7 +253,7 @@ static int by_tag(const void *a, const void *b)
  * No key in two slots. The one that was read later is right: a key moved while it was saved, to another slot of its
  * table or from the old table to the new one.
  */
-static void forget_twins(struct loading *f)
+static void forget_duplicates(struct loading *f)
 {
 	if (f->owners > 1)
 		qsort(f->owner, f->owners, sizeof(*f->owner), by_tag);
@@ -289,7 +289,7 @@ static int fill(struct loading *f)
 	}
 	if (error == 0)
 		error = state_get_end(&f->file);
-	forget_twins(f);
+	forget_duplicates(f);
 	store_relaxed(&f->l->header->state, f->tables.state | (f->header.switched_off ? STATE_OFF : 0));
 	return error;
 }

@@ -12,7 +12,7 @@
  * While keys move from an old table to the present one, both are written, and load
  * makes both. ORDER: the old table is read first, so a key that moves during the save is
  * met in one of them at least. If it is met in both, the one in the present table
- * counts, as it does for decisions (carry.h), and load drops the other. WHY NOT put all keys into one table:
+ * counts, as it does for decisions (migrate.h), and load drops the other. WHY NOT put all keys into one table:
  * their places come from their whole hashes, of which slots have 47 bits.
  *
  * SPDX-License-Identifier: BSD-2-Clause

@@ -2,7 +2,7 @@
  * generation: which tables of slots a segment has. It begins with one; growing
  * appends a larger one and publishes that by swapping one word of the header,
  * `state`. Until each key of the old table has migrated or refilled, the old table is
- * looked at too: see carry.h. No process looks at those before it.
+ * looked at too: see migrate.h. No process looks at those before it.
  *
  * Every handle maps the file as far as it can ever grow, so the larger table is
  * there, at its place of the same mapping, as soon as it is published: to find it

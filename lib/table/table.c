@@ -353,7 +353,7 @@ int table_convert_slot(const struct shmlimit *l, const struct generation *tables
 		return slot_cas(here->slot, seen, seen.tag & TAG_FROZEN, 0);
 	if (then.published != now.published)
 		return 0;
-	/* I3. Under the new parameters it would say something again, while its key may be in the new table: see carry.h. */
+	/* I3. Under the new parameters it would say something again, while its key may be in the new table: see migrate.h. */
 	if (here->t == &tables->old && !table_keeps_something(l, here, when))
 		return slot_cas(here->slot, seen, seen.tag & TAG_FROZEN, 0);
 	k = look_make(l, here->t, here->slot, &then.params, when_given(at.ns));

@@ -4,14 +4,14 @@
  * A process that grows the table is alone by the segment's lock, as writers of rules are. The new
  * table is reserved, described beside the present one, and published by one swap
  * of the header's state; killed before it, the process leaves what the next one uses again.
- * Keys then move as they are asked for: see carry.h. WHY NOT move them all here:
+ * Keys then move as they are asked for: see migrate.h. WHY NOT move them all here:
  * the homes of a key come from its whole hash, of which a slot has 47 bits.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
 
-#include "carry.h"
+#include "migrate.h"
 #include "segment.h"
 #include "table_grow.h"
 
@@ -36,7 +36,7 @@ static void freeze(const struct shmlimit *l, const struct table *t, struct when 
 	for (uint64_t i = 0; i < t->lines * SLOTS_PER_LINE; i++) {
 		struct table_place here = { .slot = &t->slots[i] };
 
-		if (!carry_freeze_slot(here.slot, &here.seen)) {
+		if (!migrate_freeze_slot(here.slot, &here.seen)) {
 			strays->n = UINT64_MAX;
 			return;
 		}
@@ -54,7 +54,7 @@ static void freeze(const struct shmlimit *l, const struct table *t, struct when 
 }
 
 /* Bury the key of a slot of the new table, if it is in the old one too: a carrier was killed before it did. */
-static void bury_twin(const struct shmlimit *l, struct strays *strays, uint64_t tag)
+static void bury_duplicate(const struct shmlimit *l, struct strays *strays, uint64_t tag)
 {
 	for (uint64_t i = 0; i < strays->n; i++) {
 		struct table_place *place = &strays->place[i];
@@ -83,7 +83,7 @@ static int holds_keys(const struct shmlimit *l, const struct generation *tables,
 		uint64_t tag = load_acquire(&t->slots[i].tag);
 
 		if ((tag & (TAG_TENTATIVE | TAG_FROZEN)) == 0 && tag != 0)
-			bury_twin(l, &strays, tag);
+			bury_duplicate(l, &strays, tag);
 	}
 	return strays.n != 0;
 }

@@ -1,7 +1,8 @@
 # english.pl SOURCE: which texts use a phrase that has been struck out, and which documents have a link that leads nowhere.
 # Texts are Markdown files, manual pages, public headers, and the comments of all source files.
 # Prints a line for each finding.
-# Besides: which titles of tests begin as a part of the sentence before, since one that fails is read alone.
+# Besides: which titles of tests begin as a part of the sentence before, since one that fails is read alone; and which
+# identifiers of C, and names of files, have a word that stands for something else.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 use strict;
@@ -42,11 +43,19 @@ my @named = (
 	[qr/\bbut for\b/i, 'except'],
 );
 
+# As parts of identifiers of C and of the names of files; the last two of files alone: a slot is live, a key was asked for.
+my %renamed = (wish => 'rule_spec', creation => 'segment_options', replacement => 'atomic_file', scratch => 'temp_segment',
+	sore => 'failed_key', trouble => 'backend_error', attachment => 'segment_ref', bundle => 'multi_take',
+	repeats => 'log_once', leak => 'refill', leaked => 'refilled', carry => 'migrate', lapse => 'expire',
+	twin => 'duplicate', twins => 'duplicates');
+my %renamed_files = (%renamed, live => 'what it is about', asked => 'what it is about');
+
 my (@documents, @sources);
 find({ no_chdir => 1, wanted => sub {
 	$File::Find::prune = 1 if $File::Find::name =~ m{^\./(?:build\w*|\.\w.*|bench/results)$|/(?:corpus|node_modules|__pycache__)$};
 	my $name = $File::Find::name =~ s{^\./}{}r;
 	return if !-f $_;
+	print "$name: write: $_\n" for map { $renamed_files{lc $_} // () } split /[^A-Za-z]+/, $name =~ s{.*/}{}r;
 	if ($name =~ /\.(?:md|[1-8])$/ || $name =~ m{^include/.*\.h$}) {
 		push @documents, $name;
 	} elsif ($name =~ /\.(?:c|h|sh|inc|pml|py|php|rb|rbs|js|ts)$/) {
@@ -91,6 +100,7 @@ for my $source (sort @sources) {
 		my $prose = $docstring || $quotes ? $line : $hash ? ($line =~ /(?:^|\s)#(.*)/)[0] :
 			($line =~ m{^\s*/?\*+(?=[\s/]|$)(.*)})[0] // ($line =~ m{(?:/\*|(?<!:)//)(.*)})[0];
 		$docstring = !$docstring if $quotes % 2;
+		push @found, identifiers($source, $., $line) if $source =~ /\.[ch]$/;
 		for (@struck, @named) {
 			my ($phrase, $instead) = @$_;
 			push @found, sprintf("%s:%d: \"%s\": write: %s\n", $source, $., $& =~ s/^[^\w]+//r, $instead)
@@ -111,6 +121,14 @@ for my $test (sort @tests) {
 			if $test !~ /\.py$/ && $line =~ /"(?:\$\w+: |%s: )?$begins [^"]*"/ ||
 			$test =~ /\.php$/ && $line =~ /'$begins [^']*'\)?[;,]/ || $test =~ /\.py$/ && $line =~ /"""$begins /;
 	}
+}
+
+sub identifiers {
+	my ($source, $number, $line) = @_;
+	return if $line =~ m{^\s*\*+(?:[\s/]|$)};    # inside of a comment
+	my $code = $line =~ s/"(?:\\.|[^"\\])*"//gr =~ s{(?:/\*|//).*}{}r;
+	my %words = map { $_ => 1 } map { split /_/ } $code =~ /\b[A-Za-z_]\w*/g;
+	return map { "$source:$number: \"$_\": write: $renamed{lc $_}\n" } grep { $renamed{lc $_} } sort keys %words;
 }
 
 sub headings {

@@ -114,7 +114,7 @@ static inline void audit_see(struct sights *out)
 	scene_restore(kept);
 }
 
-static inline int has_twin(const struct shmlimit *l)
+static inline int has_duplicate(const struct shmlimit *l)
 {
 	const struct layout_slot *slot = l->tables[0].slots;
 	struct rule_view ignored;
@@ -135,7 +135,7 @@ static inline int is_sound(void)
 
 	if (found > 0)
 		diag("%s", problem.text);
-	return found == 0 && !has_twin(scene.l);
+	return found == 0 && !has_duplicate(scene.l);
 }
 
 /* As before or as after; in between, if the call takes first and gives back then; nothing, of what is left behind. */

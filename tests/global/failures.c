@@ -252,7 +252,7 @@ static void remembered(void)
 }
 
 /* Only that key is decided otherwise, and the breaker stays closed. */
-static void sore(const char *what, const char *said)
+static void failed_key(const char *what, const char *said)
 {
 	struct shmlimit_global *g = handle(server.url, SHMLIMIT_GLOBAL_ALLOW, PATIENT_NS);
 	struct shmlimit_lease_counters before = counted(), after;
@@ -280,12 +280,12 @@ static void keys(void)
 
 	is(take_until(g, SHMLIMIT_ALLOWED), SHMLIMIT_ALLOWED, "the backend is well again");
 	server_tell(&server, "SET shmlimit:{" RULE "/sore} text");
-	sore("another type", "the key has another type there (WRONGTYPE");
+	failed_key("another type", "the key has another type there (WRONGTYPE");
 	remembered();
 	is(shmlimit_global_peek(g, rule, "sore", 4, &funnel), -EMEDIUMTYPE, "peek says so, too");
 	server_tell(&server, "DEL shmlimit:{" RULE "/sore}");
 	server_tell(&server, "HSET shmlimit:{" RULE "/sore} field value");
-	sore("another hash", "the key has another type there (SHMLIMIT not a funnel");
+	failed_key("another hash", "the key has another type there (SHMLIMIT not a funnel");
 	server_tell(&server, "DEL shmlimit:{" RULE "/sore}");
 	shmlimit_global_close(g);
 }

@@ -29,13 +29,13 @@ struct net {
 /* Before tokens are spent, or (negative) after they were restored, at a time. */
 static void net_add(struct net *net, int64_t tokens, uint64_t at_ns)
 {
-	__int128 leaked = (__int128)(at_ns - DAY_US * 1000) * net->count;
+	__int128 refilled = (__int128)(at_ns - DAY_US * 1000) * net->count;
 
-	if (leaked - net->spent > net->best)
-		net->best = leaked - net->spent;
+	if (refilled - net->spent > net->best)
+		net->best = refilled - net->spent;
 	net->spent += (__int128)tokens * net->period_ns;
-	if (net->spent - leaked + net->best > net->most)
-		net->most = net->spent - leaked + net->best;
+	if (net->spent - refilled + net->best > net->most)
+		net->most = net->spent - refilled + net->best;
 }
 
 struct play {

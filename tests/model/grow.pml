@@ -1,5 +1,5 @@
 /*
- * grow.pml: a key's way from one table into the next, lib/table/carry.h, searched over all interleavings (grow.sh).
+ * grow.pml: a key's way from one table into the next, lib/table/migrate.h, searched over all interleavings (grow.sh).
  *
  * Modelled: N processes that take from one key for ever, over its window of OLD slots in the first table and of NEW in
  * the next; a grower that publishes the next one, freezes what is left of the first and, when nothing is in it, publishes

@@ -43,17 +43,17 @@ struct play {
 	uint64_t seed, first_round, rounds;
 	_Atomic uint64_t admitted[KEYS_MAX];
 	_Atomic uint64_t allowed, denied, errors;
-	uint64_t off, twins, tentative;
+	uint64_t off, duplicates, tentative;
 };
 
 static struct play *play;
 
 /* What stands in the table: a key with two committed slots, or (in *tentative) something tentative. */
-static int has_twin(const struct shmlimit *l, uint64_t *tentative)
+static int has_duplicate(const struct shmlimit *l, uint64_t *tentative)
 {
 	const struct layout_slot *slots = l->tables[0].slots;
 	uint64_t n = l->tables[0].lines * SLOTS_PER_LINE;
-	int twin = 0;
+	int duplicate = 0;
 
 	for (uint64_t i = 0; i < n; i++) {
 		if (slots[i].tag & TAG_TENTATIVE)
@@ -61,10 +61,10 @@ static int has_twin(const struct shmlimit *l, uint64_t *tentative)
 		if (slots[i].tag == 0 || (slots[i].tag & TAG_TENTATIVE) != 0)
 			continue;
 		for (uint64_t j = 0; j < i; j++)
-			twin |= (slots[j].tag & TAG_TENTATIVE) == 0 &&
-			        tag_same_key(rule_plain(l, slots[i].tag), rule_plain(l, slots[j].tag));
+			duplicate |= (slots[j].tag & TAG_TENTATIVE) == 0 &&
+			             tag_same_key(rule_plain(l, slots[i].tag), rule_plain(l, slots[j].tag));
 	}
-	return twin;
+	return duplicate;
 }
 
 static void race(struct crew *crew, int index)
@@ -100,7 +100,7 @@ static void race(struct crew *crew, int index)
 			continue;
 		for (unsigned k = 0; k < scene->keys; k++)
 			play->off += atomic_exchange(&play->admitted[k], 0) != CAPACITY;
-		play->twins += (uint64_t)has_twin(play->l, &play->tentative);
+		play->duplicates += (uint64_t)has_duplicate(play->l, &play->tentative);
 	}
 	atomic_fetch_add(&play->allowed, allowed);
 	atomic_fetch_add(&play->denied, denied);
@@ -143,7 +143,7 @@ static void perform(const struct scene *scene, uint64_t seed)
 	c = counters_of(play->l, play->rule);
 	is(bad, 0, "%s: workers end well", title);
 	is(play->off, 0, "%s: a new key is admitted exactly its capacity", title);
-	is(play->twins, 0, "%s: no key has two slots", title);
+	is(play->duplicates, 0, "%s: no key has two slots", title);
 	is(c.claims, rounds * scene->keys, "%s: each key is given a slot once", title);
 	ok(c.reclaims > 0, "%s: slots were reclaimed", title);
 	ok(c.evictions == 0 && c.no_slot == 0, "%s: there is room for all", title);

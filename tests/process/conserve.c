@@ -253,16 +253,16 @@ static void perform(const struct scene *scene, uint64_t seed)
 
 	/* Nine tenths of the slack a round. */
 	for (round = 1; round <= ROUNDS_MAX && bad == 0 && off == 0; round++) {
-		uint64_t round_ns = slack_ns / 10 * 9, leaked;
+		uint64_t round_ns = slack_ns / 10 * 9, refilled;
 
 		play->round = round;
 		play->round_end_ns = atomic_load(&play->now_ns) + round_ns;
 		play->step_ns = round_ns / scene->decisions + 1;
 		bad = (unsigned)crew_run(scene->workers, take_moving, NULL);
 		drain_rest(&play->tally[0]);
-		leaked = (uint64_t)((unsigned __int128)(atomic_load(&play->now_ns) - first_ns) * scene->count /
-		                    scene->period_ns);
-		off = keys_off((int64_t)(scene->capacity + leaked));
+		refilled = (uint64_t)((unsigned __int128)(atomic_load(&play->now_ns) - first_ns) * scene->count /
+		                      scene->period_ns);
+		off = keys_off((int64_t)(scene->capacity + refilled));
 		if (round >= scaled(ROUNDS_MIN) &&
 		    (scene->workers == 1 || counters_of(play->l, play->rule).failed_cas > 0))
 			break;

@@ -26,7 +26,7 @@ struct play {
 
 static struct play *play;
 
-static struct shmlimit *handle, *twin;
+static struct shmlimit *handle, *duplicate;
 static int rule;
 
 /* A fresh segment, its handle, its rule, and books to fill in. */
@@ -148,18 +148,18 @@ static void take_twice(struct crew *crew, int index)
 {
 	(void)index;
 	for (unsigned i = 0; i < CAPACITY / (unsigned)crew->n; i++)
-		take(i % 2 == 0 ? handle : twin);
+		take(i % 2 == 0 ? handle : duplicate);
 }
 
 static int opened_twice(void)
 {
 	int bad;
 
-	if (shmlimit_open(stage_name, 0, NULL, &twin) != 0 || twin == handle)
+	if (shmlimit_open(stage_name, 0, NULL, &duplicate) != 0 || duplicate == handle)
 		return 1;
 	bad = crew_run(4, take_twice, NULL);
-	drain(twin);
-	shmlimit_close(twin);
+	drain(duplicate);
+	shmlimit_close(duplicate);
 	return bad;
 }
 

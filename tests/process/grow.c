@@ -176,12 +176,12 @@ int main(void)
 	/* From here on no funnel is ever full: nothing that comes back is lost. */
 	take_rest(play->l);
 	for (uint64_t slots = SLOTS_FIRST * 4; slots <= SLOTS_LAST && off == 0 && bad == 0; slots *= 4) {
-		uint64_t leaked;
+		uint64_t refilled;
 
 		asked += grow_beside(slots, &bad);
 		take_rest(play->l);
-		leaked = (atomic_load(&play->now_ns) - FIRST_NS) / PERIOD_NS;
-		off += keys_off(FUNNEL, (int64_t)(CAPACITY + leaked)) + keys_off(WINDOWED, WINDOW);
+		refilled = (atomic_load(&play->now_ns) - FIRST_NS) / PERIOD_NS;
+		off += keys_off(FUNNEL, (int64_t)(CAPACITY + refilled)) + keys_off(WINDOWED, WINDOW);
 		rounds++;
 	}
 	is(bad, 0, "workers end well while the table grows");

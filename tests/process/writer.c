@@ -96,7 +96,7 @@ static void lock_out(void)
 	is(late, 0, "no number in a slot lasts longer than time to fill, longest debt and slack");
 }
 
-static void twins(void)
+static void duplicates(void)
 {
 	struct layout_slot *mine, *other;
 
@@ -444,7 +444,7 @@ int main(void)
 	snprintf(path, sizeof(path), "/dev/shm/%s", stage_name);
 	tokens();
 	lock_out();
-	twins();
+	duplicates();
 	switches();
 	algorithms();
 	rule_names();

@@ -13,7 +13,7 @@ cd "$SOURCE" || exit 1
 case $(uname -m) in x86_64) cx16=-mcx16 ;; *) cx16= ;; esac
 rooms=$(printf -- "-I%s " lib/*/)
 
-[ "${PROOF_FULL:-0}" = 1 ] || export BUT='^law_(leak_conserves|leak_in_two_steps|borrow_total|offsets|lives)$'
+[ "${PROOF_FULL:-0}" = 1 ] || export BUT='^law_(refill_conserves|refill_in_two_steps|borrow_total|offsets|lives)$'
 
 for file in tests/proof/laws/*.c; do
 	# shellcheck disable=SC2086 # several flags, or none

@@ -381,7 +381,7 @@ static void fresh_mended(void)
 }
 
 /* The key has a second slot, with fewer tokens. */
-static void twin(uint64_t quota)
+static void duplicate(uint64_t quota)
 {
 	struct layout_slot *free = l->tables->slots;
 
@@ -392,8 +392,8 @@ static void twin(uint64_t quota)
 }
 
 /* clang-format off */
-static void fresh_twin_less(void) { twin(10); }
-static void fresh_twin_more(void) { twin(90); }
+static void fresh_duplicate_less(void) { duplicate(10); }
+static void fresh_duplicate_more(void) { duplicate(90); }
 /* clang-format on */
 
 /* A key that another process is about to claim, in a slot of a table that is full except for it. */
@@ -472,11 +472,13 @@ static const struct {
 } between[] = {
 	{ "a take comes in between a repair of its slot", fresh_mended, repair, take_ten, judge_repaired },
 	{ "a reset comes in between a repair of its slot", fresh_mended, repair, reset_key, judge_repaired },
-	{ "a take comes in between a repair of twins", fresh_twin_less, repair, take_ten, judge_key },
-	{ "a take comes in between a repair of other twins", fresh_twin_more, repair, take_ten, judge_repaired },
-	{ "a reset comes in between a repair of twins", fresh_twin_less, repair, reset_key, judge_repaired },
-	{ "a reset comes in between a repair of other twins", fresh_twin_more, repair, reset_key, judge_repaired },
-	{ "a rule changes while twins are repaired", fresh_twin_less, repair, rule_change, judge_repaired },
+	{ "a take comes in between a repair of duplicates", fresh_duplicate_less, repair, take_ten, judge_key },
+	{ "a take comes in between a repair of other duplicates", fresh_duplicate_more, repair, take_ten,
+	  judge_repaired },
+	{ "a reset comes in between a repair of duplicates", fresh_duplicate_less, repair, reset_key, judge_repaired },
+	{ "a reset comes in between a repair of other duplicates", fresh_duplicate_more, repair, reset_key,
+	  judge_repaired },
+	{ "a rule changes while duplicates are repaired", fresh_duplicate_less, repair, rule_change, judge_repaired },
 	{ "the table grows while it is verified", fresh_evict, verify, grow_first, judge_verified },
 	{ "the table grows while it is saved", fresh_evict, save, grow_first, judge_saved },
 	{ "the table grows, and is left, while it is saved", fresh_evict, save, grow_and_leave, judge_saved },

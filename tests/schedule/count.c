@@ -163,7 +163,7 @@ static void judge_changing(void)
 	law_counts();
 	/* Not law_sound(): what was counted under the long period lives for years. */
 	stage.lost += unit_counters(stage.l, stage.rule).failed_cas;
-	law_no_twin();
+	law_no_duplicate();
 }
 
 static const struct scene changing = {

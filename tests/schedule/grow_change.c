@@ -214,7 +214,7 @@ static void judge_raised(void)
 	int error;
 
 	law_between(KEY, CAPACITY, LARGE);
-	law_no_twin();
+	law_no_duplicate();
 	law_one_table();
 	(void)shmlimit_take(stage.l, stage.rule, &key, sizeof(key), 1, NULL);
 	error = shmlimit_grow(stage.l, 0);

@@ -1,6 +1,6 @@
 /*
  * growing: what scenes share in which the table grows while others decide: each key is migrated to the new table as it
- * is, beside processes that look for it there or still in the old table (I1, I2, I3, I4). See lib/table/carry.h.
+ * is, beside processes that look for it there or still in the old table (I1, I2, I3, I4). See lib/table/migrate.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -315,7 +315,7 @@ static inline void law_burst(uint32_t key, uint64_t capacity, uint64_t count, ui
 	uint64_t burst = story_burst(story_of(key), count, period_ns, grace_ns);
 
 	if (burst > capacity)
-		blame("key %u: %" PRIu64 " above what leaked, and a capacity of %" PRIu64, key, burst, capacity);
+		blame("key %u: %" PRIu64 " above what refilled, and a capacity of %" PRIu64, key, burst, capacity);
 }
 
 /* I1, of a window: no period has more than its capacity. */
@@ -328,7 +328,7 @@ static inline void law_period(uint32_t key, uint64_t capacity, uint64_t period_n
 }
 
 /* I3: no key has two slots in a table. What was carried over may stand in the old table still, but frozen. */
-static inline void law_no_twin(void)
+static inline void law_no_duplicate(void)
 {
 	uint64_t found[TABLES_SLOTS], n = 0;
 	struct rule_view ignored;
@@ -375,7 +375,7 @@ static inline void law_sound(void)
 	struct shmlimit_problem problem = { 0 };
 
 	stage.lost += unit_counters(stage.l, stage.rule).failed_cas;
-	law_no_twin();
+	law_no_duplicate();
 	if (schedule.seed % VERIFY_EACH == 0 && shmlimit_verify(unit_name, &problem, 1) != 0)
 		blame("verify: %s", problem.text);
 	law_room();

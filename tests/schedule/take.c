@@ -43,30 +43,30 @@ static const struct scene standing = {
 	.judge = judge_standing,
 };
 
-static void judge_leaking(void)
+static void judge_refilling(void)
 {
 	law_burst(KEY, LEFT + 1, 1, TOKEN_NS, 2);
 	law_sound();
 }
 
-static const struct scene leaking = {
-	.title = "in no stretch of time a key is admitted more than its capacity and what leaked",
+static const struct scene refilling = {
+	.title = "in no stretch of time a key is admitted more than its capacity and what refilled",
 	.actors = 3,
 	.mortals = 2,
 	.away_ns = { TOKEN_NS, TOKEN_NS / 3, 10 * TOKEN_NS },
 	.set = set_key,
 	.act = act,
-	.judge = judge_leaking,
+	.judge = judge_refilling,
 };
 
 /* As long as it is never full, nothing that comes back is lost; no actor is stopped for that long. */
 static void judge_used(void)
 {
-	uint64_t leaked = (schedule.now_ns - START_NS) / TOKEN_NS;
+	uint64_t refilled = (schedule.now_ns - START_NS) / TOKEN_NS;
 
-	if (leaked == 0)
+	if (refilled == 0)
 		law_denials(LEFT);
-	law_total(KEY, LEFT + (int64_t)leaked);
+	law_total(KEY, LEFT + (int64_t)refilled);
 	law_sound();
 }
 
@@ -88,7 +88,7 @@ static struct shmlimit *set_large(void)
 }
 
 static const struct scene used = {
-	.title = "all that leaked can be had, to the token",
+	.title = "all that refilled can be had, to the token",
 	.actors = 3,
 	.away_ns = { TOKEN_NS, TOKEN_NS / 3 },
 	.set = set_large,
@@ -109,7 +109,7 @@ static struct shmlimit *set_many(void)
 }
 
 static const struct scene used_of_many = {
-	.title = "a key of many tokens is admitted what it has left and all that leaked, to the token",
+	.title = "a key of many tokens is admitted what it has left and all that refilled, to the token",
 	.actors = 3,
 	.away_ns = { TOKEN_NS, TOKEN_NS / 3 },
 	.set = set_many,
@@ -147,7 +147,7 @@ static const struct scene behind = {
 int main(void)
 {
 	play(&standing);
-	play(&leaking);
+	play(&refilling);
 	play(&used);
 	play(&used_of_many);
 	play(&behind);

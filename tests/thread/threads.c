@@ -35,10 +35,10 @@ static struct {
 	_Atomic uint64_t allowed, denied, errors, late, done;
 	_Atomic int dry, stop;
 	_Atomic uint64_t now_ns;
-	_Atomic uint64_t won;   /* of the key of this round */
-	uint64_t off, twins;    /* rounds with another sum than the capacity; with two slots for a key */
-	_Atomic uint64_t busy;  /* what the busybodies have done */
-	_Atomic uint64_t named; /* keys that were shown beside slots */
+	_Atomic uint64_t won;     /* of the key of this round */
+	uint64_t off, duplicates; /* rounds with another sum than the capacity; with two slots for a key */
+	_Atomic uint64_t busy;    /* what the busybodies have done */
+	_Atomic uint64_t named;   /* keys that were shown beside slots */
 } play;
 
 static void reset_play(uint64_t seed)
@@ -115,7 +115,7 @@ static void hot_key(uint64_t seed)
 }
 
 /* Two committed slots for one key? Looked for while no thread decides. */
-static int has_twin(void)
+static int has_duplicate(void)
 {
 	for (uint64_t i = 0; i < l->tables[0].lines * SLOTS_PER_LINE; i++)
 		for (uint64_t j = 0; j < i; j++)
@@ -141,7 +141,7 @@ static void *race_to_claim(void *arg)
 		gate_pass(&gate);
 		if (number == 0) {
 			play.off += atomic_exchange(&play.won, 0) != KEY_CAPACITY;
-			play.twins += (uint64_t)has_twin();
+			play.duplicates += (uint64_t)has_duplicate();
 		}
 	}
 	return NULL;
@@ -164,7 +164,7 @@ static void new_keys(uint64_t seed)
 		c = counters_of(l, raced);
 	}
 	is(play.off, 0, "a key that is raced for is admitted exactly its capacity");
-	is(play.twins, 0, "a key that is raced for has one slot");
+	is(play.duplicates, 0, "a key that is raced for has one slot");
 	is(c.claims, scaled(CLAIMS), "each key is given a slot once");
 	ok(c.reclaims > 0, "slots were reclaimed");
 	ok(c.evictions == 0 && c.no_slot == 0 && play.errors == 0, "there is room for all");
@@ -336,7 +336,7 @@ static void beside(const char *title, void *(*const bodies[])(void *), int n, in
 			atomic_fetch_add(&play.won, 1);
 		is(play.won, CAPACITY / 2, "%s: a key is admitted exactly its capacity", title);
 	}
-	ok(!has_twin(), "%s: no key has two slots", title);
+	ok(!has_duplicate(), "%s: no key has two slots", title);
 	is(shmlimit_verify(stage_name, NULL, 0), 0, "%s: the segment is sound", title);
 	stage_hide();
 	shmlimit_close(l);

@@ -82,7 +82,7 @@ static uint64_t due(const struct limit *limit, uint64_t n)
 }
 
 /* Tokens that come back in this many nanoseconds. */
-static uint64_t leaked(const struct limit *limit, uint64_t elapsed_ns)
+static uint64_t refilled(const struct limit *limit, uint64_t elapsed_ns)
 {
 	return (uint64_t)((u128)elapsed_ns * limit->count / limit->period_ns);
 }
@@ -185,8 +185,8 @@ static void as_told(uint64_t start)
 	peek(cost, at);
 	retry = r.retry_after_ns;
 	reset = r.reset_after_ns;
-	expect(r.remaining >= leaked(limit, at - start) && r.remaining <= leaked(limit, at - start + limit->early_ns) &&
-	               r.limit == limit->capacity,
+	expect(r.remaining >= refilled(limit, at - start) &&
+	               r.remaining <= refilled(limit, at - start + limit->early_ns) && r.limit == limit->capacity,
 	       "what has refilled remains", start, at);
 	if (retry != 0) {
 		expect(agrees(retry, due(limit, cost) - (at - start)), "a wait is what is missing", start, at);
@@ -354,8 +354,8 @@ static void often(struct limit *limits_to_ask, size_t n)
 			key = draw();
 			start = up_to(UINT64_MAX / 2);
 			admitted = ask(asks, steps[j], start, &now);
-			least = limit->capacity + leaked(limit, now - start);
-			most = limit->capacity + leaked(limit, now - start + limit->early_ns);
+			least = limit->capacity + refilled(limit, now - start);
+			most = limit->capacity + refilled(limit, now - start + limit->early_ns);
 			if ((admitted < least || admitted > most) && ++wrong <= 3)
 				diag("%s: %" PRIu64 " admitted in %" PRIu64 " ns, want %" PRIu64, limit->name, admitted,
 				     now - start, least);

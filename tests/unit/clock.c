@@ -111,7 +111,7 @@ static uint64_t due(const struct limit *limit, uint64_t n)
 }
 
 /* Tokens that come back in this many nanoseconds. */
-static uint64_t leaked(const struct limit *limit, uint64_t elapsed_ns)
+static uint64_t refilled(const struct limit *limit, uint64_t elapsed_ns)
 {
 	return (uint64_t)((u128)elapsed_ns * limit->count / limit->period_ns);
 }
@@ -215,7 +215,7 @@ static void idle(void)
 				fresh(&limits[i]);
 				old = up_to(limit->capacity);
 				take(limit->capacity - old, start);
-				want = least(limit->capacity, old + leaked(limit, idle_ns[j]));
+				want = least(limit->capacity, old + refilled(limit, idle_ns[j]));
 				expect(left(now) == want, "what had refilled is there", start, now);
 				expect(left(start + limit->refill_ns) == limit->capacity,
 				       "it is full when it had the time to fill", start, now);
@@ -235,7 +235,7 @@ static void idle_for_ages(void)
 			fresh(&limits[i]);
 			old = up_to(1) ? 0 : up_to(limit->capacity);
 			take(limit->capacity - old, start);
-			expect(left(now) == least(limit->capacity, old + leaked(limit, now - start)),
+			expect(left(now) == least(limit->capacity, old + refilled(limit, now - start)),
 			       "what had refilled is there", start, now);
 			full = now + limit->refill_ns + limit->slack_ns;
 			drain(now);
@@ -266,7 +266,7 @@ static void ask_in_order(uint64_t base, const int64_t spread[5], unsigned order)
 	}
 	for (unsigned k = 0; k < 5; k++)
 		expect(take(1, base + (uint64_t)spread[k]) == SHMLIMIT_DENIED, "the sixth is denied", base, base);
-	expect(left(latest + due(limit, 5)) == 5, "full again when all had the time to leak", base, latest);
+	expect(left(latest + due(limit, 5)) == 5, "full again when all had the time to refill", base, latest);
 }
 
 static void together(void)
@@ -322,7 +322,7 @@ static void step_back(uint64_t then, uint64_t old, uint64_t content_ns, uint64_t
 	} else {
 		uint64_t less = content_ns > step ? content_ns - step : 0;
 
-		expect(left(now) <= leaked(limit, less) && left(now) >= leaked(limit, less - (less != 0)),
+		expect(left(now) <= refilled(limit, less) && left(now) >= refilled(limit, less - (less != 0)),
 		       "what was left is left, except what refilled in the time that is to come again", then, now);
 		old = r.remaining;
 	}
@@ -342,7 +342,7 @@ static void step_back(uint64_t then, uint64_t old, uint64_t content_ns, uint64_t
 	for (int i = 0; i < 8; i++) {
 		now += up_to(due(limit, 2));
 		admitted += drain(now);
-		expect(admitted <= leaked(limit, content_ns + now - (then - step) + limit->tick_ns),
+		expect(admitted <= refilled(limit, content_ns + now - (then - step) + limit->tick_ns),
 		       "no more is admitted after the step than was left and refilled", then, now);
 	}
 	expect(left(now + limit->refill_ns) == limit->capacity, "the funnel fills in the time to fill after a step",
@@ -451,8 +451,8 @@ static void now_wraps(void)
 			fresh(&limits[i]);
 			take(limit->capacity, before);
 			after = UINT64_MAX - up_to(UINT64_MAX - before);
-			expect(left(after) <= leaked(limit, after - before + limit->tick_ns) &&
-			               left(after) >= least(limit->capacity, leaked(limit, after - before)),
+			expect(left(after) <= refilled(limit, after - before + limit->tick_ns) &&
+			               left(after) >= least(limit->capacity, refilled(limit, after - before)),
 			       "up to the end of time it is exact", before, after);
 			drain(UINT64_MAX);
 			after = up_to(1) ? 0 : up_to(SECOND);

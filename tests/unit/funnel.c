@@ -536,7 +536,7 @@ static struct content content_after(const struct layout_params *t, struct funnel
 static int leaks_right(const struct layout_params *t, uint64_t word, struct funnel_time at)
 {
 	struct content want = content_of(t, word, at.ticks), got;
-	struct funnel funnel = funnel_leak(t, word, at);
+	struct funnel funnel = funnel_refill(t, word, at);
 
 	got = content_after(t, funnel, at);
 	return got.ticks == want.ticks && got.ahead == want.ahead && got.stepped == want.stepped &&
@@ -548,7 +548,7 @@ static int leaks_right(const struct layout_params *t, uint64_t word, struct funn
  * Funnels of so few tokens a range that all of them can be tried: words and
  * times at each quarter of a token and a tick to both sides, all quotas.
  */
-static uint64_t leak_all(const struct layout_params *t)
+static uint64_t refill_all(const struct layout_params *t)
 {
 	unsigned quota_bits = params_quota_bits(t), quarter = params_token_bits(t) - 2;
 	uint64_t tick = (uint64_t)1 << quota_bits, quarters = (uint64_t)1 << (64 - quarter), wrong = 0;
@@ -568,7 +568,7 @@ static uint64_t leak_all(const struct layout_params *t)
 	return wrong;
 }
 
-static void leaking_small(void)
+static void refilling_small(void)
 {
 	uint64_t wrong = 0;
 
@@ -583,16 +583,16 @@ static void leaking_small(void)
 
 				t.back = -token - tick; /* the future: one token */
 				t.ahead = token / 2;
-				wrong += leak_all(&t);
+				wrong += refill_all(&t);
 				t.back = -(token / 2 * 3); /* as much again, and next to nothing of it honest */
 				t.ahead = tick;
-				wrong += leak_all(&t);
+				wrong += refill_all(&t);
 			}
 	is(wrong, 0, "small funnels refill as the oracle says, from any word to any time");
 }
 
 /* Any word, any time, any rule. */
-static void leaking_any(void)
+static void refilling_any(void)
 {
 	uint64_t wrong = 0, stepped = 0;
 
@@ -686,7 +686,7 @@ static int live(const struct rule *rule, uint64_t steps)
 
 		life.now_ns += some_step(rule);
 		at = funnel_time(t, life.now_ns);
-		funnel = funnel_leak(t, life.word, at);
+		funnel = funnel_refill(t, life.word, at);
 		got = content_after(t, funnel, at);
 		live_on(&life);
 		apart = (i128)(life.ticks * t->den) - life.parts;
@@ -823,7 +823,7 @@ static int owe(const struct rule *rule, uint64_t steps)
 		net += (i128)(at.ticks - seen);
 		if (net > (i128)full)
 			net = (i128)full;
-		funnel = funnel_leak(t, word, at);
+		funnel = funnel_refill(t, word, at);
 		before = net;
 		if (net_of(t, word, at) != net || !operate(t, rule, &funnel, at, &net)) {
 			describe("wrong", rule);
@@ -932,9 +932,9 @@ static int disagree(const struct rule *rule, uint64_t apart, uint64_t steps)
 
 		latest_ns += some_step(rule);
 		at = funnel_time(t, latest_ns - up_to(apart));
-		funnel = funnel_leak(t, word, at);
+		funnel = funnel_refill(t, word, at);
 		if (funnel.stepped) /* then a decision reads the clock again */
-			funnel = funnel_leak(t, word, at = funnel_time(t, latest_ns));
+			funnel = funnel_refill(t, word, at = funnel_time(t, latest_ns));
 		if (n > funnel.quota)
 			continue;
 		funnel.quota -= n;
@@ -964,7 +964,7 @@ static void disagreeing(void)
 
 static int fits(const struct rule *rule, uint64_t word, uint64_t cost, uint64_t now_ns)
 {
-	return funnel_leak(&rule->params, word, funnel_time(&rule->params, now_ns)).quota >= cost;
+	return funnel_refill(&rule->params, word, funnel_time(&rule->params, now_ns)).quota >= cost;
 }
 
 /* True if the wait for `cost` tokens is exact, from some word at about that time. */
@@ -1038,7 +1038,7 @@ static void garbage(void)
 		for (size_t j = 0; j < sizeof(any.words) / 8; j++)
 			any.words[j] = up_to(7) ? extreme(64) : -up_to(1);
 		at = funnel_time(&any.params, extreme(64));
-		funnel = funnel_leak(&any.params, draw(), at);
+		funnel = funnel_refill(&any.params, draw(), at);
 		wrong += funnel.quota > any.params.capacity;
 		funnel_ns_until(&any.params, funnel, extreme(64), at);
 		funnel_ns_until(&any.params, funnel, any.params.capacity, at);
@@ -1065,8 +1065,8 @@ int main(void)
 	conversion();
 	hardest_times();
 	whole_tokens();
-	leaking_small();
-	leaking_any();
+	refilling_small();
+	refilling_any();
 	living();
 	owing();
 	changing();

@@ -479,7 +479,7 @@ static int ask(struct shmlimit *l, int verb, int rule, const uint64_t *key, uint
 	}
 }
 
-static void twin(struct rng *rng)
+static void duplicate(struct rng *rng)
 {
 	struct shmlimit_options options = {
 		.struct_size = sizeof(options), .slots = 1 << 14, .slots_max = 1 << 14, .window_max = WINDOW_MAX
@@ -488,7 +488,7 @@ static void twin(struct rng *rng)
 	uint64_t now_ns = T0, moved = 0, differ = 0;
 	char name[80];
 
-	snprintf(name, sizeof(name), "%s.twin", unit_name);
+	snprintf(name, sizeof(name), "%s.duplicate", unit_name);
 	if (shmlimit_create(name, &options, &large) != 0 || shmlimit_destroy(name) != 0)
 		bail("create the second segment");
 	for (uint32_t kind = 0; kind < KINDS; kind++) {
@@ -783,7 +783,7 @@ int main(void)
 	carried_twice();
 	refilled_in_the_old_table();
 	carried_and_not_buried();
-	twin(&rng);
+	duplicate(&rng);
 	crowd(SHMLIMIT_FULL_EVICT);
 	crowd(SHMLIMIT_FULL_DENY);
 	homeless(SHMLIMIT_FULL_ALLOW, SHMLIMIT_ALLOWED);

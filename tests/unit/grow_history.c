@@ -39,7 +39,7 @@ static struct rng rng;
 static int rule[2];
 static uint64_t now_ns, capacity[2], per_step;
 static struct balance key[ALL];
-static unsigned growths, moves, changes, loads, twins, wrong;
+static unsigned growths, moves, changes, loads, duplicates, wrong;
 
 static int is_window(unsigned i)
 {
@@ -226,7 +226,7 @@ static void take(void)
 	for (uint64_t s = 0; moved && is_killed && s < old.lines * SLOTS_PER_LINE; s++)
 		if ((old.slots[s].tag & ~TAG_FROZEN) == 0 && (kept[s].tag & ~TAG_FROZEN) != 0) {
 			old.slots[s] = (struct layout_slot){ kept[s].tag | TAG_FROZEN, kept[s].word };
-			twins++;
+			duplicates++;
 		}
 }
 
@@ -414,10 +414,10 @@ int main(void)
 	for (uint64_t i = 0; i < scaled(HISTORIES) && wrong == 0; i++)
 		history();
 	diag("%u growths, %u keys moved, %u of their carriers killed, %u changes of the rule, %u loads", growths, moves,
-	     twins, changes, loads);
+	     duplicates, changes, loads);
 	is(wrong, 0,
 	   "in random histories each key has its exact balance, is listed once, and keeps no table it is not in");
-	ok(growths > loads / 10 && moves > loads / 5 && twins > loads / 20 && changes > loads,
+	ok(growths > loads / 10 && moves > loads / 5 && duplicates > loads / 20 && changes > loads,
 	   "all of this happened often");
 	return tap_done();
 }

@@ -102,7 +102,7 @@ static void every_bit(size_t len, unsigned bits)
 static void all_differ(void)
 {
 	static struct key keys[33 + 129];
-	unsigned twins = 0, n = 0;
+	unsigned duplicates = 0, n = 0;
 
 	for (unsigned prefix = 0; prefix <= 32; prefix++)
 		keys[n++] = of("0.0.0.0", prefix, 0);
@@ -110,8 +110,8 @@ static void all_differ(void)
 		keys[n++] = of("::", 0, prefix);
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned j = 0; j < i; j++)
-			twins += same(keys[i], keys[j]);
-	is(twins, 0, "the nets that begin with zeros, of all %u sizes, share no key", n);
+			duplicates += same(keys[i], keys[j]);
+	is(duplicates, 0, "the nets that begin with zeros, of all %u sizes, share no key", n);
 }
 
 /* A text that is an address, and the plain form of the same. */

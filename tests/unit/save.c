@@ -650,7 +650,7 @@ static void hostile(void)
 }
 
 /* A key that moved while it was saved, by way of being full, is written twice. */
-static void twins(void)
+static void duplicates(void)
 {
 	unsigned char content[STATE_PAGE_ROOM];
 	const size_t at = sizeof(struct state_header) + sizeof(struct state_rule);
@@ -873,7 +873,7 @@ int main(void)
 	clocks();
 	damage();
 	hostile();
-	twins();
+	duplicates();
 	many_pages();
 	through_an_impatient_pipe();
 	spoil_each();

@@ -191,7 +191,7 @@ static struct oracle stands(int id, const struct layout_params *params, uint64_t
 
 		if (slot->tag == 0 || tag_rule(slot->tag) != (uint32_t)id)
 			continue;
-		funnel = warmup_leak(params, slot->word, at);
+		funnel = warmup_refill(params, slot->word, at);
 		return (struct oracle){
 			.stored = ldexp((double)funnel.quota, -(int)params_unit_bits(params)),
 			.next_free = (double)(now_ns - T0 +
@@ -324,7 +324,7 @@ static struct sums one_by_one(const struct layout_params *params, const struct g
 			if (idle > 0)
 				stored = fminl(g->max, stored + (long double)idle * tick_ns / g->cool_down);
 		}
-		funnel = warmup_leak(params, funnel_pack(params, funnel), at);
+		funnel = warmup_refill(params, funnel_pack(params, funnel), at);
 		debt = warmup_debt(params, funnel, at);
 		warmup_take(params, &funnel, 1, at);
 		cost = funnel.stamp - at.stamp - debt;
@@ -538,7 +538,7 @@ static void wild(uint64_t seed)
 		for (size_t j = 0; j < sizeof(params) / sizeof(uint64_t); j++)
 			((uint64_t *)(void *)&params)[j] = rng_draw(&rng) >> rng_below(&rng, 64);
 		at = funnel_time(&params, rng_draw(&rng));
-		funnel = warmup_leak(&params, rng_draw(&rng), at);
+		funnel = warmup_refill(&params, rng_draw(&rng), at);
 		warmup_take(&params, &funnel, rng_draw(&rng) >> rng_below(&rng, 64), at);
 		wrong += funnel.quota > params.capacity;
 		warmup_refund(&params, &funnel, rng_draw(&rng) >> rng_below(&rng, 64), at);

@@ -48,9 +48,9 @@ static void check_until(const struct layout_params *params, struct funnel f, uin
 		law(ns == UINT64_MAX, "more than there can be, after %" PRIu64 " ns", ns);
 		return;
 	}
-	law(funnel_leak(params, word, funnel_time(params, now_ns + ns)).quota >= tokens,
+	law(funnel_refill(params, word, funnel_time(params, now_ns + ns)).quota >= tokens,
 	    "not there after %" PRIu64 " ns", ns);
-	law(ns == 0 || funnel_leak(params, word, funnel_time(params, now_ns + ns - 1)).quota < tokens,
+	law(ns == 0 || funnel_refill(params, word, funnel_time(params, now_ns + ns - 1)).quota < tokens,
 	    "there before %" PRIu64 " ns", ns);
 }
 
@@ -58,7 +58,7 @@ static void check_funnel(const struct layout_params *params, const struct layout
                          uint64_t now_ns, uint64_t tokens)
 {
 	struct funnel_time at = funnel_time(params, now_ns);
-	struct funnel f = funnel_leak(params, word, at), again = funnel_leak(params, funnel_pack(params, f), at),
+	struct funnel f = funnel_refill(params, word, at), again = funnel_refill(params, funnel_pack(params, f), at),
 		      after = f;
 	uint64_t debt;
 
@@ -81,7 +81,7 @@ static void check_funnel(const struct layout_params *params, const struct layout
 	after = f;
 	funnel_refund(params, &after, tokens, at);
 	law(after.quota <= params->capacity && after.quota >= f.quota, "a refund takes, or fills above the brim");
-	after = funnel_leak(other, funnel_convert(params, word, other, now_ns), funnel_time(other, now_ns));
+	after = funnel_refill(other, funnel_convert(params, word, other, now_ns), funnel_time(other, now_ns));
 	law(after.quota <= f.quota || after.quota == other->capacity, "a change of the rule gives");
 }
 
@@ -89,14 +89,14 @@ static void check_warmup(const struct layout_params *params, const struct layout
                          uint64_t now_ns, uint64_t tokens)
 {
 	struct funnel_time at = funnel_time(params, now_ns);
-	struct funnel f = warmup_leak(params, word, at), again = warmup_leak(params, funnel_pack(params, f), at),
+	struct funnel f = warmup_refill(params, word, at), again = warmup_refill(params, funnel_pack(params, f), at),
 		      after = f;
 	uint64_t ns;
 
 	law(f.quota <= params->capacity, "%" PRIu64 " units of %" PRIu64, f.quota, params->capacity);
 	law(again.quota == f.quota && again.stamp == f.stamp && !again.stepped, "another store at the same time");
 	ns = warmup_ns_until_full(params, f, at);
-	again = warmup_leak(params, funnel_pack(params, f), funnel_time(params, now_ns + ns));
+	again = warmup_refill(params, funnel_pack(params, f), funnel_time(params, now_ns + ns));
 	law(again.quota == params->capacity && warmup_debt(params, again, funnel_time(params, now_ns + ns)) == 0,
 	    "not full after %" PRIu64 " ns", ns);
 	warmup_take(params, &after, tokens, at);
@@ -106,7 +106,7 @@ static void check_warmup(const struct layout_params *params, const struct layout
 	after = f;
 	warmup_refund(params, &after, tokens, at);
 	law(after.quota <= params->capacity && after.quota >= f.quota, "a refund takes, or fills above the brim");
-	after = warmup_leak(other, warmup_convert(params, word, other, now_ns), funnel_time(other, now_ns));
+	after = warmup_refill(other, warmup_convert(params, word, other, now_ns), funnel_time(other, now_ns));
 	law(after.quota <= other->capacity, "a change of the rule fills above the brim");
 }
 

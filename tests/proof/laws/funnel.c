@@ -81,8 +81,8 @@ static int narrow(const struct layout_params *t)
 	return params_quota_bits(t) <= 3 && params_token_bits(t) <= 5 && good(t);
 }
 
-/* What a refill leaves: see law_leaked. A stamp ahead is a debt, or another process's clock reading. */
-static int leaked(const struct layout_params *t, struct funnel f, struct funnel_time at)
+/* What a refill leaves: see law_refilled. A stamp ahead is a debt, or another process's clock reading. */
+static int refilled(const struct layout_params *t, struct funnel f, struct funnel_time at)
 {
 	if (f.quota > t->capacity || (f.stamp & (((uint64_t)1 << params_quota_bits(t)) - 1)) != 0)
 		return 0;
@@ -98,17 +98,17 @@ static int leaked(const struct layout_params *t, struct funnel f, struct funnel_
 #define GIVEN params_of(q, token, capacity, back, ahead, debt)
 
 /* whatever the bits of parameters, word and time, a funnel holds no more than its capacity */
-int law_leak_total(uint64_t shape, uint64_t capacity, uint64_t back, uint64_t ahead, uint64_t debt, uint64_t word,
-                   uint64_t stamp)
+int law_refill_total(uint64_t shape, uint64_t capacity, uint64_t back, uint64_t ahead, uint64_t debt, uint64_t word,
+                     uint64_t stamp)
 {
 	struct layout_params t = { .shape = shape, .capacity = capacity, .back = back, .ahead = ahead, .debt = debt };
 	struct funnel_time at = { 0, 0, stamp };
 
-	return funnel_leak(&t, word, at).quota <= capacity;
+	return funnel_refill(&t, word, at).quota <= capacity;
 }
 
 /* ... and so it does without the look at damaged words */
-int false_leak_total(uint64_t shape, uint64_t capacity, uint64_t word)
+int false_refill_total(uint64_t shape, uint64_t capacity, uint64_t word)
 {
 	struct layout_params t = { .shape = shape };
 
@@ -144,8 +144,8 @@ int law_same_moment(EACH, uint64_t quota, uint64_t stamp)
 	struct funnel_time at = time_at(&t, NOW);
 	struct funnel f = { quota & 7, near_now(stamp), 0 }, g;
 
-	assume(narrow(&t) && leaked(&t, f, at));
-	g = funnel_leak(&t, funnel_pack(&t, f), at);
+	assume(narrow(&t) && refilled(&t, f, at));
+	g = funnel_refill(&t, funnel_pack(&t, f), at);
 	return g.quota == f.quota && g.stamp == f.stamp && !g.stepped;
 }
 
@@ -157,7 +157,7 @@ int false_same_moment(EACH, uint64_t quota, uint64_t stamp)
 	struct funnel f = { quota & 7, near_now(stamp), 0 };
 
 	assume(narrow(&t) && f.quota <= t.capacity && f.stamp - NOW <= t.ahead);
-	return funnel_leak(&t, funnel_pack(&t, f), at).quota == f.quota;
+	return funnel_refill(&t, funnel_pack(&t, f), at).quota == f.quota;
 }
 
 /* without a quota, taking moves the word on by as many tokens' time: from where it is, or where a full funnel's is */
@@ -168,7 +168,7 @@ int law_take_moves(EACH, uint64_t word, uint64_t tokens)
 	struct funnel f;
 
 	assume(narrow(&t) && each_q == 0 && NOW - near_now(word) <= t.back);
-	f = funnel_leak(&t, near_now(word), at);
+	f = funnel_refill(&t, near_now(word), at);
 	assume(tokens <= f.quota);
 	f.quota -= tokens;
 	if (NOW - near_now(word) > t.capacity << each_token)
@@ -184,7 +184,7 @@ int false_take_moves(EACH, uint64_t word, uint64_t tokens)
 	struct funnel f;
 
 	assume(narrow(&t) && each_q == 0 && NOW - near_now(word) <= t.back);
-	f = funnel_leak(&t, near_now(word), at);
+	f = funnel_refill(&t, near_now(word), at);
 	assume(tokens <= f.quota);
 	f.quota -= tokens;
 	return funnel_pack(&t, f) == near_now(word) + (tokens << each_token);
@@ -212,7 +212,7 @@ int false_past(TERMS, uint64_t word, uint64_t distance)
 }
 
 /* a refill gives what time gave: whole tokens, and the rest stays in the stamp; or the funnel is full, with no more */
-int law_leak_conserves(TERMS, uint64_t word, uint64_t stamp)
+int law_refill_conserves(TERMS, uint64_t word, uint64_t stamp)
 {
 	struct layout_params t = GIVEN;
 	struct funnel_time at = time_at(&t, stamp);
@@ -220,7 +220,7 @@ int law_leak_conserves(TERMS, uint64_t word, uint64_t stamp)
 	uint64_t elapsed = at.stamp - before.stamp, tokens;
 
 	assume(good(&t) && before.quota <= capacity && (elapsed <= back || before.stamp - at.stamp <= ahead));
-	after = funnel_leak(&t, word, at);
+	after = funnel_refill(&t, word, at);
 	tokens = after.quota - before.quota;
 	if (elapsed > back)
 		return tokens == 0 && after.stamp == before.stamp;
@@ -232,42 +232,42 @@ int law_leak_conserves(TERMS, uint64_t word, uint64_t stamp)
 }
 
 /* ... where a refill sets the time to now, as if there were no fractions */
-int false_leak_conserves(TERMS, uint64_t word, uint64_t stamp)
+int false_refill_conserves(TERMS, uint64_t word, uint64_t stamp)
 {
 	struct layout_params t = GIVEN;
 	struct funnel_time at = time_at(&t, stamp);
 	struct funnel before = unpacked(&t, word), after;
 
 	assume(good(&t) && before.quota <= capacity && funnel_is_past(&t, word, at));
-	after = funnel_leak(&t, word, at);
+	after = funnel_refill(&t, word, at);
 	after.stamp = at.stamp;
 	return funnel_is_full(&t, after) || after.stamp - before.stamp == (after.quota - before.quota) << token;
 }
 
 /* what has come back up to now is less than a token behind, or ahead no further than is honest, whatever the word */
-int law_leaked(EACH, uint64_t word)
+int law_refilled(EACH, uint64_t word)
 {
 	struct layout_params t = NARROW;
 	struct funnel_time at = time_at(&t, NOW);
 
 	assume(narrow(&t));
-	return leaked(&t, funnel_leak(&t, near_now(word), at), at);
+	return refilled(&t, funnel_refill(&t, near_now(word), at), at);
 }
 
 /* ... ahead no further than the longest debt */
-int false_leaked(TERMS, uint64_t word, uint64_t stamp)
+int false_refilled(TERMS, uint64_t word, uint64_t stamp)
 {
 	struct layout_params t = GIVEN;
 	struct funnel_time at = time_at(&t, stamp);
 	struct funnel f;
 
 	assume(good(&t));
-	f = funnel_leak(&t, word, at);
+	f = funnel_refill(&t, word, at);
 	return at.stamp - f.stamp <= back || f.stamp - at.stamp <= debt;
 }
 
 /* a funnel that is looked at in between is what it would have been: no rounding adds up, and time takes nothing */
-int law_leak_in_two_steps(EACH, uint64_t word, uint64_t stamp, uint64_t later)
+int law_refill_in_two_steps(EACH, uint64_t word, uint64_t stamp, uint64_t later)
 {
 	struct layout_params t = NARROW;
 	struct funnel_time at = time_at(&t, near_now(stamp)),
@@ -279,15 +279,15 @@ int law_leak_in_two_steps(EACH, uint64_t word, uint64_t stamp, uint64_t later)
 	assume(at.stamp - before.stamp <= t.back
 	               ? then.stamp - before.stamp <= t.back && at.stamp - before.stamp <= then.stamp - before.stamp
 	               : before.stamp - at.stamp <= t.ahead);
-	once = funnel_leak(&t, near_now(word), then);
-	half = funnel_leak(&t, near_now(word), at);
-	twice = funnel_leak(&t, funnel_pack(&t, half), then);
+	once = funnel_refill(&t, near_now(word), then);
+	half = funnel_refill(&t, near_now(word), at);
+	twice = funnel_refill(&t, funnel_pack(&t, half), then);
 	return half.quota >= before.quota && once.quota >= half.quota && once.quota == twice.quota &&
 	       once.stamp == twice.stamp;
 }
 
 /* ... with a whole token rounded up at the first look */
-int false_leak_in_two_steps(TERMS, uint64_t word, uint64_t stamp, uint64_t later)
+int false_refill_in_two_steps(TERMS, uint64_t word, uint64_t stamp, uint64_t later)
 {
 	struct layout_params t = GIVEN;
 	struct funnel_time at = time_at(&t, stamp), then = time_at(&t, stamp + later);
@@ -295,10 +295,10 @@ int false_leak_in_two_steps(TERMS, uint64_t word, uint64_t stamp, uint64_t later
 
 	assume(good(&t) && unpacked(&t, word).quota <= capacity && later <= back);
 	assume(funnel_is_past(&t, word, at) && funnel_is_past(&t, word, then));
-	once = funnel_leak(&t, word, then);
-	half = funnel_leak(&t, word, at);
+	once = funnel_refill(&t, word, then);
+	half = funnel_refill(&t, word, at);
 	half.quota += half.stamp != at.stamp && half.quota < capacity;
-	return once.quota == funnel_leak(&t, funnel_pack(&t, half), then).quota;
+	return once.quota == funnel_refill(&t, funnel_pack(&t, half), then).quota;
 }
 
 /* a time further ahead than is honest is set to the longest debt, or to now; the quota stays what it was */
@@ -310,7 +310,7 @@ int law_impossible(TERMS, uint64_t word, uint64_t stamp)
 
 	assume(good(&t) && before.quota <= capacity && !funnel_is_past(&t, word, at) &&
 	       before.stamp - at.stamp > ahead);
-	after = funnel_leak(&t, word, at);
+	after = funnel_refill(&t, word, at);
 	return after.stepped && after.quota == before.quota &&
 	       after.stamp - at.stamp == (after.quota == 0 ? debt : 0) && funnel_debt(&t, after, at) <= debt;
 }
@@ -322,7 +322,7 @@ int false_impossible(TERMS, uint64_t word, uint64_t stamp)
 	struct funnel_time at = time_at(&t, stamp);
 
 	assume(good(&t) && !funnel_is_past(&t, word, at));
-	return funnel_debt(&t, funnel_leak(&t, word, at), at) == 0;
+	return funnel_debt(&t, funnel_refill(&t, word, at), at) == 0;
 }
 
 /* what is taken or borrowed is taken exactly, and the debt is no longer than the longest; else nothing changes */
@@ -333,7 +333,7 @@ int law_borrow(EACH, uint64_t quota, uint64_t stamp, uint64_t tokens)
 	struct funnel before = { quota & 7, near_now(stamp), 0 }, after = before;
 	uint64_t owed, borrowed;
 
-	assume(narrow(&t) && leaked(&t, before, at));
+	assume(narrow(&t) && refilled(&t, before, at));
 	tokens &= 63;
 	if (!funnel_borrow(&t, &after, tokens, at, &owed))
 		return after.quota == before.quota && after.stamp == before.stamp &&
@@ -365,7 +365,7 @@ int false_borrow(TERMS, uint64_t quota, uint64_t stamp, uint64_t now, uint64_t t
 	struct funnel f = { quota, stamp, 0 };
 	uint64_t length;
 
-	assume(good(&t) && leaked(&t, f, at));
+	assume(good(&t) && refilled(&t, f, at));
 	assume(tokens > f.quota);
 	length = (tokens - f.quota) << params_token_bits(&t);
 	return length >> params_token_bits(&t) == tokens - f.quota || length - (at.stamp - f.stamp) > debt;
@@ -378,7 +378,7 @@ int law_charge(EACH, uint64_t quota, uint64_t stamp, uint64_t tokens)
 	struct funnel_time at = time_at(&t, NOW);
 	struct funnel before = { quota & 7, near_now(stamp), 0 }, after = before;
 
-	assume(narrow(&t) && leaked(&t, before, at));
+	assume(narrow(&t) && refilled(&t, before, at));
 	tokens &= 63;
 	funnel_charge(&t, &after, tokens, at);
 	return credit(&t, after, at) <= credit(&t, before, at) &&
@@ -393,7 +393,7 @@ int false_charge(EACH, uint64_t quota, uint64_t stamp, uint64_t tokens)
 	struct funnel_time at = time_at(&t, NOW);
 	struct funnel before = { quota & 7, near_now(stamp), 0 }, after = before;
 
-	assume(narrow(&t) && leaked(&t, before, at));
+	assume(narrow(&t) && refilled(&t, before, at));
 	tokens &= 63;
 	funnel_charge(&t, &after, tokens, at);
 	return credit(&t, before, at) - credit(&t, after, at) == (int64_t)tokens << params_token_bits(&t);
@@ -407,7 +407,7 @@ int law_refund(EACH, uint64_t quota, uint64_t stamp, uint64_t tokens)
 	struct funnel before = { quota & 7, near_now(stamp), 0 }, after = before;
 	int64_t given;
 
-	assume(narrow(&t) && leaked(&t, before, at));
+	assume(narrow(&t) && refilled(&t, before, at));
 	tokens &= 63;
 	/* What another's later clock left there is not owed: from then on it is as if the refund were of then. */
 	if (before.quota != 0 && at.stamp - before.stamp > t.back)
@@ -425,7 +425,7 @@ int false_refund(EACH, uint64_t quota, uint64_t stamp, uint64_t tokens)
 	struct funnel_time at = time_at(&t, NOW);
 	struct funnel before = { quota & 7, near_now(stamp), 0 }, after = before;
 
-	assume(narrow(&t) && leaked(&t, before, at));
+	assume(narrow(&t) && refilled(&t, before, at));
 	tokens &= 63;
 	funnel_refund(&t, &after, tokens, at);
 	return credit(&t, after, at) - credit(&t, before, at) == (int64_t)tokens << params_token_bits(&t);
@@ -439,7 +439,7 @@ int law_repay(EACH, uint64_t quota, uint64_t stamp, uint64_t tokens)
 	struct funnel before = { quota & 7, near_now(stamp), 0 }, after = before;
 	uint64_t owed;
 
-	assume(narrow(&t) && leaked(&t, before, at));
+	assume(narrow(&t) && refilled(&t, before, at));
 	tokens &= 63;
 	if (!funnel_borrow(&t, &after, tokens, at, &owed))
 		return 1;

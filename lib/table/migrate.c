@@ -1,13 +1,13 @@
 /*
- * carry: see carry.h.
+ * migrate: see migrate.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "algorithm.h"
-#include "carry.h"
+#include "migrate.h"
 #include "clock.h"
 
-int carry_freeze_slot(struct layout_slot *slot, struct slot_seen *seen)
+int migrate_freeze_slot(struct layout_slot *slot, struct slot_seen *seen)
 {
 	/* BOUND: each round but the last means that another process changed this slot in between. */
 	for (int round = 0; round < RULE_RETRIES; round++) {
@@ -23,8 +23,8 @@ int carry_freeze_slot(struct layout_slot *slot, struct slot_seen *seen)
 	return 0;
 }
 
-int carry_freeze(const struct shmlimit *l, const struct table *old, const struct table_key *key,
-                 struct table_place *from)
+int migrate_freeze(const struct shmlimit *l, const struct table *old, const struct table_key *key,
+                   struct table_place *from)
 {
 	struct table_window window = table_window(old, key->hash);
 
@@ -35,7 +35,7 @@ int carry_freeze(const struct shmlimit *l, const struct table *old, const struct
 		for (unsigned j = 0; j < SLOTS_PER_LINE; j++) {
 			struct slot_seen seen;
 
-			if (!carry_freeze_slot(&line[j], &seen))
+			if (!migrate_freeze_slot(&line[j], &seen))
 				return 0;
 			if (table_is_committed(l, seen.tag & ~TAG_FROZEN, key)) {
 				from->slot = &line[j];
@@ -46,13 +46,13 @@ int carry_freeze(const struct shmlimit *l, const struct table *old, const struct
 	return 1;
 }
 
-int carry_bury_place(const struct table_place *from)
+int migrate_bury_place(const struct table_place *from)
 {
 	return slot_cas(from->slot, from->seen, TAG_FROZEN, 0);
 }
 
-enum claim carry_over(const struct shmlimit *l, const struct table_claim *c, const struct table_place *from,
-                      struct table_place *to)
+enum claim migrate_key(const struct shmlimit *l, const struct table_claim *c, const struct table_place *from,
+                       struct table_place *to)
 {
 	const struct algorithm *a = algorithm_of(&c->view->params);
 	uint64_t word = from->seen.word;
@@ -63,14 +63,14 @@ enum claim carry_over(const struct shmlimit *l, const struct table_claim *c, con
 		return ended;
 	k = look_make(l, &c->tables->old, from->slot, &c->view->params, when_again(l, c->when));
 	if (algorithm_wait(&k, word) == 0) {
-		(void)carry_bury_place(from);
+		(void)migrate_bury_place(from);
 		(void)slot_cas(to->slot, to->seen, 0, 0);
 		return CLAIM_FOUND;
 	}
 	there = k;
 	there.t = &c->tables->now;
 	there.slot = to->slot;
-	if (a->carry != NULL && !a->carry(&k, word, &there, to->seen))
+	if (a->migrate != NULL && !a->migrate(&k, word, &there, to->seen))
 		return CLAIM_LOST;
 	/* After placing, after reading cells: a reset, a writer or another carrier may have been here. */
 	/* ORDER pairs with slot_cas() of a walk over the old table. */
@@ -82,12 +82,12 @@ enum claim carry_over(const struct shmlimit *l, const struct table_claim *c, con
 	if (!table_commit(to, c->key->tag, word))
 		return CLAIM_LOST;
 	/* It fails where a rule's writer converted the word in between. */
-	if (!carry_bury_place(from))
-		carry_bury(l, &c->tables->old, c->key);
+	if (!migrate_bury_place(from))
+		migrate_bury(l, &c->tables->old, c->key);
 	return CLAIM_DONE;
 }
 
-void carry_bury(const struct shmlimit *l, const struct table *old, const struct table_key *key)
+void migrate_bury(const struct shmlimit *l, const struct table *old, const struct table_key *key)
 {
 	struct table_slot from;
 

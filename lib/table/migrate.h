@@ -1,5 +1,5 @@
 /*
- * carry: a key's way from the old table into the new one, while other processes
+ * migrate: a key's way from the old table into the new one, while other processes
  * decide. P is the new (present) table, O the old one.
  *
  *  1. A decision looks for its key in P. It is there: O is not looked at.
@@ -56,33 +56,33 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef SHMLIMIT_LIB_CARRY_H
-#define SHMLIMIT_LIB_CARRY_H
+#ifndef SHMLIMIT_LIB_MIGRATE_H
+#define SHMLIMIT_LIB_MIGRATE_H
 
 #include "table.h"
 
 /* Freeze a slot; *seen is what it holds then. 0 if others change it each time. */
-int carry_freeze_slot(struct layout_slot *slot, struct slot_seen *seen);
+int migrate_freeze_slot(struct layout_slot *slot, struct slot_seen *seen);
 
 /*
  * Freeze the key's window in the old table. *from is its committed slot
  * there, also from before its rule was changed; from->slot NULL: it has none.
  * Returns 0 if others change a slot each time.
  */
-int carry_freeze(const struct shmlimit *l, const struct table *old, const struct table_key *key,
-                 struct table_place *from);
+int migrate_freeze(const struct shmlimit *l, const struct table *old, const struct table_key *key,
+                   struct table_place *from);
 
 /*
  * Carry what was frozen, of the version in force, over into the new table.
  * As table_place(); CLAIM_DONE: it was, look again.
  */
-enum claim carry_over(const struct shmlimit *l, const struct table_claim *c, const struct table_place *from,
-                      struct table_place *to);
+enum claim migrate_key(const struct shmlimit *l, const struct table_claim *c, const struct table_place *from,
+                       struct table_place *to);
 
 /* Bury a frozen slot of the key, as it was seen. Returns 0 if it was changed since. */
-int carry_bury_place(const struct table_place *from);
+int migrate_bury_place(const struct table_place *from);
 
 /* The key is in the new table: forget what it was in the old one. */
-void carry_bury(const struct shmlimit *l, const struct table *old, const struct table_key *key);
+void migrate_bury(const struct shmlimit *l, const struct table *old, const struct table_key *key);
 
 #endif
