@@ -123,7 +123,7 @@ static void run_injected(uint64_t n)
 {
 	now_ns = clock_read(CLOCK_MONOTONIC);
 	while (n--)
-		bench_expect(shmlimit_take_at(precise, open_rule, key, KEY_LEN, 1, now_ns++, NULL), SHMLIMIT_ALLOWED);
+		bench_expect(shmlimit_take_at(precise, open_rule, key, KEY_LEN, 1, NULL, now_ns++), SHMLIMIT_ALLOWED);
 }
 
 static void run_window(uint64_t n)
@@ -198,7 +198,7 @@ static void hold(uint64_t n, int rule)
 	struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
 
 	while (n--) {
-		bench_expect(shmlimit_enter(places, rule, key, KEY_LEN, 1, &hold, NULL), SHMLIMIT_ALLOWED);
+		bench_expect(shmlimit_enter(places, rule, key, KEY_LEN, &hold, NULL), SHMLIMIT_ALLOWED);
 		bench_expect(shmlimit_leave(places, rule, key, KEY_LEN, &hold), 0);
 	}
 }
@@ -226,7 +226,7 @@ static void run_hold_result(uint64_t n)
 	struct shmlimit_result r;
 
 	while (n--) {
-		bench_expect(shmlimit_enter(places, half_rule, key, KEY_LEN, 1, &hold, &r), SHMLIMIT_ALLOWED);
+		bench_expect(shmlimit_enter(places, half_rule, key, KEY_LEN, &hold, &r), SHMLIMIT_ALLOWED);
 		bench_expect(shmlimit_leave(places, half_rule, key, KEY_LEN, &hold), 0);
 	}
 	sink = r.remaining;

@@ -45,7 +45,7 @@ static struct score {
 
 static void ask(uint64_t key, uint64_t now_ns, int answers[KINDS])
 {
-	answers[TABLE] = shmlimit_take_at(limiter, rule, &key, sizeof(key), 1, now_ns, NULL);
+	answers[TABLE] = shmlimit_take_at(limiter, rule, &key, sizeof(key), 1, NULL, now_ns);
 	answers[LRU_MEMORY] = zone_take(zones[0], &key, sizeof(key), CAPACITY, RATE * 86400, now_ns);
 	answers[LRU_KEYS] = zone_take(zones[1], &key, sizeof(key), CAPACITY, RATE * 86400, now_ns);
 	answers[SKETCH] = sketch_take(sketch, key, CAPACITY, RATE, (double)now_ns * 1e-9);

@@ -78,7 +78,7 @@ static int set_bans(struct shmlimit *l, int is_protected)
 static void ban(struct shmlimit *l, int rule, uint64_t first, uint64_t n, uint64_t now_ns)
 {
 	for (uint64_t key = first; key < first + n; key++)
-		shmlimit_count_at(l, rule, &key, sizeof(key), 1, 600 * SECOND, INT64_MAX, 0, now_ns, NULL);
+		shmlimit_count_at(l, rule, &key, sizeof(key), 1, 600 * SECOND, INT64_MAX, 0, NULL, now_ns);
 }
 
 static uint64_t count_unbanned(struct shmlimit *l, int rule, uint64_t n, uint64_t now_ns)
@@ -86,7 +86,7 @@ static uint64_t count_unbanned(struct shmlimit *l, int rule, uint64_t n, uint64_
 	uint64_t unbanned = 0;
 
 	for (uint64_t key = 0; key < n; key++)
-		unbanned += shmlimit_peek_at(l, rule, &key, sizeof(key), 1, now_ns, NULL) == 0;
+		unbanned += shmlimit_peek_at(l, rule, &key, sizeof(key), 1, NULL, now_ns) == 0;
 	return unbanned;
 }
 
@@ -96,7 +96,7 @@ static uint64_t flood_with(struct shmlimit *l, int rule, uint64_t keys, uint64_t
 	uint64_t denied = 0;
 
 	for (uint64_t key = 0; key < keys; key++)
-		denied += shmlimit_take_at(l, rule, &key, sizeof(key), cost, now_ns + key, NULL) != 0;
+		denied += shmlimit_take_at(l, rule, &key, sizeof(key), cost, NULL, now_ns + key) != 0;
 	return denied;
 }
 
@@ -117,12 +117,12 @@ static void play(const struct setting *s, const struct flood *flood, uint64_t ke
 	page = set_rule(l, "page", flood->capacity, flood->period_ns, 0);
 	now_ns = shmlimit_now(l);
 	for (uint64_t key = 0; key < users; key++)
-		shmlimit_take_at(l, login, &key, sizeof(key), key % 2 == 0 ? LIGHT : CAPACITY, now_ns, NULL);
+		shmlimit_take_at(l, login, &key, sizeof(key), key % 2 == 0 ? LIGHT : CAPACITY, NULL, now_ns);
 	ban(l, banned, 0, bans, now_ns);
 	counts[FLOOD_DENIED] += flood_with(l, page, keys, flood->cost, now_ns);
 	now_ns += keys;
 	for (uint64_t key = 0; key < users; key++) {
-		int answer = shmlimit_peek_at(l, login, &key, sizeof(key), 1, now_ns, &r);
+		int answer = shmlimit_peek_at(l, login, &key, sizeof(key), 1, &r, now_ns);
 
 		if (key % 2 == 0)
 			counts[LIGHT_FORGOTTEN] += r.remaining == CAPACITY;
@@ -131,9 +131,9 @@ static void play(const struct setting *s, const struct flood *flood, uint64_t ke
 	}
 	counts[UNBANNED] += count_unbanned(l, banned, bans, now_ns);
 	for (uint64_t key = users; key < users + NEW; key++) {
-		int answer = shmlimit_take_at(l, login, &key, sizeof(key), 1, now_ns, NULL);
+		int answer = shmlimit_take_at(l, login, &key, sizeof(key), 1, NULL, now_ns);
 
-		shmlimit_peek_at(l, login, &key, sizeof(key), 1, now_ns, &r);
+		shmlimit_peek_at(l, login, &key, sizeof(key), 1, &r, now_ns);
 		counts[NEW_DENIED] += answer != 0;
 		counts[NEW_UNLIMITED] += answer == 0 && r.remaining == CAPACITY;
 	}
@@ -166,7 +166,7 @@ static uint64_t count_slots(struct shmlimit *l, int rule, uint64_t now_ns)
 	for (uint64_t i = 0; i < slots; i++) {
 		struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 
-		found += shmlimit_slot(l, i, now_ns, &slot) == 0 && slot.state == SHMLIMIT_SLOT_LIVE &&
+		found += shmlimit_slot(l, i, &slot, now_ns) == 0 && slot.state == SHMLIMIT_SLOT_LIVE &&
 		         slot.rule == rule;
 	}
 	return found;

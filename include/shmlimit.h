@@ -499,9 +499,9 @@ int shmlimit_info(struct shmlimit *limiter, struct shmlimit_info *out);
 /*
  * Switch the whole segment off (on = 0) or on. While it is off, every decision of every process
  * answers allowed and touches no funnel, as if all rules were OFF. Takes effect with each
- * process's next decision. Returns 0, -EROFS.
+ * process's next decision. Returns 0, -EINVAL, -EROFS.
  */
-int shmlimit_switch(struct shmlimit *limiter, uint32_t on);
+int shmlimit_enable(struct shmlimit *limiter, uint32_t on);
 
 /*
  * Count `n` requests that a server let pass (`refused` 0) or refused (1) because the segment or
@@ -767,7 +767,7 @@ int shmlimit_rule_remove(struct shmlimit *limiter, const char *rule_name);
 int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                   struct shmlimit_result *r);
 int shmlimit_take_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                     uint64_t now_ns, struct shmlimit_result *r);
+                     struct shmlimit_result *r, uint64_t now_ns);
 
 /*
  * Take from several limits, all or none: for example per address, per user and for the whole
@@ -789,7 +789,7 @@ int shmlimit_take_at(struct shmlimit *limiter, int rule, const void *key, size_t
 int shmlimit_take_all(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, size_t *failed,
                       struct shmlimit_result *results);
 int shmlimit_take_all_at(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, size_t *failed,
-                         uint64_t now_ns, struct shmlimit_result *results);
+                         struct shmlimit_result *results, uint64_t now_ns);
 
 /*
  * Decide a batch of independent requests. answers[i] is what shmlimit_take() would return for
@@ -805,7 +805,7 @@ int shmlimit_take_all_at(struct shmlimit *limiter, const struct shmlimit_request
 int shmlimit_take_many(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, int *answers,
                        struct shmlimit_result *results);
 int shmlimit_take_many_at(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, int *answers,
-                          uint64_t now_ns, struct shmlimit_result *results);
+                          struct shmlimit_result *results, uint64_t now_ns);
 
 /*
  * Take `cost` tokens now or in advance. Missing tokens are borrowed from the funnel's future, and
@@ -818,7 +818,7 @@ int shmlimit_take_many_at(struct shmlimit *limiter, const struct shmlimit_reques
 int shmlimit_reserve(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                      uint64_t max_wait_ns, struct shmlimit_result *r);
 int shmlimit_reserve_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                        uint64_t max_wait_ns, uint64_t now_ns, struct shmlimit_result *r);
+                        uint64_t max_wait_ns, struct shmlimit_result *r, uint64_t now_ns);
 
 /*
  * Reserve, then sleep until the tokens are there. Signals do not shorten the sleep. Returns as
@@ -841,7 +841,7 @@ int shmlimit_acquire(struct shmlimit *limiter, int rule, const void *key, size_t
 int shmlimit_charge(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
                     struct shmlimit_result *r);
 int shmlimit_charge_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-                       uint64_t now_ns, struct shmlimit_result *r);
+                       struct shmlimit_result *r, uint64_t now_ns);
 
 /*
  * Add `n` to the key's count under a COUNTER rule, or take away what is below 0, as INCREX with ENX does in
@@ -864,16 +864,16 @@ int shmlimit_charge_at(struct shmlimit *limiter, int rule, const void *key, size
 int shmlimit_count(struct shmlimit *limiter, int rule, const void *key, size_t key_len, int64_t n, uint64_t ttl_ns,
                    int64_t bound, uint32_t flags, struct shmlimit_count *out);
 int shmlimit_count_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, int64_t n, uint64_t ttl_ns,
-                      int64_t bound, uint32_t flags, uint64_t now_ns, struct shmlimit_count *out);
+                      int64_t bound, uint32_t flags, struct shmlimit_count *out, uint64_t now_ns);
 
 /*
- * Enter one of the key's places under a HOLD rule, if fewer than `capacity` are held; `cost` must be
- * 1. The place is held until shmlimit_leave(), or for the rule's period, whichever comes first: a
+ * Enter one of the key's places under a HOLD rule, if fewer than `capacity` are held. The place is
+ * held until shmlimit_leave(), or for the rule's period, whichever comes first: a
  * holder that was killed blocks its place no longer than that. A holder that needs more time calls
  * shmlimit_renew() before the period is over; once it is, another may have the place.
  *
  * Returns SHMLIMIT_ALLOWED and fills *hold (set its struct_size first); or SHMLIMIT_DENIED, and
- * hold->value is 0; or -EINVAL: `cost` is not 1, or `hold` is NULL or says a smaller size;
+ * hold->value is 0; or -EINVAL: `hold` is NULL or says a smaller size;
  * -EOPNOTSUPP: it is no HOLD rule; or as shmlimit_take(). *r, unless NULL: `remaining` counts
  * free places, `retry_after_ns` is the time until the first place ends if none is left. On an error nothing was changed.
  *
@@ -887,10 +887,10 @@ int shmlimit_count_at(struct shmlimit *limiter, int rule, const void *key, size_
  * -EOPNOTSUPP, as shmlimit_refund() and shmlimit_charge() do. Threads, processes, signals, fork: as
  * shmlimit_take(). Cost: a take's, one compare-and-swap more, and a look at each place that is held.
  */
-int shmlimit_enter(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                   struct shmlimit_hold *hold, struct shmlimit_result *r);
-int shmlimit_enter_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                      uint64_t now_ns, struct shmlimit_hold *hold, struct shmlimit_result *r);
+int shmlimit_enter(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_hold *hold,
+                   struct shmlimit_result *r);
+int shmlimit_enter_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_hold *hold,
+                      struct shmlimit_result *r, uint64_t now_ns);
 
 /*
  * Renew a place: its period begins again now, and *hold is changed. Returns 0, also where hold->value
@@ -898,8 +898,8 @@ int shmlimit_enter_at(struct shmlimit *limiter, int rule, const void *key, size_
  * -EMSGSIZE, -EROFS, -ESRCH, -EOPNOTSUPP as shmlimit_enter(). Not counted. Cost: as shmlimit_enter().
  */
 int shmlimit_renew(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_hold *hold);
-int shmlimit_renew_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t now_ns,
-                      struct shmlimit_hold *hold);
+int shmlimit_renew_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_hold *hold,
+                      uint64_t now_ns);
 
 /*
  * Leave a place, from any process. Returns as shmlimit_renew(); *hold is not changed. A place is left
@@ -908,8 +908,8 @@ int shmlimit_renew_at(struct shmlimit *limiter, int rule, const void *key, size_
  */
 int shmlimit_leave(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
                    const struct shmlimit_hold *hold);
-int shmlimit_leave_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t now_ns,
-                      const struct shmlimit_hold *hold);
+int shmlimit_leave_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                      const struct shmlimit_hold *hold, uint64_t now_ns);
 
 /*
  * Returns what a take would answer, without taking. Writes nothing, counts nothing, and works
@@ -919,7 +919,7 @@ int shmlimit_leave_at(struct shmlimit *limiter, int rule, const void *key, size_
 int shmlimit_peek(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                   struct shmlimit_result *r);
 int shmlimit_peek_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                     uint64_t now_ns, struct shmlimit_result *r);
+                     struct shmlimit_result *r, uint64_t now_ns);
 
 /*
  * redis-cell's CL.THROTTLE key capacity count period [quantity] and its reply, for programs that
@@ -953,7 +953,7 @@ int shmlimit_throttle(struct shmlimit *limiter, const void *key, size_t key_len,
 int shmlimit_refund(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
                     struct shmlimit_result *r);
 int shmlimit_refund_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-                       uint64_t now_ns, struct shmlimit_result *r);
+                       struct shmlimit_result *r, uint64_t now_ns);
 
 /*
  * Restore all tokens of one key (`key` not NULL), of every key of one rule (`key` NULL), or of
@@ -1044,8 +1044,8 @@ int shmlimit_reset_fingerprint(struct shmlimit *limiter, int rule, uint64_t fing
 int shmlimit_lease_take(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                         uint64_t lease_ns, uint64_t claim_ns, struct shmlimit_lease *lease, struct shmlimit_result *r);
 int shmlimit_lease_take_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                           uint64_t lease_ns, uint64_t claim_ns, struct shmlimit_lease *lease, uint64_t now_ns,
-                           struct shmlimit_result *r);
+                           uint64_t lease_ns, uint64_t claim_ns, struct shmlimit_lease *lease,
+                           struct shmlimit_result *r, uint64_t now_ns);
 
 /*
  * Deposit `tokens` that the backend gave, spend `cost` of all the tokens that are here then,
@@ -1060,7 +1060,7 @@ int shmlimit_lease_take_at(struct shmlimit *limiter, int rule, const void *key, 
 int shmlimit_lease_deposit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
                            uint64_t cost, uint64_t lasts_ns, struct shmlimit_result *r);
 int shmlimit_lease_deposit_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-                              uint64_t cost, uint64_t lasts_ns, uint64_t now_ns, struct shmlimit_result *r);
+                              uint64_t cost, uint64_t lasts_ns, struct shmlimit_result *r, uint64_t now_ns);
 
 /*
  * The backend denied `cost`, and will for `for_ns`: until then, deny requests of that cost or
@@ -1070,7 +1070,7 @@ int shmlimit_lease_deposit_at(struct shmlimit *limiter, int rule, const void *ke
 int shmlimit_lease_deny(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                         uint64_t for_ns, struct shmlimit_result *r);
 int shmlimit_lease_deny_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                           uint64_t for_ns, uint64_t now_ns, struct shmlimit_result *r);
+                           uint64_t for_ns, struct shmlimit_result *r, uint64_t now_ns);
 
 /* The backend did not answer: end the claim, so that the next caller asks. Returns 0 or an error. */
 int shmlimit_lease_abandon(struct shmlimit *limiter, int rule, const void *key, size_t key_len);
@@ -1116,7 +1116,7 @@ int shmlimit_counters(struct shmlimit *limiter, int rule, struct shmlimit_counte
  * as it migrated, can be in both: what the current table has is right. So a walk reads the old
  * table first, and forgets what it then finds in the current one.
  */
-int shmlimit_slot(struct shmlimit *limiter, uint64_t index, uint64_t now_ns, struct shmlimit_slot *out);
+int shmlimit_slot(struct shmlimit *limiter, uint64_t index, struct shmlimit_slot *out, uint64_t now_ns);
 
 /*
  * Copy the key of slot `index`, which shmlimit_slot() reported as *slot, if the segment stores

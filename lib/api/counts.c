@@ -90,7 +90,7 @@ EXPORT int shmlimit_count(struct shmlimit *l, int rule, const void *key, size_t 
 }
 
 EXPORT int shmlimit_count_at(struct shmlimit *l, int rule, const void *key, size_t key_len, int64_t n, uint64_t ttl_ns,
-                             int64_t bound, uint32_t flags, uint64_t now_ns, struct shmlimit_count *out)
+                             int64_t bound, uint32_t flags, struct shmlimit_count *out, uint64_t now_ns)
 {
 	struct count_request asked = { n, bound, ttl_ns, flags, NULL };
 	struct request q =

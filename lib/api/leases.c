@@ -62,8 +62,8 @@ EXPORT int shmlimit_lease_take(struct shmlimit *l, int rule, const void *key, si
 }
 
 EXPORT int shmlimit_lease_take_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                                  uint64_t lease_ns, uint64_t claim_ns, struct shmlimit_lease *out, uint64_t now_ns,
-                                  struct shmlimit_result *r)
+                                  uint64_t lease_ns, uint64_t claim_ns, struct shmlimit_lease *out,
+                                  struct shmlimit_result *r, uint64_t now_ns)
 {
 	struct lease_request leased = { .lease_ns = lease_ns, .claim_ns = claim_ns };
 	struct request q = request_make(OP_LEASE, rule, key_bytes(key, key_len), cost, when_given(now_ns));
@@ -83,7 +83,7 @@ EXPORT int shmlimit_lease_deposit(struct shmlimit *l, int rule, const void *key,
 }
 
 EXPORT int shmlimit_lease_deposit_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
-                                     uint64_t cost, uint64_t lasts_ns, uint64_t now_ns, struct shmlimit_result *r)
+                                     uint64_t cost, uint64_t lasts_ns, struct shmlimit_result *r, uint64_t now_ns)
 {
 	struct lease_request leased = { .tokens = tokens, .lease_ns = lasts_ns };
 	struct request q = request_make(OP_DEPOSIT, rule, key_bytes(key, key_len), cost, when_given(now_ns));
@@ -103,7 +103,7 @@ EXPORT int shmlimit_lease_deny(struct shmlimit *l, int rule, const void *key, si
 }
 
 EXPORT int shmlimit_lease_deny_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                                  uint64_t for_ns, uint64_t now_ns, struct shmlimit_result *r)
+                                  uint64_t for_ns, struct shmlimit_result *r, uint64_t now_ns)
 {
 	struct lease_request leased = { .lease_ns = for_ns };
 	struct request q = request_make(OP_DENY, rule, key_bytes(key, key_len), cost, when_given(now_ns));

@@ -6,6 +6,9 @@
 #include "export.h"
 #include "fast_hold.h"
 
+/* Bytes in release 1.0. WHY NOT sizeof: an older program's structure has what this file uses. */
+#define HOLD_SIZE_1_0 16u
+
 __attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, struct key_bytes key, struct when when,
                                            struct shmlimit_hold *hold, struct shmlimit_result *r)
 {
@@ -14,7 +17,7 @@ __attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, s
 	uint32_t failed = 0;
 	int answer;
 
-	if (l == NULL || hold == NULL || hold->struct_size < sizeof(*hold))
+	if (l == NULL || hold == NULL || hold->struct_size < HOLD_SIZE_1_0)
 		return -EINVAL;
 	answer = decide_check(l, &request);
 	if (answer != 0)
@@ -31,16 +34,16 @@ __attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, s
 	return answer;
 }
 
-EXPORT int shmlimit_enter(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                          struct shmlimit_hold *hold, struct shmlimit_result *r)
+EXPORT int shmlimit_enter(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_hold *hold,
+                          struct shmlimit_result *r)
 {
-	return cost != 1 ? -EINVAL : enter(l, rule, key_bytes(key, key_len), when_clock(), hold, r);
+	return enter(l, rule, key_bytes(key, key_len), when_clock(), hold, r);
 }
 
-EXPORT int shmlimit_enter_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                             uint64_t now_ns, struct shmlimit_hold *hold, struct shmlimit_result *r)
+EXPORT int shmlimit_enter_at(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_hold *hold,
+                             struct shmlimit_result *r, uint64_t now_ns)
 {
-	return cost != 1 ? -EINVAL : enter(l, rule, key_bytes(key, key_len), when_given(now_ns), hold, r);
+	return enter(l, rule, key_bytes(key, key_len), when_given(now_ns), hold, r);
 }
 
 static int renew(const struct shmlimit *l, struct request *q, struct shmlimit_hold *hold)
@@ -48,7 +51,7 @@ static int renew(const struct shmlimit *l, struct request *q, struct shmlimit_ho
 	struct hold_request asked = { 0 };
 	int answer;
 
-	if (l == NULL || hold == NULL || hold->struct_size < sizeof(*hold))
+	if (l == NULL || hold == NULL || hold->struct_size < HOLD_SIZE_1_0)
 		return -EINVAL;
 	asked.place = (struct hold_place){ hold->cell, hold->value };
 	q->hold = &asked;
@@ -66,8 +69,8 @@ EXPORT int shmlimit_renew(struct shmlimit *l, int rule, const void *key, size_t 
 	return renew(l, &q, hold);
 }
 
-EXPORT int shmlimit_renew_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t now_ns,
-                             struct shmlimit_hold *hold)
+EXPORT int shmlimit_renew_at(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_hold *hold,
+                             uint64_t now_ns)
 {
 	struct request q = request_make(OP_RENEW, rule, key_bytes(key, key_len), 0, when_given(now_ns));
 
@@ -81,7 +84,7 @@ __attribute__((noinline)) static int leave(const struct shmlimit *l, int rule, s
 	struct hold_request asked = { 0 };
 	int answer;
 
-	if (l == NULL || hold == NULL || hold->struct_size < sizeof(*hold))
+	if (l == NULL || hold == NULL || hold->struct_size < HOLD_SIZE_1_0)
 		return -EINVAL;
 	asked.place = (struct hold_place){ hold->cell, hold->value };
 	answer = decide_check(l, &request);
@@ -103,8 +106,8 @@ EXPORT int shmlimit_leave(struct shmlimit *l, int rule, const void *key, size_t 
 	return leave(l, rule, key_bytes(key, key_len), when_clock(), hold);
 }
 
-EXPORT int shmlimit_leave_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t now_ns,
-                             const struct shmlimit_hold *hold)
+EXPORT int shmlimit_leave_at(struct shmlimit *l, int rule, const void *key, size_t key_len,
+                             const struct shmlimit_hold *hold, uint64_t now_ns)
 {
 	return leave(l, rule, key_bytes(key, key_len), when_given(now_ns), hold);
 }

@@ -261,9 +261,9 @@ EXPORT int shmlimit_grow_at(struct shmlimit *l, uint64_t slots, uint64_t now_ns)
 	return grow(l, slots, when_given(now_ns));
 }
 
-EXPORT int shmlimit_switch(struct shmlimit *l, uint32_t on)
+EXPORT int shmlimit_enable(struct shmlimit *l, uint32_t on)
 {
-	if (l == NULL)
+	if (l == NULL || on > 1)
 		return -EINVAL;
 	if (l->read_only)
 		return -EROFS;

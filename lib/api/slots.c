@@ -52,7 +52,7 @@ static void describe(const struct shmlimit *l, const struct table_slot *here, st
 	out->state = out->reset_after_ns == 0 ? SHMLIMIT_SLOT_REFILLED : SHMLIMIT_SLOT_LIVE;
 }
 
-EXPORT int shmlimit_slot(struct shmlimit *l, uint64_t index, uint64_t now_ns, struct shmlimit_slot *out)
+EXPORT int shmlimit_slot(struct shmlimit *l, uint64_t index, struct shmlimit_slot *out, uint64_t now_ns)
 {
 	struct shmlimit_slot slot = { 0 };
 	struct generation tables;

@@ -23,7 +23,7 @@ EXPORT int shmlimit_take(struct shmlimit *l, int rule, const void *key, size_t k
 }
 
 EXPORT int shmlimit_take_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                            uint64_t now_ns, struct shmlimit_result *r)
+                            struct shmlimit_result *r, uint64_t now_ns)
 {
 	struct request q =
 		request_make(cost == 0 ? OP_PEEK : OP_TAKE, rule, key_bytes(key, key_len), cost, when_given(now_ns));
@@ -38,7 +38,7 @@ EXPORT int shmlimit_peek(struct shmlimit *l, int rule, const void *key, size_t k
 }
 
 EXPORT int shmlimit_peek_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                            uint64_t now_ns, struct shmlimit_result *r)
+                            struct shmlimit_result *r, uint64_t now_ns)
 {
 	struct request q = request_make(OP_PEEK, rule, key_bytes(key, key_len), cost, when_given(now_ns));
 
@@ -55,7 +55,7 @@ EXPORT int shmlimit_reserve(struct shmlimit *l, int rule, const void *key, size_
 }
 
 EXPORT int shmlimit_reserve_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                               uint64_t max_wait_ns, uint64_t now_ns, struct shmlimit_result *r)
+                               uint64_t max_wait_ns, struct shmlimit_result *r, uint64_t now_ns)
 {
 	struct request q = request_make(OP_RESERVE, rule, key_bytes(key, key_len), cost, when_given(now_ns));
 
@@ -94,7 +94,7 @@ EXPORT int shmlimit_charge(struct shmlimit *l, int rule, const void *key, size_t
 }
 
 EXPORT int shmlimit_charge_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
-                              uint64_t now_ns, struct shmlimit_result *r)
+                              struct shmlimit_result *r, uint64_t now_ns)
 {
 	struct request q = request_make(OP_CHARGE, rule, key_bytes(key, key_len), tokens, when_given(now_ns));
 
@@ -110,7 +110,7 @@ EXPORT int shmlimit_refund(struct shmlimit *l, int rule, const void *key, size_t
 }
 
 EXPORT int shmlimit_refund_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
-                              uint64_t now_ns, struct shmlimit_result *r)
+                              struct shmlimit_result *r, uint64_t now_ns)
 {
 	struct request q = request_make(OP_REFUND, rule, key_bytes(key, key_len), tokens, when_given(now_ns));
 

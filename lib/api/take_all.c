@@ -87,7 +87,7 @@ static int take_all(struct shmlimit *l, const struct shmlimit_request *requests,
 }
 
 EXPORT int shmlimit_take_all_at(struct shmlimit *l, const struct shmlimit_request *requests, size_t n, size_t *failed,
-                                uint64_t now_ns, struct shmlimit_result *results)
+                                struct shmlimit_result *results, uint64_t now_ns)
 {
 	return take_all(l, requests, n, failed, when_given(now_ns), results);
 }
@@ -153,7 +153,7 @@ EXPORT int shmlimit_take_many(struct shmlimit *l, const struct shmlimit_request 
 }
 
 EXPORT int shmlimit_take_many_at(struct shmlimit *l, const struct shmlimit_request *requests, size_t n, int *answers,
-                                 uint64_t now_ns, struct shmlimit_result *results)
+                                 struct shmlimit_result *results, uint64_t now_ns)
 {
 	return take_many(l, requests, n, answers, when_given(now_ns), results);
 }

@@ -65,7 +65,7 @@ static int draw(struct shmlimit *l, const struct row *row, int y)
 	for (int i = 0; i < STEPS; i++) {
 		if ((i > 0 && i < 12) || (i > 36 && i < 54))
 			continue;
-		int answer = shmlimit_take_at(l, id, "user:42", 7, 1, SECOND + (unsigned)i * STEP, NULL);
+		int answer = shmlimit_take_at(l, id, "user:42", 7, 1, NULL, SECOND + (unsigned)i * STEP);
 		if (answer < 0)
 			return answer;
 		allowed += answer == SHMLIMIT_ALLOWED;

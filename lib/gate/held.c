@@ -3,13 +3,15 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <errno.h>
+
 #include "held.h"
 
 static int enter(struct shmlimit *limiter, const struct shmlimit_request *q, size_t key,
                  struct shmlimit_gate_held *held, struct shmlimit_result *r)
 {
 	struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
-	int answer = shmlimit_enter(limiter, q->rule, q->key, q->key_len, q->cost, &hold, r);
+	int answer = q->cost != 1 ? -EINVAL : shmlimit_enter(limiter, q->rule, q->key, q->key_len, &hold, r);
 
 	/* A rule that is off, or in a dry run that would have denied, gives no place. */
 	if (answer == SHMLIMIT_ALLOWED && hold.value != 0)

@@ -87,7 +87,7 @@ static inline unsigned audit_drain(int rule, const char *key)
 	unsigned n = 0;
 
 	while (n < DRAIN_MAX &&
-	       shmlimit_take_at(scene.l, rule, key, strlen(key), 1, scene.look_ns, &r) == SHMLIMIT_ALLOWED &&
+	       shmlimit_take_at(scene.l, rule, key, strlen(key), 1, &r, scene.look_ns) == SHMLIMIT_ALLOWED &&
 	       r.retry_after_ns == 0)
 		n++;
 	return n;
@@ -105,8 +105,8 @@ static inline void audit_see(struct sights *out)
 		struct sight *sight = &out->key[i];
 
 		scene_restore(kept);
-		sight->answer = shmlimit_peek_at(scene.l, watched.rule, watched.key, strlen(watched.key), 1,
-		                                 scene.look_ns, &sight->r);
+		sight->answer = shmlimit_peek_at(scene.l, watched.rule, watched.key, strlen(watched.key), 1, &sight->r,
+		                                 scene.look_ns);
 		if (scene.look_ns != scene.now_ns)
 			sight->r.retry_after_ns = sight->r.reset_after_ns = 0;
 		sight->drained = audit_drain(watched.rule, watched.key);
@@ -262,20 +262,20 @@ static inline unsigned audit_lost(void)
 
 	kept = scene_keep(kept);
 	scene.l->on_full = SHMLIMIT_FULL_DENY;
-	shmlimit_switch(scene.l, 1);
+	shmlimit_enable(scene.l, 1);
 	shmlimit_info(scene.l, &info);
 	/* A key's window is all of the first table, and half of the next or more. */
 	tried = info.slots == SLOTS ? SLOTS + 1 : 32 * GROWN;
 	for (uint64_t i = 0; i < info.slots; i++) {
 		struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 
-		shmlimit_slot(scene.l, i, later_ns, &slot);
+		shmlimit_slot(scene.l, i, &slot, later_ns);
 		held += slot.state == SHMLIMIT_SLOT_LIVE && slot.rule == HELD;
 	}
 	for (unsigned i = 0; i < tried; i++) {
 		int n = snprintf(key, sizeof(key), "new %u", i);
 
-		claimed += shmlimit_take_at(scene.l, OTHER, key, (size_t)n, 1, later_ns, NULL) == SHMLIMIT_ALLOWED;
+		claimed += shmlimit_take_at(scene.l, OTHER, key, (size_t)n, 1, NULL, later_ns) == SHMLIMIT_ALLOWED;
 	}
 	scene.l->on_full = on_full;
 	scene_restore(kept);

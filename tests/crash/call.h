@@ -98,7 +98,7 @@ static inline int call_take_all(const struct call *c)
 		{ OTHER, 0, c->key, strlen(c->key), c->amount },
 	};
 
-	return shmlimit_take_all_at(scene.l, requests, 2, NULL, call_ns(c), NULL);
+	return shmlimit_take_all_at(scene.l, requests, 2, NULL, NULL, call_ns(c));
 }
 
 /* A minute apart, so that it is certain which is full again soonest. */
@@ -110,7 +110,7 @@ static inline int call_fill(const struct call *c)
 	for (uint64_t i = 0; i < c->amount; i++) {
 		int n = snprintf(key, sizeof(key), "n%d", (int)i);
 		uint64_t at_ns = call_ns(c) - i * (HOUR_NS / 60);
-		int answer = shmlimit_take_at(scene.l, rule, key, (size_t)n, 1, at_ns, NULL);
+		int answer = shmlimit_take_at(scene.l, rule, key, (size_t)n, 1, NULL, at_ns);
 
 		if (answer != SHMLIMIT_ALLOWED)
 			return answer;
@@ -209,12 +209,12 @@ static inline int call_lease(const struct call *c)
 	switch (c->act) {
 	case LEASE:
 		return shmlimit_lease_take_at(scene.l, c->rule, c->key, len, c->amount, 5 * HOUR_NS, HOUR_NS, &lease,
-		                              call_ns(c), &r);
+		                              &r, call_ns(c));
 	case DEPOSIT:
-		return shmlimit_lease_deposit_at(scene.l, c->rule, c->key, len, c->amount, 1, 5 * HOUR_NS, call_ns(c),
-		                                 &r);
+		return shmlimit_lease_deposit_at(scene.l, c->rule, c->key, len, c->amount, 1, 5 * HOUR_NS, &r,
+		                                 call_ns(c));
 	case DENY:
-		return shmlimit_lease_deny_at(scene.l, c->rule, c->key, len, c->amount, HOUR_NS, call_ns(c), &r);
+		return shmlimit_lease_deny_at(scene.l, c->rule, c->key, len, c->amount, HOUR_NS, &r, call_ns(c));
 	default:
 		return shmlimit_lease_abandon_at(scene.l, c->rule, c->key, len, call_ns(c));
 	}
@@ -258,7 +258,7 @@ static inline int call_look(const struct call *c)
 	case INFO:
 		return shmlimit_info(scene.l, &info);
 	case SLOT:
-		return shmlimit_slot(scene.l, c->amount, call_ns(c), &slot);
+		return shmlimit_slot(scene.l, c->amount, &slot, call_ns(c));
 	case COUNTERS_OF:
 		return shmlimit_counters(scene.l, c->rule, &counters);
 	default:
@@ -276,12 +276,12 @@ static inline int call_hold(const struct call *c)
 	switch (c->act) {
 	case ENTER:
 		for (uint64_t i = 0; i < c->amount && answer == 0; i++)
-			answer = shmlimit_enter_at(scene.l, c->rule, c->key, len, 1, call_ns(c), &hold, NULL);
+			answer = shmlimit_enter_at(scene.l, c->rule, c->key, len, &hold, NULL, call_ns(c));
 		return answer;
 	case RENEW:
-		return shmlimit_renew_at(scene.l, c->rule, c->key, len, call_ns(c), &hold);
+		return shmlimit_renew_at(scene.l, c->rule, c->key, len, &hold, call_ns(c));
 	default:
-		return shmlimit_leave_at(scene.l, c->rule, c->key, len, call_ns(c), &hold);
+		return shmlimit_leave_at(scene.l, c->rule, c->key, len, &hold, call_ns(c));
 	}
 }
 
@@ -311,15 +311,15 @@ static int call_make(const void *arg)
 	case NOTHING:
 		return 0;
 	case TAKE:
-		return shmlimit_take_at(l, c->rule, c->key, len, c->amount, call_ns(c), &r);
+		return shmlimit_take_at(l, c->rule, c->key, len, c->amount, &r, call_ns(c));
 	case PEEK:
-		return shmlimit_peek_at(l, c->rule, c->key, len, c->amount, call_ns(c), &r);
+		return shmlimit_peek_at(l, c->rule, c->key, len, c->amount, &r, call_ns(c));
 	case REFUND:
-		return shmlimit_refund_at(l, c->rule, c->key, len, c->amount, call_ns(c), &r);
+		return shmlimit_refund_at(l, c->rule, c->key, len, c->amount, &r, call_ns(c));
 	case CHARGE:
-		return shmlimit_charge_at(l, c->rule, c->key, len, c->amount, call_ns(c), &r);
+		return shmlimit_charge_at(l, c->rule, c->key, len, c->amount, &r, call_ns(c));
 	case RESERVE:
-		return shmlimit_reserve_at(l, c->rule, c->key, len, c->amount, DAY_NS, call_ns(c), &r);
+		return shmlimit_reserve_at(l, c->rule, c->key, len, c->amount, DAY_NS, &r, call_ns(c));
 	case ACQUIRE:
 		return shmlimit_acquire(l, c->rule, c->key, len, c->amount, 0, &r);
 	case THROTTLE:
@@ -332,14 +332,14 @@ static int call_make(const void *arg)
 	case GIVE_UP:
 		return call_lease(c);
 	case COUNT:
-		return shmlimit_count_at(l, c->rule, c->key, len, (int64_t)c->amount, 5 * HOUR_NS, 5, 0, call_ns(c),
-		                         NULL);
+		return shmlimit_count_at(l, c->rule, c->key, len, (int64_t)c->amount, 5 * HOUR_NS, 5, 0, NULL,
+		                         call_ns(c));
 	case COUNT_DOWN:
-		return shmlimit_count_at(l, c->rule, c->key, len, -(int64_t)c->amount, 5 * HOUR_NS, 5, 0, call_ns(c),
-		                         NULL);
+		return shmlimit_count_at(l, c->rule, c->key, len, -(int64_t)c->amount, 5 * HOUR_NS, 5, 0, NULL,
+		                         call_ns(c));
 	case COUNT_RESTART:
 		return shmlimit_count_at(l, c->rule, c->key, len, (int64_t)c->amount, 5 * HOUR_NS, 5,
-		                         SHMLIMIT_COUNT_SATURATE | SHMLIMIT_COUNT_RESTART, call_ns(c), NULL);
+		                         SHMLIMIT_COUNT_SATURATE | SHMLIMIT_COUNT_RESTART, NULL, call_ns(c));
 	case ENTER:
 	case RENEW:
 	case LEAVE:
@@ -357,7 +357,7 @@ static int call_make(const void *arg)
 	case RULE_REMOVE:
 		return shmlimit_rule_remove(l, "subject");
 	case SWITCH:
-		return shmlimit_switch(l, (uint32_t)c->amount);
+		return shmlimit_enable(l, (uint32_t)c->amount);
 	case GROW:
 		return shmlimit_grow_at(l, c->amount, call_ns(c));
 	case CREATE:

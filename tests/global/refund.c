@@ -67,15 +67,15 @@ static int lease(struct play *p, const char *key, uint64_t cost, const struct sh
 	if (leased == 0)
 		return shmlimit_lease_deny_at(
 			l, p->rule, key, 1, cost,
-			policy_denied_ns(t, asked->need, asked->want, retry_us, rng_draw(&p->rng)), now_us * 1000,
-			NULL);
-	return shmlimit_lease_deposit_at(l, p->rule, key, 1, leased, cost, p->lease_ns, now_us * 1000, NULL);
+			policy_denied_ns(t, asked->need, asked->want, retry_us, rng_draw(&p->rng)), NULL,
+			now_us * 1000);
+	return shmlimit_lease_deposit_at(l, p->rule, key, 1, leased, cost, p->lease_ns, NULL, now_us * 1000);
 }
 
 static void take(struct play *p, const char *key, uint64_t cost, uint64_t now_us)
 {
 	struct shmlimit_lease asked = { .struct_size = sizeof(asked) };
-	int answer = shmlimit_lease_take_at(l, p->rule, key, 1, cost, p->lease_ns, MS, &asked, now_us * 1000, NULL);
+	int answer = shmlimit_lease_take_at(l, p->rule, key, 1, cost, p->lease_ns, MS, &asked, NULL, now_us * 1000);
 
 	if (answer == SHMLIMIT_LEASE_ASK)
 		answer = lease(p, key, cost, &asked, now_us);
@@ -89,8 +89,8 @@ static void refund(struct play *p, const char *key, uint64_t tokens, uint64_t no
 {
 	struct shmlimit_result before, after;
 
-	shmlimit_peek_at(l, p->rule, key, 1, 0, now_us * 1000, &before);
-	shmlimit_refund_at(l, p->rule, key, 1, tokens, now_us * 1000, &after);
+	shmlimit_peek_at(l, p->rule, key, 1, 0, &before, now_us * 1000);
+	shmlimit_refund_at(l, p->rule, key, 1, tokens, &after, now_us * 1000);
 	p->restored += after.remaining > before.remaining;
 	net_add(&p->net, -(int64_t)(after.remaining - before.remaining), now_us * 1000);
 }

@@ -87,7 +87,7 @@ static void race(struct crew *crew, int index)
 			uint64_t key[2] = { round, which };
 			int answer;
 
-			while ((answer = shmlimit_take_at(play->l, play->rule, key, sizeof(key), 1, now_ns, NULL)) ==
+			while ((answer = shmlimit_take_at(play->l, play->rule, key, sizeof(key), 1, NULL, now_ns)) ==
 			       SHMLIMIT_ALLOWED) {
 				atomic_fetch_add(&play->admitted[which], 1);
 				allowed++;
@@ -113,7 +113,7 @@ static unsigned hold(unsigned n)
 	unsigned held = 0;
 
 	for (uint64_t key = 0; key < n; key++)
-		held += shmlimit_take_at(play->l, play->held_rule, &key, sizeof(key), 1, START_NS, NULL) ==
+		held += shmlimit_take_at(play->l, play->held_rule, &key, sizeof(key), 1, NULL, START_NS) ==
 		        SHMLIMIT_ALLOWED;
 	return held;
 }

@@ -62,7 +62,7 @@ static struct play *play;
 static int take(struct shmlimit *l, struct tally *tally, unsigned key, uint64_t cost, uint64_t now_ns)
 {
 	int was_dry = atomic_load(&play->dry[key]);
-	int answer = shmlimit_take_at(l, play->rule, play->key[key], strlen(play->key[key]), cost, now_ns, NULL);
+	int answer = shmlimit_take_at(l, play->rule, play->key[key], strlen(play->key[key]), cost, NULL, now_ns);
 
 	if (answer == SHMLIMIT_ALLOWED) {
 		tally->allowed++;
@@ -84,7 +84,7 @@ static void refund(struct shmlimit *l, struct tally *tally, unsigned key, uint64
 
 	/* Booked before it is done: what comes back may be taken again at once. */
 	atomic_fetch_sub(&play->admitted[key], (int64_t)tokens);
-	tally->errors += shmlimit_refund_at(l, play->rule, text, strlen(text), tokens, now_ns, NULL) != 0;
+	tally->errors += shmlimit_refund_at(l, play->rule, text, strlen(text), tokens, NULL, now_ns) != 0;
 }
 
 /* Half of the workers have a mapping of their own. */
@@ -156,7 +156,7 @@ static void drain_rest(struct tally *tally)
 
 		if (take(play->l, tally, key, 1, now_ns) != SHMLIMIT_ALLOWED)
 			continue;
-		if (shmlimit_peek_at(play->l, play->rule, play->key[key], strlen(play->key[key]), 1, now_ns, &r) == 0)
+		if (shmlimit_peek_at(play->l, play->rule, play->key[key], strlen(play->key[key]), 1, &r, now_ns) == 0)
 			take(play->l, tally, key, r.remaining, now_ns);
 		take(play->l, tally, key, 1, now_ns);
 	}
@@ -202,7 +202,7 @@ static unsigned live_slots(void)
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 	unsigned n = 0;
 
-	for (uint64_t i = 0; shmlimit_slot(play->l, i, atomic_load(&play->now_ns), &slot) == 0; i++)
+	for (uint64_t i = 0; shmlimit_slot(play->l, i, &slot, atomic_load(&play->now_ns)) == 0; i++)
 		n += slot.state == SHMLIMIT_SLOT_LIVE;
 	return n;
 }

@@ -46,7 +46,7 @@ static void tick(int number)
 {
 	(void)number;
 	atomic_fetch_add(&play->ticks, 1);
-	if (shmlimit_take_at(play->l, play->rule, "key", 3, 1, NOW_NS, NULL) != SHMLIMIT_DENIED)
+	if (shmlimit_take_at(play->l, play->rule, "key", 3, 1, NULL, NOW_NS) != SHMLIMIT_DENIED)
 		atomic_fetch_add(&play->tick_errors, 1);
 	arm_timer();
 }
@@ -78,9 +78,9 @@ static void count_on(struct crew *crew, int index)
 	(void)crew;
 	start_timer();
 	while (!atomic_load(&play->stop)) {
-		errors += shmlimit_take_at(play->l, play->rule, "key", 3, 1, NOW_NS, NULL) != SHMLIMIT_DENIED;
-		errors += shmlimit_take_at(play->l, play->dry, "key", 3, 1, NOW_NS, NULL) != SHMLIMIT_ALLOWED;
-		errors += shmlimit_take_at(play->l, play->off, "key", 3, 1, NOW_NS, NULL) != SHMLIMIT_ALLOWED;
+		errors += shmlimit_take_at(play->l, play->rule, "key", 3, 1, NULL, NOW_NS) != SHMLIMIT_DENIED;
+		errors += shmlimit_take_at(play->l, play->dry, "key", 3, 1, NULL, NOW_NS) != SHMLIMIT_ALLOWED;
+		errors += shmlimit_take_at(play->l, play->off, "key", 3, 1, NULL, NOW_NS) != SHMLIMIT_ALLOWED;
 		rounds++;
 	}
 	hold_ticks();
@@ -178,8 +178,8 @@ static void set_up(void)
 	play->off = mode_rule("off", SHMLIMIT_OFF);
 	stage_hide();
 	/* The two takes that are admitted, and counted. */
-	shmlimit_take_at(play->l, play->rule, "key", 3, 1, NOW_NS, NULL);
-	shmlimit_take_at(play->l, play->dry, "key", 3, 1, NOW_NS, NULL);
+	shmlimit_take_at(play->l, play->rule, "key", 3, 1, NULL, NOW_NS);
+	shmlimit_take_at(play->l, play->dry, "key", 3, 1, NULL, NOW_NS);
 }
 
 /* What the counters should hold. */

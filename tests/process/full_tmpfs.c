@@ -83,10 +83,10 @@ static int use_up(struct shmlimit *l)
 	if (ids != (int)info.rules)
 		return -1;
 	for (uint64_t key = 0; key < 2 * info.slots; key++)
-		if (shmlimit_take_at(l, (int)(key % (unsigned)ids), &key, sizeof(key), 1, NOW_NS, NULL) < 0)
+		if (shmlimit_take_at(l, (int)(key % (unsigned)ids), &key, sizeof(key), 1, NULL, NOW_NS) < 0)
 			return -2;
 	for (uint64_t i = 0; i < info.slots; i++) {
-		live += shmlimit_slot(l, i, NOW_NS, &slot) == 0 && slot.state == SHMLIMIT_SLOT_LIVE;
+		live += shmlimit_slot(l, i, &slot, NOW_NS) == 0 && slot.state == SHMLIMIT_SLOT_LIVE;
 		if (i % SLOTS_A_PAGE == SLOTS_A_PAGE - 1 || i == info.slots - 1) {
 			bare += live == 0;
 			live = 0;

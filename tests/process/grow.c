@@ -39,7 +39,7 @@ static struct play *play;
 
 static int take(struct shmlimit *l, int which, uint64_t key, uint64_t cost, uint64_t now_ns)
 {
-	int answer = shmlimit_take_at(l, play->rule[which], &key, sizeof(key), cost, now_ns, NULL);
+	int answer = shmlimit_take_at(l, play->rule[which], &key, sizeof(key), cost, NULL, now_ns);
 
 	if (answer < 0)
 		atomic_fetch_add(&play->errors, 1);
@@ -52,7 +52,7 @@ static void refund(struct shmlimit *l, uint64_t key, uint64_t tokens, uint64_t n
 {
 	/* Booked before it is done: what comes back may be taken again at once. */
 	atomic_fetch_sub(&play->admitted[FUNNEL][key], (int64_t)tokens);
-	if (shmlimit_refund_at(l, play->rule[FUNNEL], &key, sizeof(key), tokens, now_ns, NULL) != 0)
+	if (shmlimit_refund_at(l, play->rule[FUNNEL], &key, sizeof(key), tokens, NULL, now_ns) != 0)
 		atomic_fetch_add(&play->errors, 1);
 }
 
@@ -79,7 +79,7 @@ static void decide_for_ever(struct crew *crew, int index)
 			refund(l, key, rng_below(&rng, cost + 1), now_ns);
 		if (rng_below(&rng, 8) == 0)
 			take(l, WINDOWED, key, 1 + rng_below(&rng, 2), now_ns);
-		if (shmlimit_peek_at(l, play->rule[FUNNEL], &key, sizeof(key), 0, now_ns, &r) != 0)
+		if (shmlimit_peek_at(l, play->rule[FUNNEL], &key, sizeof(key), 0, &r, now_ns) != 0)
 			atomic_fetch_add(&play->errors, 1);
 		atomic_fetch_add(&play->decisions, 1);
 	}

@@ -89,24 +89,24 @@ static void decide_one(enum verb verb, unsigned rule, uint32_t key, uint64_t tok
 
 	switch (verb) {
 	case PEEK:
-		note(shmlimit_peek_at(play->l, id, &key, sizeof(key), tokens, NOW_NS, &r));
+		note(shmlimit_peek_at(play->l, id, &key, sizeof(key), tokens, &r, NOW_NS));
 		return;
 	case RESERVE:
-		answer = shmlimit_reserve_at(play->l, id, &key, sizeof(key), tokens, HOUR_NS, NOW_NS, &r);
+		answer = shmlimit_reserve_at(play->l, id, &key, sizeof(key), tokens, HOUR_NS, &r, NOW_NS);
 		break;
 	case CHARGE:
-		answer = shmlimit_peek_at(play->l, id, &key, sizeof(key), AMPLE, NOW_NS, &r);
+		answer = shmlimit_peek_at(play->l, id, &key, sizeof(key), AMPLE, &r, NOW_NS);
 		if (answer == SHMLIMIT_ALLOWED || rule >= ACCOUNTED)
-			answer = shmlimit_charge_at(play->l, id, &key, sizeof(key), tokens, NOW_NS, &r);
+			answer = shmlimit_charge_at(play->l, id, &key, sizeof(key), tokens, &r, NOW_NS);
 		break;
 	default:
-		answer = shmlimit_take_at(play->l, id, &key, sizeof(key), tokens, NOW_NS, &r);
+		answer = shmlimit_take_at(play->l, id, &key, sizeof(key), tokens, &r, NOW_NS);
 	}
 	note(answer);
 	if (answer != SHMLIMIT_ALLOWED)
 		return;
 	if (verb == REFUND)
-		note(shmlimit_refund_at(play->l, id, &key, sizeof(key), tokens, NOW_NS, NULL));
+		note(shmlimit_refund_at(play->l, id, &key, sizeof(key), tokens, NULL, NOW_NS));
 	else
 		book(rule, key, (int64_t)tokens);
 }
@@ -126,7 +126,7 @@ static void decide_several(enum verb verb, struct rng *rng)
 		};
 	}
 	if (verb == TAKE_ALL) {
-		answer = shmlimit_take_all_at(play->l, requests, 3, NULL, NOW_NS, NULL);
+		answer = shmlimit_take_all_at(play->l, requests, 3, NULL, NULL, NOW_NS);
 		note(answer);
 		for (unsigned i = 0; i < 3; i++) {
 			book(rule[i], keys[i], answer == SHMLIMIT_ALLOWED);
@@ -135,7 +135,7 @@ static void decide_several(enum verb verb, struct rng *rng)
 		}
 		return;
 	}
-	note(shmlimit_take_many_at(play->l, requests, 3, answers, NOW_NS, NULL));
+	note(shmlimit_take_many_at(play->l, requests, 3, answers, NULL, NOW_NS));
 	for (unsigned i = 0; i < 3; i++) {
 		note(answers[i]);
 		book(rule[i], keys[i], answers[i] == SHMLIMIT_ALLOWED);
@@ -199,8 +199,8 @@ static void refill(struct rng *rng)
 		/* Recorded as given back before it is: no other call gives the same back. */
 		while (tokens > 0 && out >= (int64_t)tokens)
 			if (atomic_compare_exchange_strong(&play->out[rule][key], &out, out - (int64_t)tokens)) {
-				note(shmlimit_refund_at(play->l, play->id[rule], &key, sizeof(key), tokens, NOW_NS,
-				                        NULL));
+				note(shmlimit_refund_at(play->l, play->id[rule], &key, sizeof(key), tokens, NULL,
+				                        NOW_NS));
 				break;
 			}
 		if (rule >= ACCOUNTED && shmlimit_reset(play->l, play->id[rule], &key, sizeof(key)) < 0)
@@ -269,7 +269,7 @@ int main(void)
 			struct shmlimit_result r;
 			uint64_t there;
 
-			shmlimit_peek_at(play->l, play->id[rule], &key, sizeof(key), 1, NOW_NS, &r);
+			shmlimit_peek_at(play->l, play->id[rule], &key, sizeof(key), 1, &r, NOW_NS);
 			there = r.remaining + (uint64_t)play->out[rule][key];
 			if (there > rules[rule].capacity || there + most < rules[rule].capacity) {
 				diag("rule %u, key %u: %" PRIu64 " left, %" PRId64 " out, %" PRIu64 " may be lost",

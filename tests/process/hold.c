@@ -46,7 +46,7 @@ static void enter(uint32_t key, struct shmlimit_hold *hold)
 	int answer;
 
 	*hold = (struct shmlimit_hold){ .struct_size = sizeof(*hold) };
-	answer = shmlimit_enter_at(play->l, play->rule, &key, sizeof(key), 1, play->now_ns, hold, NULL);
+	answer = shmlimit_enter_at(play->l, play->rule, &key, sizeof(key), hold, NULL, play->now_ns);
 	worker_check(answer >= 0, "enter: %s", shmlimit_strerror(answer));
 	if (hold->value == 0)
 		return;
@@ -57,7 +57,7 @@ static void enter(uint32_t key, struct shmlimit_hold *hold)
 static void leave(uint32_t key, struct shmlimit_hold *hold)
 {
 	atomic_fetch_sub(&play->noted[key], 1);
-	if (shmlimit_leave_at(play->l, play->rule, &key, sizeof(key), play->now_ns, hold) != 0)
+	if (shmlimit_leave_at(play->l, play->rule, &key, sizeof(key), hold, play->now_ns) != 0)
 		atomic_fetch_add(&play->refused, 1);
 	hold->value = 0;
 }
@@ -77,7 +77,7 @@ static void work(struct crew *crew, int index)
 			key[i] = (uint32_t)rng_below(&rng, rng_below(&rng, 2) == 0 ? 2 : KEYS);
 			enter(key[i], &hold[i]);
 		} else if (rng_below(&rng, 4) == 0) {
-			if (shmlimit_renew_at(play->l, play->rule, &key[i], sizeof(key[i]), play->now_ns, &hold[i]) !=
+			if (shmlimit_renew_at(play->l, play->rule, &key[i], sizeof(key[i]), &hold[i], play->now_ns) !=
 			    0)
 				atomic_fetch_add(&play->refused, 1);
 		} else {
@@ -107,7 +107,7 @@ static void kill_one(struct crew *crew, struct rng *rng)
 static uint64_t left(uint32_t key)
 {
 	struct shmlimit_result r = { 0 };
-	int answer = shmlimit_peek_at(play->l, play->rule, &key, sizeof(key), 0, play->now_ns, &r);
+	int answer = shmlimit_peek_at(play->l, play->rule, &key, sizeof(key), 0, &r, play->now_ns);
 
 	if (answer < 0)
 		bail("peek: %s", shmlimit_strerror(answer));

@@ -124,10 +124,10 @@ static void claim_all(struct crew *crew, int index)
 	for (uint64_t i = 0; i < SLOTS; i++) {
 		uint64_t key[2] = { now_ns, i };
 
-		play->refused += shmlimit_take_at(l, play->rule, key, sizeof(key), 1, now_ns, NULL) != 0;
+		play->refused += shmlimit_take_at(l, play->rule, key, sizeof(key), 1, NULL, now_ns) != 0;
 	}
 	for (uint64_t i = 0; i < SLOTS; i++)
-		play->live += shmlimit_slot(l, i, now_ns, &slot) == 0 && slot.state == SHMLIMIT_SLOT_LIVE;
+		play->live += shmlimit_slot(l, i, &slot, now_ns) == 0 && slot.state == SHMLIMIT_SLOT_LIVE;
 }
 
 static uint64_t tentative_slots(void)
@@ -136,7 +136,7 @@ static uint64_t tentative_slots(void)
 	uint64_t n = 0;
 
 	for (uint64_t i = 0; i < SLOTS; i++)
-		n += shmlimit_slot(play->l, i, START_NS, &slot) == 0 && slot.state == SHMLIMIT_SLOT_TENTATIVE;
+		n += shmlimit_slot(play->l, i, &slot, START_NS) == 0 && slot.state == SHMLIMIT_SLOT_TENTATIVE;
 	return n;
 }
 
@@ -173,7 +173,7 @@ static int take_in_turn(uint64_t turn, uint64_t number)
 {
 	uint64_t key[2] = { turn, number };
 
-	return shmlimit_take_at(play->l, play->rule, key, sizeof(key), 1, turn_ns(turn), NULL);
+	return shmlimit_take_at(play->l, play->rule, key, sizeof(key), 1, NULL, turn_ns(turn));
 }
 
 /* One call, logged as soon as it is done. */
@@ -355,7 +355,7 @@ static void do_rare(struct rng *rng, const void *key, size_t key_len, uint64_t n
 		rule.mode = (uint32_t)rng_below(rng, 3);
 		id = shmlimit_rule_set(play->l, "guest", &rule);
 		expect(id >= 0);
-		id = shmlimit_take_at(play->l, id, key, key_len, 1, now_ns, NULL);
+		id = shmlimit_take_at(play->l, id, key, key_len, 1, NULL, now_ns);
 		expect(id >= 0 || id == -ESRCH);
 		break;
 	case 1:
@@ -384,10 +384,10 @@ static void churn_on(struct crew *crew, int index)
 		if (rng_below(&rng, 512) == 0)
 			do_rare(&rng, &key, sizeof(key), now_ns);
 		else if (rng_below(&rng, 8) == 0)
-			expect(shmlimit_refund_at(play->l, play->rule, &key, sizeof(key), 1, now_ns, NULL) == 0);
+			expect(shmlimit_refund_at(play->l, play->rule, &key, sizeof(key), 1, NULL, now_ns) == 0);
 		else
-			expect(shmlimit_take_at(play->l, play->rule, &key, sizeof(key), 1 + rng_below(&rng, 2), now_ns,
-			                        NULL) >= 0);
+			expect(shmlimit_take_at(play->l, play->rule, &key, sizeof(key), 1 + rng_below(&rng, 2), NULL,
+			                        now_ns) >= 0);
 		atomic_store(&play->worker[index].inside, 0);
 		atomic_fetch_add(&play->worker[index].done, 1);
 	}

@@ -62,15 +62,15 @@ static void answer(uint64_t key, uint64_t cost, const struct shmlimit_lease *lea
 		break;
 	case 1:
 		atomic_fetch_sub(&play->key[key].asking, 1);
-		error = shmlimit_lease_deny_at(play->l, play->rule, &key, sizeof(key), cost, CLAIM_NS / 2, now_ns,
-		                               NULL);
+		error = shmlimit_lease_deny_at(play->l, play->rule, &key, sizeof(key), cost, CLAIM_NS / 2, NULL,
+		                               now_ns);
 		error -= SHMLIMIT_DENIED;
 		break;
 	default:
 		atomic_fetch_add(&play->key[key].given, lease->want);
 		atomic_fetch_sub(&play->key[key].asking, 1);
 		error = shmlimit_lease_deposit_at(play->l, play->rule, &key, sizeof(key), lease->want, cost, LEASE_NS,
-		                                  now_ns, NULL);
+		                                  NULL, now_ns);
 		if (error == SHMLIMIT_ALLOWED)
 			atomic_fetch_add(&play->key[key].spent, cost);
 		else if (error == SHMLIMIT_LEASE_WAIT)
@@ -85,8 +85,8 @@ static void call(int index, uint64_t key, struct rng *rng)
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 	uint64_t cost = 1 + rng_below(rng, COST_MAX), now_ns = atomic_load(&play->now_ns);
 
-	switch (shmlimit_lease_take_at(play->l, play->rule, &key, sizeof(key), cost, LEASE_NS, CLAIM_NS, &lease, now_ns,
-	                               NULL)) {
+	switch (shmlimit_lease_take_at(play->l, play->rule, &key, sizeof(key), cost, LEASE_NS, CLAIM_NS, &lease, NULL,
+	                               now_ns)) {
 	case SHMLIMIT_ALLOWED:
 		atomic_fetch_add(&play->key[key].spent, cost);
 		break;
@@ -185,7 +185,7 @@ static void look_at_books(int expires)
 		uint64_t given = atomic_load(&play->key[key].given), spent = atomic_load(&play->key[key].spent);
 		struct shmlimit_result r;
 
-		(void)shmlimit_peek_at(play->l, play->rule, &key, sizeof(key), 0, now_ns, &r);
+		(void)shmlimit_peek_at(play->l, play->rule, &key, sizeof(key), 0, &r, now_ns);
 		sum.over += spent + r.remaining > given;
 		atomic_store(&play->key[key].asking, 0);
 		if (expires) {

@@ -39,7 +39,7 @@ static void ask(struct crew *crew, int index)
 		uint64_t key[2] = { round, i };
 
 		for (int tries = 0; tries < CAPACITY + 1; tries++) {
-			int answer = shmlimit_take_at(play->l, play->rule, key, sizeof(key), 1, T0, NULL);
+			int answer = shmlimit_take_at(play->l, play->rule, key, sizeof(key), 1, NULL, T0);
 
 			if (answer == SHMLIMIT_ALLOWED)
 				atomic_fetch_add(&play->admitted[i], 1);

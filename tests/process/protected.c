@@ -28,7 +28,7 @@ static struct play *play;
 
 static int is_banned(uint64_t key)
 {
-	return shmlimit_take_at(play->l, play->bans, &key, sizeof(key), 1, T0, NULL) == SHMLIMIT_DENIED;
+	return shmlimit_take_at(play->l, play->bans, &key, sizeof(key), 1, NULL, T0) == SHMLIMIT_DENIED;
 }
 
 static void flood(struct crew *crew, int index)
@@ -38,7 +38,7 @@ static void flood(struct crew *crew, int index)
 	for (;;) {
 		uint64_t key = atomic_fetch_add(&play->next, 1);
 
-		if (shmlimit_take_at(play->l, play->page, &key, sizeof(key), 3, T0, NULL) != SHMLIMIT_ALLOWED)
+		if (shmlimit_take_at(play->l, play->page, &key, sizeof(key), 3, NULL, T0) != SHMLIMIT_ALLOWED)
 			atomic_fetch_add(&play->errors, 1);
 		if (!is_banned(key % BANS))
 			atomic_fetch_add(&play->undone, 1);
@@ -68,7 +68,7 @@ static void round_of(int grows)
 	play->bans = set("ban", SHMLIMIT_COUNTER, 1, 600 * SECOND, SHMLIMIT_RULE_PROTECTED);
 	play->page = set("page", SHMLIMIT_FUNNEL, 3, 3600 * SECOND, 0);
 	for (uint64_t key = 0; key < BANS; key++)
-		shmlimit_take_at(play->l, play->bans, &key, sizeof(key), 1, T0, NULL);
+		shmlimit_take_at(play->l, play->bans, &key, sizeof(key), 1, NULL, T0);
 	crew_start(&crew, WORKERS, flood, NULL);
 	while (killed < KILLS_MAX &&
 	       (killed < kills || counters_of(play->l, play->page).evictions - before < enough || !grown)) {

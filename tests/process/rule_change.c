@@ -37,8 +37,8 @@ static void decider(struct crew *crew, int index)
 	(void)crew;
 	while (!atomic_load(&play->stop)) {
 		uint64_t key = rng_below(&rng, KEYS), cost = 1 + rng_below(&rng, 3);
-		int answer = shmlimit_take_at(play->l, play->rule, &key, sizeof(key), cost, atomic_load(&play->now_ns),
-		                              NULL);
+		int answer = shmlimit_take_at(play->l, play->rule, &key, sizeof(key), cost, NULL,
+		                              atomic_load(&play->now_ns));
 
 		if (atomic_fetch_add(&play->calls, 1) % 64 == 0)
 			sched_yield(); /* eight of them would starve the writer */

@@ -43,7 +43,7 @@ static int own_number;
 
 static int take(int rule, const void *key, size_t key_len, uint64_t now_ns)
 {
-	int answer = shmlimit_take_at(play->l, rule, key, key_len, 1, now_ns, NULL);
+	int answer = shmlimit_take_at(play->l, rule, key, key_len, 1, NULL, now_ns);
 
 	if (answer == SHMLIMIT_ALLOWED)
 		atomic_fetch_add(&play->allowed, 1);
@@ -84,7 +84,7 @@ static void tick(int number)
 	atomic_fetch_add(&play->worker[own_number].ticks, 1);
 	atomic_fetch_add(&play->worker[own_number].inside, (uint64_t)calling);
 	take_both(round);
-	shmlimit_peek_at(play->l, play->rule, &round, sizeof(round), 1, START_NS + 2 * round * FILL_NS, NULL);
+	shmlimit_peek_at(play->l, play->rule, &round, sizeof(round), 1, NULL, START_NS + 2 * round * FILL_NS);
 	if (errno != 12345)
 		atomic_fetch_add(&play->errors, 1);
 	arm_timer();
@@ -176,7 +176,7 @@ static void look_under_signals(struct crew *crew, int index)
 		rule.mode = i % 3;
 		worker_check(shmlimit_rule_set(play->l, "other", &rule) >= 0, "rule_set fails under signals");
 		for (uint64_t j = 0; j < 16; j++)
-			worker_check(shmlimit_slot(play->l, j, START_NS, &slot) == 0, "slot fails under signals");
+			worker_check(shmlimit_slot(play->l, j, &slot, START_NS) == 0, "slot fails under signals");
 		counters_of(play->l, -1);
 		worker_check(shmlimit_verify(stage_name, NULL, 0) == 0, "verify finds fault under signals");
 		calling = 0;
@@ -206,7 +206,7 @@ int main(void)
 	diag("%" PRIu64 " rounds, %" PRIu64 " ticks inside a call, %" PRIu64 " failed compare-and-swaps", rounds,
 	     inside, c.failed_cas);
 	is(play->off, 0, "a key that is decided on in handlers too is admitted exactly its capacity");
-	shmlimit_peek_at(play->l, play->hot_rule, "hot", 3, 1, START_NS, &r);
+	shmlimit_peek_at(play->l, play->hot_rule, "hot", 3, 1, &r, START_NS);
 	is(play->hot + r.remaining, HOT_CAPACITY, "a key that all rounds share has what is left");
 	ok(play->hot >= scaled(TICKS_INSIDE), "of which much was taken");
 	is(play->errors, 0, "no call fails, and none touches errno");

@@ -98,9 +98,9 @@ static void decide(const struct stage *s, uint64_t salt)
 	expect(NEXT, shmlimit_take(s->l, s->gone, &key, sizeof(key), 1, &r), -ESRCH);
 	expect(NEXT, shmlimit_take(s->reader, s->slow, &key, sizeof(key), 1, &r), -EROFS);
 	expect(NEXT, shmlimit_take(s->l, s->slow, &key, 0, 1, &r), -EMSGSIZE);
-	expect(NEXT, shmlimit_take_at(s->l, s->fast, &key, sizeof(key), 1, before, &r), SHMLIMIT_ALLOWED);
+	expect(NEXT, shmlimit_take_at(s->l, s->fast, &key, sizeof(key), 1, &r, before), SHMLIMIT_ALLOWED);
 	/* Long ago, and in a far future: a clock that steps is looked at again. */
-	expect(NEXT, shmlimit_take_at(s->l, s->slow, "ahead", 5, 1, before + 24 * SLOW_NS, &r), SHMLIMIT_ALLOWED);
+	expect(NEXT, shmlimit_take_at(s->l, s->slow, "ahead", 5, 1, &r, before + 24 * SLOW_NS), SHMLIMIT_ALLOWED);
 	expect(NEXT, shmlimit_take(s->l, s->slow, "ahead", 5, 1, &r) >= 0, 1);
 	/* More keys than slots: evictions, then reclaims of what refills at once. */
 	for (uint64_t i = 1; i <= 100; i++) {
@@ -125,9 +125,9 @@ static void decide(const struct stage *s, uint64_t salt)
 		key = i < 10 ? i : salt + i;
 		expect(NEXT, shmlimit_take(s->grown, s->grown_slow, &key, sizeof(key), 1, &r) >= 0, 1);
 	}
-	expect(NEXT, shmlimit_switch(s->l, 0), 0);
+	expect(NEXT, shmlimit_enable(s->l, 0), 0);
 	expect(NEXT, shmlimit_take(s->l, s->slow, &key, sizeof(key), 9, &r), SHMLIMIT_ALLOWED);
-	expect(NEXT, shmlimit_switch(s->l, 1), 0);
+	expect(NEXT, shmlimit_enable(s->l, 1), 0);
 	expect(NEXT, shmlimit_reset(s->l, s->slow, &key, sizeof(key)) >= 0, 1);
 	/* Not promised, but so: neither introspection nor finding a rule makes one. */
 	expect(NEXT, shmlimit_rule_find(s->l, "slow"), s->slow);

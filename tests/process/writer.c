@@ -43,7 +43,7 @@ static void fresh(void)
 
 static int take(uint64_t tokens, uint64_t now_ns)
 {
-	return shmlimit_take_at(l, rule, "key", 3, tokens, now_ns, NULL);
+	return shmlimit_take_at(l, rule, "key", 3, tokens, NULL, now_ns);
 }
 
 static struct layout_slot *slot_of_key(void)
@@ -131,7 +131,7 @@ static void switches(void)
 	take(CAPACITY, NOW_NS);
 	l->header->state |= STATE_OFF;
 	is(take(1, NOW_NS), SHMLIMIT_ALLOWED, "a process with write access switches the segment off");
-	is(shmlimit_switch(l, 1), 0, "a segment that a writer switched off can be switched on");
+	is(shmlimit_enable(l, 1), 0, "a segment that a writer switched off can be switched on");
 	is(take(1, NOW_NS), SHMLIMIT_DENIED, "a segment that is switched on again has what its keys had");
 	l->header->state = UINT64_MAX - STATE_OFF;
 	is(take(1, NOW_NS), SHMLIMIT_DENIED, "a larger table that there cannot be is not believed");
@@ -160,7 +160,7 @@ static void algorithms(void)
 
 		params->shape = (params->shape & ~(UINT64_C(255) << 16)) | algorithm << 16;
 		memset(&r, 0xa5, sizeof(r));
-		answer = shmlimit_reserve_at(l, rule, "key", 3, 1, WAIT_NS, NOW_NS, &r);
+		answer = shmlimit_reserve_at(l, rule, "key", 3, 1, WAIT_NS, &r, NOW_NS);
 		answers += answer >= 0 && answer <= SHMLIMIT_LEASE_WAIT;
 		waits += r.wait_ns <= WAIT_NS;
 		limits += r.limit <= CAPACITY;

@@ -100,7 +100,7 @@ static void fresh(uint32_t on_full)
 		bail("a fresh key is denied");
 	/* By a clock that goes before ours. */
 	for (uint64_t i = 1; i <= 3; i++)
-		if (shmlimit_take_at(l, window, "key", 3, 1, START_NS + i * 1000000, NULL) != 0)
+		if (shmlimit_take_at(l, window, "key", 3, 1, NULL, START_NS + i * 1000000) != 0)
 			bail("a fresh window is full");
 	target = slot_in(l->tables, funnel);
 }
@@ -256,7 +256,7 @@ static int rule_change(void)
 static int slot(void)
 {
 	struct shmlimit_slot out = { .struct_size = sizeof(out) };
-	int error = shmlimit_slot(l, (uint64_t)(target - l->tables[0].slots), START_NS, &out);
+	int error = shmlimit_slot(l, (uint64_t)(target - l->tables[0].slots), &out, START_NS);
 
 	return error != 0 ? error : (int)out.state;
 }

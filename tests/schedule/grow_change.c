@@ -187,7 +187,7 @@ static struct shmlimit *set_refilled(void)
 	uint32_t key = KEY;
 
 	stage.growing = stage.changing = 1;
-	if (shmlimit_take_at(l, stage.rule, &key, sizeof(key), CAPACITY, START_NS - CAPACITY * SECOND, NULL) !=
+	if (shmlimit_take_at(l, stage.rule, &key, sizeof(key), CAPACITY, NULL, START_NS - CAPACITY * SECOND) !=
 	    SHMLIMIT_ALLOWED)
 		bail("the key cannot take");
 	return l;

@@ -66,7 +66,7 @@ static struct entry *enter(uint32_t key)
 		bail("too many entries");
 	*e = (struct entry){ .key = key, .hold.struct_size = sizeof(e->hold), .began = c->began, .in_call = 1 };
 	actor_calls();
-	call_end(c, shmlimit_enter(handle(), stage.rule, &key, sizeof(key), 1, &e->hold, NULL));
+	call_end(c, shmlimit_enter(handle(), stage.rule, &key, sizeof(key), &e->hold, NULL));
 	e->in_call = 0;
 	e->left = c->ended;
 	e->is_in = c->answer == SHMLIMIT_ALLOWED;
@@ -359,7 +359,7 @@ static void begin_stepped(void)
 		struct entry *e = &entries[entered];
 
 		*e = (struct entry){ .key = KEY, .hold.struct_size = sizeof(e->hold), .is_in = 1 };
-		if (shmlimit_enter(stage.l, stage.rule, &key, sizeof(key), 1, &e->hold, NULL) != SHMLIMIT_ALLOWED)
+		if (shmlimit_enter(stage.l, stage.rule, &key, sizeof(key), &e->hold, NULL) != SHMLIMIT_ALLOWED)
 			bail("enter");
 	}
 	schedule.now_ns -= 100 * PERIOD_NS;
@@ -387,7 +387,7 @@ static void judge_stepped(void)
 	uint32_t key = KEY;
 
 	law_places(KEY);
-	while (shmlimit_enter(stage.l, stage.rule, &key, sizeof(key), 1, &hold, NULL) == SHMLIMIT_ALLOWED)
+	while (shmlimit_enter(stage.l, stage.rule, &key, sizeof(key), &hold, NULL) == SHMLIMIT_ALLOWED)
 		;
 	schedule.now_ns += PERIOD_NS + HOLD_TICK_NS;
 	if (left(KEY) != PLACES)

@@ -110,9 +110,9 @@ static void act_given(unsigned who)
 		actor_calls();
 		if (who == 2) {
 			c->began_ns += LATER_NS;
-			call_end(c, shmlimit_take_at(handle(), stage.rule, &key, sizeof(key), cost, c->began_ns, NULL));
+			call_end(c, shmlimit_take_at(handle(), stage.rule, &key, sizeof(key), cost, NULL, c->began_ns));
 		} else {
-			call_end(c, shmlimit_take_all_at(handle(), requests, 2, NULL, c->began_ns, NULL));
+			call_end(c, shmlimit_take_all_at(handle(), requests, 2, NULL, NULL, c->began_ns));
 		}
 		c->ended_ns = c->began_ns;
 	}

@@ -69,7 +69,7 @@ static void join_threads(pthread_t *threads, int n)
 static int take(int rule, const void *key, size_t key_len, uint64_t now_ns)
 {
 	int was_dry = atomic_load(&play.dry);
-	int answer = shmlimit_take_at(l, rule, key, key_len, 1, now_ns, NULL);
+	int answer = shmlimit_take_at(l, rule, key, key_len, 1, NULL, now_ns);
 
 	if (answer == SHMLIMIT_ALLOWED) {
 		atomic_fetch_add(&play.allowed, 1);
@@ -249,14 +249,14 @@ static void *look_in(void *arg)
 		for (uint64_t i = 0; i < 64; i++) {
 			int n;
 
-			busy(shmlimit_slot(l, i, atomic_load(&play.now_ns), &slot) == 0);
+			busy(shmlimit_slot(l, i, &slot, atomic_load(&play.now_ns)) == 0);
 			n = shmlimit_slot_key(l, i, &slot, key, sizeof(key), NULL);
 			busy(n == 0 || is_a_key(&slot, key, n));
 			atomic_fetch_add(&play.named, n > 0);
 		}
 		busy(shmlimit_counters(l, hot, &counters) == 0);
 		busy(shmlimit_counters(l, -1, &counters) == 0);
-		busy(shmlimit_peek_at(l, hot, "key", 3, 1, START_NS, NULL) >= 0);
+		busy(shmlimit_peek_at(l, hot, "key", 3, 1, NULL, START_NS) >= 0);
 	}
 	return NULL;
 }
@@ -281,7 +281,7 @@ static void *turn_over(void *arg)
 
 	(void)arg;
 	for (uint32_t i = 0; !atomic_load(&play.stop); i++) {
-		busy(shmlimit_switch(l, i & 1) == 0);
+		busy(shmlimit_enable(l, i & 1) == 0);
 		busy(shmlimit_reset(l, hot, "key", 3) >= 0);
 		busy(shmlimit_reset(l, raced, NULL, 0) >= 0);
 		busy(shmlimit_reset(l, -1, NULL, 0) >= 0);
@@ -303,7 +303,7 @@ static void *take_and_claim(void *arg)
 		if (take(hot, "key", 3, START_NS) == SHMLIMIT_ALLOWED)
 			atomic_fetch_add(&play.won, 1);
 		if (take(raced, &key, sizeof(key), now_ns) == SHMLIMIT_ALLOWED && rng_below(&rng, 4) == 0 &&
-		    shmlimit_refund_at(l, raced, &key, sizeof(key), 1, now_ns, NULL) != 0)
+		    shmlimit_refund_at(l, raced, &key, sizeof(key), 1, NULL, now_ns) != 0)
 			atomic_fetch_add(&play.errors, 1);
 		if (rng_below(&rng, 20) == 0)
 			atomic_fetch_add(&play.now_ns, FILL_NS / 6);
@@ -319,7 +319,7 @@ static void beside(const char *title, void *(*const bodies[])(void *), int n, in
 	reset_play(seed);
 	raced = stage_rule(l, "raced", KEY_CAPACITY, 1, FILL_NS / KEY_CAPACITY);
 	/* Half empty, it is longer from being full than any other key ever is: it will not be evicted. */
-	shmlimit_take_at(l, hot, "key", 3, CAPACITY / 2, START_NS, NULL);
+	shmlimit_take_at(l, hot, "key", 3, CAPACITY / 2, NULL, START_NS);
 	run_threads(take_and_claim, takers, 3);
 	for (int i = 0; i < n; i++)
 		run_threads(bodies[i], &others[i], 1);
@@ -329,7 +329,7 @@ static void beside(const char *title, void *(*const bodies[])(void *), int n, in
 	atomic_store(&play.stop, 1);
 	join_threads(takers, 3);
 	join_threads(others, n);
-	shmlimit_switch(l, 1);
+	shmlimit_enable(l, 1);
 	is(play.errors, 0, "%s: every call returns what is documented", title);
 	if (exact) {
 		while (take(hot, "key", 3, START_NS) == SHMLIMIT_ALLOWED)
@@ -359,7 +359,7 @@ static void *take_on(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < 1000; i++)
-		shmlimit_take_at(l, hot, "key", 3, 1, START_NS, NULL);
+		shmlimit_take_at(l, hot, "key", 3, 1, NULL, START_NS);
 	return NULL;
 }
 

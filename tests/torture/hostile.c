@@ -136,7 +136,7 @@ static void look_in(struct rng *rng)
 		worker_check(error == 0 || error == -ESRCH, "counters: %d", error);
 		break;
 	case 2:
-		for (uint64_t i = 0; shmlimit_slot(play->l, i, shmlimit_now(play->l), &slot) == 0; i++) {
+		for (uint64_t i = 0; shmlimit_slot(play->l, i, &slot, shmlimit_now(play->l)) == 0; i++) {
 			unsigned char key[SHMLIMIT_KEY_MAX];
 			uint32_t number = 0;
 			int n = shmlimit_slot_key(play->l, i, &slot, key, sizeof(key), NULL);
@@ -224,7 +224,7 @@ static void work(struct crew *crew, int index)
 
 static int take(int rule, uint32_t key, uint64_t now_ns)
 {
-	return shmlimit_take_at(play->l, rule, &key, sizeof(key), 1, now_ns, NULL);
+	return shmlimit_take_at(play->l, rule, &key, sizeof(key), 1, NULL, now_ns);
 }
 
 /* How many of all keys are denied a token. */
@@ -331,7 +331,7 @@ static void perform(const char *title, enum scope scope, time_t seconds)
 	} else {
 		remove_rules();
 	}
-	is(shmlimit_switch(play->l, 1), 0, "%s: the switch can be thrown", title);
+	is(shmlimit_enable(play->l, 1), 0, "%s: the switch can be thrown", title);
 	is(set_rules(), 0, "%s: rules can be set anew", title);
 	ok(shmlimit_reset(play->l, -1, NULL, 0) >= 0, "%s: all keys can be reset", title);
 	is(not_as_new(now_ns), 0, "%s: each key is then as if new", title);

@@ -145,7 +145,7 @@ static void watched_take(struct rng *rng)
 		answer =
 			shmlimit_count(play->l, play->id[i], &key, sizeof(key), (int64_t)tokens, 0, INT64_MAX, 0, NULL);
 	else if (i == HELD && began_ns % 2 == 0)
-		answer = shmlimit_enter(play->l, play->id[i], &key, sizeof(key), 1, &hold, NULL);
+		answer = shmlimit_enter(play->l, play->id[i], &key, sizeof(key), &hold, NULL);
 	else
 		answer = shmlimit_take(play->l, play->id[i], &key, sizeof(key), tokens, NULL);
 	worker_check(answer >= 0, "%s: %s", watched[i].name, shmlimit_strerror(answer));
@@ -429,8 +429,8 @@ static void meet(uint32_t i, uint32_t key)
 	if (i == LEASED)
 		answer = leases_deposit(play->l, play->id[i], &play->books, key, 1, 0);
 	else if (i == HELD) /* when all places have ended */
-		answer = shmlimit_take_at(play->l, play->id[i], &key, sizeof(key), 1, shmlimit_now(play->l) + SECOND,
-		                          NULL);
+		answer = shmlimit_take_at(play->l, play->id[i], &key, sizeof(key), 1, NULL,
+		                          shmlimit_now(play->l) + SECOND);
 	else
 		answer = shmlimit_charge(play->l, play->id[i], &key, sizeof(key), 1, NULL);
 	if (answer != 0)
@@ -469,8 +469,8 @@ static void outlast(const struct rule_view *view, uint32_t key, const struct tra
 	if (left.state != LEASE_ASKED || left.left_ns == 0)
 		return;
 	sum.left_asking++;
-	if (shmlimit_lease_take_at(play->l, play->id[LEASED], &key, sizeof(key), 1, LEASE_NS, CLAIM_NS, &lease, then_ns,
-	                           NULL) == SHMLIMIT_LEASE_ASK)
+	if (shmlimit_lease_take_at(play->l, play->id[LEASED], &key, sizeof(key), 1, LEASE_NS, CLAIM_NS, &lease, NULL,
+	                           then_ns) == SHMLIMIT_LEASE_ASK)
 		sum.claims_ended++;
 	else
 		sum.claims_stuck++;
@@ -526,7 +526,7 @@ static void audit(uint32_t key)
 	uint64_t now_ns = shmlimit_now(play->l), unbacked, crowds;
 	struct shmlimit_result r = { 0 };
 
-	if (shmlimit_peek_at(play->l, play->id[LEASED], &key, sizeof(key), 0, now_ns, &r) < 0)
+	if (shmlimit_peek_at(play->l, play->id[LEASED], &key, sizeof(key), 0, &r, now_ns) < 0)
 		bail("peek");
 	if (r.remaining != 0)
 		books_add(&play->books, SPENT, key, r.remaining, now_ns, now_ns);

@@ -86,17 +86,17 @@ static uint64_t spend(uint64_t key, uint64_t now_ns)
 
 	if (rule->algorithm == SHMLIMIT_HOLD)
 		for (uint64_t i = 0; i < rule->capacity; i++)
-			shmlimit_enter_at(l, id, &key, sizeof(key), 1, now_ns, &hold, &r);
+			shmlimit_enter_at(l, id, &key, sizeof(key), &hold, &r, now_ns);
 	else if (rule->algorithm == SHMLIMIT_LEASE)
-		shmlimit_lease_deposit_at(l, id, &key, sizeof(key), capacity, 0, 1 + rng_below(&rng, 20 * DAY), now_ns,
-		                          &r);
+		shmlimit_lease_deposit_at(l, id, &key, sizeof(key), capacity, 0, 1 + rng_below(&rng, 20 * DAY), &r,
+		                          now_ns);
 	else if (rule->algorithm == SHMLIMIT_WARMUP)
-		shmlimit_charge_at(l, id, &key, sizeof(key), 1 + rng_below(&rng, capacity), now_ns, &r);
+		shmlimit_charge_at(l, id, &key, sizeof(key), 1 + rng_below(&rng, capacity), &r, now_ns);
 	else
-		shmlimit_take_at(l, id, &key, sizeof(key), capacity, now_ns, &r);
+		shmlimit_take_at(l, id, &key, sizeof(key), capacity, &r, now_ns);
 	if (rule->max_wait_ns != 0)
-		shmlimit_reserve_at(l, id, &key, sizeof(key), 1, UINT64_MAX, now_ns, &r);
-	shmlimit_peek_at(l, id, &key, sizeof(key), 0, now_ns, &r);
+		shmlimit_reserve_at(l, id, &key, sizeof(key), 1, UINT64_MAX, &r, now_ns);
+	shmlimit_peek_at(l, id, &key, sizeof(key), 0, &r, now_ns);
 	return now_ns + r.reset_after_ns + (range.resolution_ps + 999) / 1000;
 }
 
@@ -129,20 +129,20 @@ static struct answers ask(uint64_t key, uint64_t now_ns, int looks)
 
 	memset(&a, 0, sizeof(a));
 	if (looks) {
-		a.peek = shmlimit_peek_at(l, id, &key, sizeof(key), capacity, now_ns, &a.peeked);
+		a.peek = shmlimit_peek_at(l, id, &key, sizeof(key), capacity, &a.peeked, now_ns);
 		if (rule->algorithm == SHMLIMIT_COUNTER) {
-			shmlimit_count_at(l, id, &key, sizeof(key), 0, 0, INT64_MAX, 0, now_ns, &count);
+			shmlimit_count_at(l, id, &key, sizeof(key), 0, 0, INT64_MAX, 0, &count, now_ns);
 			a.count = count.count;
 		}
 	}
 	if (rule->algorithm == SHMLIMIT_HOLD) {
-		a.take = shmlimit_enter_at(l, id, &key, sizeof(key), 1, now_ns, &hold, &a.taken);
+		a.take = shmlimit_enter_at(l, id, &key, sizeof(key), &hold, &a.taken, now_ns);
 	} else if (rule->algorithm == SHMLIMIT_LEASE) {
 		/* Whether something is known of the key's rate is no answer. */
-		a.take = shmlimit_lease_take_at(l, id, &key, sizeof(key), 1, SECOND, SECOND, &lease, now_ns, &a.taken);
+		a.take = shmlimit_lease_take_at(l, id, &key, sizeof(key), 1, SECOND, SECOND, &lease, &a.taken, now_ns);
 	} else {
-		a.take = shmlimit_take_at(l, id, &key, sizeof(key), capacity, now_ns, &a.taken);
-		a.more = shmlimit_take_at(l, id, &key, sizeof(key), 1, now_ns, NULL);
+		a.take = shmlimit_take_at(l, id, &key, sizeof(key), capacity, &a.taken, now_ns);
+		a.more = shmlimit_take_at(l, id, &key, sizeof(key), 1, NULL, now_ns);
 	}
 	return a;
 }
@@ -190,13 +190,13 @@ static void in_between(uint64_t now_ns)
 		break;
 	case 2:
 		for (unsigned i = 0; i < 20; i++, key++)
-			shmlimit_take_at(l, other, &key, sizeof(key), 1, now_ns, &r);
+			shmlimit_take_at(l, other, &key, sizeof(key), 1, &r, now_ns);
 		break;
 	case 3:
 		spend(key | 1, now_ns);
 		break;
 	case 4:
-		shmlimit_peek_at(l, other, &key, sizeof(key), 1, now_ns, &r);
+		shmlimit_peek_at(l, other, &key, sizeof(key), 1, &r, now_ns);
 		break;
 	default:
 		break;
@@ -263,7 +263,7 @@ static int is_forgiven(void)
 	spend(key, start);
 	if (rng_below(&rng, 4) == 0)
 		lose_cells();
-	shmlimit_take_at(l, other, &any, sizeof(any), 1, now_ns, NULL);
+	shmlimit_take_at(l, other, &any, sizeof(any), 1, NULL, now_ns);
 	now_ns += own_ns + jump(0);
 	old = ask(key, now_ns, 1);
 	new = ask(key + 1, now_ns, 1);

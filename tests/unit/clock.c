@@ -174,12 +174,12 @@ static int answered(int answer)
 
 static int take(uint64_t cost, uint64_t at)
 {
-	return answered(shmlimit_take_at(l, limit->id, &key, sizeof(key), cost, at, &r));
+	return answered(shmlimit_take_at(l, limit->id, &key, sizeof(key), cost, &r, at));
 }
 
 static uint64_t left(uint64_t at)
 {
-	answered(shmlimit_peek_at(l, limit->id, &key, sizeof(key), 0, at, &r));
+	answered(shmlimit_peek_at(l, limit->id, &key, sizeof(key), 0, &r, at));
 	return r.remaining;
 }
 
@@ -648,7 +648,7 @@ int clock_nanosleep(clockid_t id, int flags, const struct timespec *time, struct
 static void others_owe(void)
 {
 	clock_ns += 60 * SECOND;
-	shmlimit_charge_at(l, limit->id, &key, sizeof(key), 5, clock_ns, NULL);
+	shmlimit_charge_at(l, limit->id, &key, sizeof(key), 5, NULL, clock_ns);
 }
 
 static void stopped_before_waiting(void)
@@ -697,7 +697,7 @@ static void switched_on_before_giving_back(void)
 	shmlimit_rule_set(
 		l, "off",
 		&(struct shmlimit_rule){ .struct_size = sizeof(off), .capacity = 5, .refill = 1, .period_ns = DAY });
-	shmlimit_take_at(l, id, "k", 1, 3, clock_ns, NULL);
+	shmlimit_take_at(l, id, "k", 1, 3, NULL, clock_ns);
 	shmlimit_rule_set(l, "off", &off);
 	drain(clock_ns + HOUR);
 	meanwhile = others_switch_on;
@@ -706,7 +706,7 @@ static void switched_on_before_giving_back(void)
 	is(failed, 1, "it is that one");
 	is(off.mode, SHMLIMIT_ENFORCE, "the first, which was off, is on when it is given back");
 	stops = 0;
-	shmlimit_peek_at(l, id, "k", 1, 0, clock_ns, &r);
+	shmlimit_peek_at(l, id, "k", 1, 0, &r, clock_ns);
 	is(r.remaining, 2, "it gets nothing that was not taken");
 }
 
@@ -764,12 +764,12 @@ static int allows(const struct kind *kind, int given, uint64_t now)
 	if (kind->counts) {
 		struct shmlimit_count c = { .struct_size = sizeof(c) };
 
-		answer = given ? shmlimit_count_at(l, kind->id, &key, sizeof(key), 1, 0, INT64_MAX, 0, now, &c)
+		answer = given ? shmlimit_count_at(l, kind->id, &key, sizeof(key), 1, 0, INT64_MAX, 0, &c, now)
 		               : shmlimit_count(l, kind->id, &key, sizeof(key), 1, 0, INT64_MAX, 0, &c);
 		r.retry_after_ns = c.ttl_ns;
 		return answer == SHMLIMIT_ALLOWED;
 	}
-	answer = given ? shmlimit_take_at(l, kind->id, &key, sizeof(key), cost, now, &r)
+	answer = given ? shmlimit_take_at(l, kind->id, &key, sizeof(key), cost, &r, now)
 	               : shmlimit_take(l, kind->id, &key, sizeof(key), cost, &r);
 	if (answer != SHMLIMIT_ALLOWED && answer != SHMLIMIT_DENIED)
 		bail("%s: %s", kind->name, shmlimit_strerror(answer));
@@ -793,7 +793,7 @@ static void stepped(const struct kind *kind, int given, uint64_t step)
 	while (allows(kind, given, then))
 		;
 	if (kind->rule.max_wait_ns != 0 && up_to(1))
-		shmlimit_reserve_at(l, kind->id, &key, sizeof(key), 1 + up_to(9), UINT64_MAX, then, &r);
+		shmlimit_reserve_at(l, kind->id, &key, sizeof(key), 1 + up_to(9), UINT64_MAX, &r, then);
 	holds(kind, given, step, !allows(kind, given, now), "a key without tokens gets none by a step back");
 	holds(kind, given, step, r.retry_after_ns <= kind->longest_ns,
 	      "a denial reports no wait longer than the longest");
@@ -814,7 +814,7 @@ static void stepped_far(const struct kind *kind, int given, uint64_t step)
 	while (allows(kind, given, then))
 		;
 	clock_ns = now;
-	if (given ? shmlimit_peek_at(l, kind->id, &key, sizeof(key), 1, now, &r)
+	if (given ? shmlimit_peek_at(l, kind->id, &key, sizeof(key), 1, &r, now)
 	          : shmlimit_peek(l, kind->id, &key, sizeof(key), 1, &r))
 		holds(kind, given, step, r.retry_after_ns <= kind->longest_ns, "a peek reports no longer wait");
 	(void)allows(kind, given, now);
@@ -896,18 +896,17 @@ static void leases_and_steps(void)
 		uint64_t base = 1000 * DAY + up_to(DAY), spent = 0;
 
 		key = draw();
-		if (shmlimit_lease_take_at(l, id, &key, sizeof(key), 1, SECOND, SECOND, &lease, base, NULL) !=
+		if (shmlimit_lease_take_at(l, id, &key, sizeof(key), 1, SECOND, SECOND, &lease, NULL, base) !=
 		    SHMLIMIT_LEASE_ASK)
 			bail("no caller is told to ask");
-		shmlimit_lease_deposit_at(l, id, &key, sizeof(key), 50, 0, SECOND, base, NULL);
+		shmlimit_lease_deposit_at(l, id, &key, sizeof(key), 50, 0, SECOND, NULL, base);
 		for (int i = 0; i < 100; i++)
-			spent += shmlimit_take_at(l, id, &key, sizeof(key), 1,
+			spent += shmlimit_take_at(l, id, &key, sizeof(key), 1, NULL,
 			                          base + up_to(4 * SECOND) - 2 * SECOND -
-			                                  (up_to(3) == 0 ? up_to(YEAR) : 0),
-			                          NULL) == SHMLIMIT_ALLOWED;
+			                                  (up_to(3) == 0 ? up_to(YEAR) : 0)) == SHMLIMIT_ALLOWED;
 		too_many += spent > 50;
-		not_asked += shmlimit_lease_take_at(l, id, &key, sizeof(key), 1, SECOND, SECOND, &lease,
-		                                    base + SECOND + HOUR, NULL) != SHMLIMIT_LEASE_ASK;
+		not_asked += shmlimit_lease_take_at(l, id, &key, sizeof(key), 1, SECOND, SECOND, &lease, NULL,
+		                                    base + SECOND + HOUR) != SHMLIMIT_LEASE_ASK;
 	}
 	is(too_many, 0, "what is leased is spent once, however the clock steps");
 	is(not_asked, 0, "when a lease is over a caller is told to ask");

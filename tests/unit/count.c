@@ -44,12 +44,12 @@ static int rule(const char *name, uint64_t capacity, uint64_t period_ns)
 static int count(int id, int64_t n, uint64_t ttl_ns, int64_t bound, uint32_t flags, uint64_t at)
 {
 	c = (struct shmlimit_count){ .struct_size = sizeof(c) };
-	return shmlimit_count_at(l, id, "k", 1, n, ttl_ns, bound, flags, at, &c);
+	return shmlimit_count_at(l, id, "k", 1, n, ttl_ns, bound, flags, &c, at);
 }
 
 static int take(int id, uint64_t n, uint64_t at)
 {
-	return shmlimit_take_at(l, id, "k", 1, n, at, &r);
+	return shmlimit_take_at(l, id, "k", 1, n, &r, at);
 }
 
 static struct shmlimit_range range_of(int id)
@@ -115,7 +115,7 @@ static void counting(void)
 	is(count(id, 2147483645, SECOND, INT64_MAX, 0, T0 + 3901 * MS), SHMLIMIT_ALLOWED, "2^31 - 1 can be counted");
 	is(count(id, 1, SECOND, INT64_MAX, 0, T0 + 3901 * MS), SHMLIMIT_DENIED,
 	   "a count above 2^31 - 1 is denied by default");
-	is(shmlimit_count_at(l, id, "k", 1, 0, 0, 0, 0, T0 + 3901 * MS, NULL), SHMLIMIT_ALLOWED,
+	is(shmlimit_count_at(l, id, "k", 1, 0, 0, 0, 0, NULL, T0 + 3901 * MS), SHMLIMIT_ALLOWED,
 	   "no answer need be wanted");
 }
 
@@ -160,8 +160,8 @@ static void errors(void)
 	is(shmlimit_count(l, id, NULL, 1, 1, SECOND, 1, 0, NULL), -EINVAL, "a key is needed");
 	is(shmlimit_count(l, id, "k", 0, 1, SECOND, 1, 0, NULL), -EMSGSIZE, "with a length");
 	c.struct_size = 4;
-	is(shmlimit_count_at(l, id, "new", 3, 1, SECOND, 1, 0, T0, &c), -EINVAL, "an answer says how large it is");
-	is(shmlimit_peek_at(l, id, "new", 3, 0, T0, &r), SHMLIMIT_ALLOWED,
+	is(shmlimit_count_at(l, id, "new", 3, 1, SECOND, 1, 0, &c, T0), -EINVAL, "an answer says how large it is");
+	is(shmlimit_peek_at(l, id, "new", 3, 0, &r, T0), SHMLIMIT_ALLOWED,
 	   "a peek finds that a refused call did nothing");
 	is(r.remaining, r.limit, "a call with a bad structure counts nothing");
 	bad.max_wait_ns = 1;
@@ -198,13 +198,13 @@ static void window(void)
 	ok(r.remaining == 2 && ms(r.retry_after_ns) == 600, "a denial reports when the window ends");
 	is(take(id, 6, T0 + 400 * MS), SHMLIMIT_DENIED, "what never fits");
 	is(r.retry_after_ns, UINT64_MAX, "is said never to");
-	is(shmlimit_peek_at(l, id, "k", 1, 2, T0 + 400 * MS, &r), SHMLIMIT_ALLOWED, "a peek takes nothing");
+	is(shmlimit_peek_at(l, id, "k", 1, 2, &r, T0 + 400 * MS), SHMLIMIT_ALLOWED, "a peek takes nothing");
 	is(r.remaining, 2, "it says what is left now");
-	is(shmlimit_refund_at(l, id, "k", 1, 1, T0 + 400 * MS, &r), SHMLIMIT_ALLOWED, "a refund gives back");
+	is(shmlimit_refund_at(l, id, "k", 1, 1, &r, T0 + 400 * MS), SHMLIMIT_ALLOWED, "a refund gives back");
 	is(r.remaining, 3, "what it says");
-	is(shmlimit_charge_at(l, id, "k", 1, 9, T0 + 400 * MS, &r), SHMLIMIT_ALLOWED, "a charge takes what there is");
+	is(shmlimit_charge_at(l, id, "k", 1, 9, &r, T0 + 400 * MS), SHMLIMIT_ALLOWED, "a charge takes what there is");
 	ok(r.remaining == 0 && r.retry_after_ns == UINT64_MAX, "a charge reports that not all was charged");
-	is(shmlimit_reserve_at(l, id, "k", 1, 1, SECOND, T0 + 400 * MS, &r), SHMLIMIT_DENIED,
+	is(shmlimit_reserve_at(l, id, "k", 1, 1, SECOND, &r, T0 + 400 * MS), SHMLIMIT_DENIED,
 	   "nothing can be reserved in the next window");
 	is(take(id, 5, T0 + 1001 * MS), SHMLIMIT_ALLOWED,
 	   "the next window begins with the first request after this one");
@@ -269,12 +269,12 @@ static unsigned history(struct rng *rng, int id, const struct layout_params *par
 			flags = 0;
 			ttl_ns = 0;
 			expected = plainly(&p, params, n, ttl_ns, bound, flags, now_ns, &want);
-			answer = shmlimit_take_at(l, id, &key, sizeof(key), (uint64_t)n, now_ns, &r);
+			answer = shmlimit_take_at(l, id, &key, sizeof(key), (uint64_t)n, &r, now_ns);
 			wrong += answer != expected || r.remaining != params->capacity - (uint64_t)want.count ||
 			         r.reset_after_ns != want.ttl_ns;
 		} else {
 			expected = plainly(&p, params, n, ttl_ns, bound, flags, now_ns, &want);
-			answer = shmlimit_count_at(l, id, &key, sizeof(key), n, ttl_ns, bound, flags, now_ns, &got);
+			answer = shmlimit_count_at(l, id, &key, sizeof(key), n, ttl_ns, bound, flags, &got, now_ns);
 			wrong += answer != expected || got.count != want.count || got.applied != want.applied ||
 			         got.ttl_ns != want.ttl_ns;
 		}
@@ -324,7 +324,7 @@ static void changed(void)
 	is(count(id, 0, 0, 0, 0, T0), SHMLIMIT_ALLOWED, "the count can be read");
 	is(c.count, 100, "a count above a lowered capacity is what was counted");
 	is(count(id, 1, 0, INT64_MAX, 0, T0), SHMLIMIT_DENIED, "nothing is added to it");
-	shmlimit_refund_at(l, id, "k", 1, 1, T0, &r);
+	shmlimit_refund_at(l, id, "k", 1, 1, &r, T0);
 	is(r.remaining, 0, "what is given back is taken off the count, not off the capacity");
 	rule("changed", 100, 3600 * SECOND);
 	is(take(id, 2, T0), SHMLIMIT_DENIED, "a capacity that is lowered and raised again forgets nothing");
@@ -334,7 +334,7 @@ static void changed(void)
 	rule("changed", 10000000000, 3600 * SECOND);
 	take(id, 9999999999, T0);
 	rule("changed", 100, 3600 * SECOND);
-	shmlimit_refund_at(l, id, "k", 1, 1, T0, &r);
+	shmlimit_refund_at(l, id, "k", 1, 1, &r, T0);
 	rule("changed", 10000000000, 3600 * SECOND);
 	is(take(id, 1, T0), SHMLIMIT_DENIED,
 	   "a count of more than the bits of a lowered capacity uses up all of a raised one");
@@ -508,16 +508,16 @@ static void damaged_capacity(void)
 		for (uint32_t i = 0; i < 4; i++) {
 			uint32_t flags = i * SHMLIMIT_COUNT_SATURATE;
 
-			shmlimit_count_at(other, id, "k", 1, 50 - 13 * (int64_t)i, 0, 1000, flags, T0, &got);
+			shmlimit_count_at(other, id, "k", 1, 50 - 13 * (int64_t)i, 0, 1000, flags, &got, T0);
 			wrong += got.count < 0 || got.count > 1000;
-			shmlimit_count_at(other, id, "k", 1, INT64_MAX, 0, INT64_MAX, flags, T0, &got);
+			shmlimit_count_at(other, id, "k", 1, INT64_MAX, 0, INT64_MAX, flags, &got, T0);
 			wrong += got.count < 0;
-			shmlimit_count_at(other, id, "k", 1, -INT64_MAX, 0, INT64_MAX, flags, T0, &got);
+			shmlimit_count_at(other, id, "k", 1, -INT64_MAX, 0, INT64_MAX, flags, &got, T0);
 			wrong += got.count < 0;
 		}
-		shmlimit_take_at(other, id, "k", 1, UINT64_MAX, T0, &r);
-		shmlimit_take_at(other, id, "k", 1, (uint64_t)1 << 62, T0, &r);
-		shmlimit_charge_at(other, id, "k", 1, UINT64_MAX, T0, &r);
+		shmlimit_take_at(other, id, "k", 1, UINT64_MAX, &r, T0);
+		shmlimit_take_at(other, id, "k", 1, (uint64_t)1 << 62, &r, T0);
+		shmlimit_charge_at(other, id, "k", 1, UINT64_MAX, &r, T0);
 		wrong += r.remaining > r.limit;
 		shmlimit_reset(other, id, NULL, 0);
 	}

@@ -174,7 +174,7 @@ static void read_only(void)
 	is(shmlimit_take(ro, id, "k", 1, 1, NULL), -EROFS, "a read-only handle does not take");
 	is(shmlimit_refund(ro, id, "k", 1, 1, NULL), -EROFS, "a read-only handle does not refund");
 	is(shmlimit_reset(ro, -1, NULL, 0), -EROFS, "a read-only handle does not reset");
-	is(shmlimit_switch(ro, 0), -EROFS, "a read-only handle does not switch a segment off");
+	is(shmlimit_enable(ro, 0), -EROFS, "a read-only handle does not switch a segment off");
 	ok(shmlimit_area(ro, NULL) == NULL, "a read-only handle has no area for the requests to an agent");
 	is(shmlimit_count_undecided(ro, 0, 1), -EROFS, "a read-only handle does not count undecided requests");
 	is(shmlimit_rule_set(ro, "d", &rule), -EROFS, "a read-only handle sets no rules");
@@ -200,13 +200,13 @@ static void no_limiter(void)
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 
 	is(shmlimit_info(NULL, &info), -EINVAL, "info refuses to have no limiter");
-	is(shmlimit_switch(NULL, 1), -EINVAL, "switch refuses to have no limiter");
+	is(shmlimit_enable(NULL, 1), -EINVAL, "switch refuses to have no limiter");
 	ok(shmlimit_area(NULL, NULL) == NULL, "no handle has no area for the requests to an agent");
 	is(shmlimit_count_undecided(NULL, 0, 1), -EINVAL, "undecided requests are not counted without a segment");
 	is(shmlimit_counters(NULL, -1, &counters), -EINVAL, "counters refuses to have no limiter");
 	is(shmlimit_lease_counters(NULL, &leases), -EINVAL, "lease_counters refuses to have no limiter");
 	is(shmlimit_lease_count(NULL, 0, 1), -EINVAL, "lease_count refuses to have no limiter");
-	is(shmlimit_slot(NULL, 0, 0, &slot), -EINVAL, "slot refuses to have no limiter");
+	is(shmlimit_slot(NULL, 0, &slot, 0), -EINVAL, "slot refuses to have no limiter");
 	is(shmlimit_rule_set(NULL, "r", &rule), -EINVAL, "rule_set refuses to have no limiter");
 	is(shmlimit_rule_ensure(NULL, "r", &rule), -EINVAL, "rule_ensure refuses to have no limiter");
 	is(shmlimit_rule_remove(NULL, "r"), -EINVAL, "rule_remove refuses to have no limiter");

@@ -50,9 +50,9 @@ static unsigned slow_calls(int rule, const char *key, uint64_t now_ns)
 	struct shmlimit_result r;
 
 	slowly = 0;
-	shmlimit_take_at(l, rule, key, strlen(key), 1, now_ns, NULL);
-	shmlimit_take_at(l, rule, key, strlen(key), 1, now_ns + SECOND, &r);
-	shmlimit_peek_at(l, rule, key, strlen(key), 1, now_ns + SECOND, &r);
+	shmlimit_take_at(l, rule, key, strlen(key), 1, NULL, now_ns);
+	shmlimit_take_at(l, rule, key, strlen(key), 1, &r, now_ns + SECOND);
+	shmlimit_peek_at(l, rule, key, strlen(key), 1, &r, now_ns + SECOND);
 	return slowly;
 }
 
@@ -61,9 +61,9 @@ static void denied_too(int rule)
 	struct shmlimit_result r;
 
 	slowly = 0;
-	while (shmlimit_take_at(l, rule, "user:42", 7, 1, T0, NULL) == SHMLIMIT_ALLOWED)
+	while (shmlimit_take_at(l, rule, "user:42", 7, 1, NULL, T0) == SHMLIMIT_ALLOWED)
 		;
-	is(shmlimit_take_at(l, rule, "user:42", 7, 1, T0, &r), SHMLIMIT_DENIED, "the key runs out of tokens");
+	is(shmlimit_take_at(l, rule, "user:42", 7, 1, &r, T0), SHMLIMIT_DENIED, "the key runs out of tokens");
 	is(slowly, 0, "the first try takes the last token, and denies");
 }
 
@@ -75,14 +75,14 @@ static void other_calls(int rule, const char *name)
 	int answer;
 
 	shmlimit_reset(l, rule, "user:42", 7);
-	shmlimit_take_at(l, rule, "user:42", 7, 1, T0, NULL);
+	shmlimit_take_at(l, rule, "user:42", 7, 1, NULL, T0);
 	slowly = 0;
-	shmlimit_reserve_at(l, rule, "user:42", 7, 1, 0, T0, &r);
-	shmlimit_charge_at(l, rule, "user:42", 7, 1, T0, &r);
-	shmlimit_refund_at(l, rule, "user:42", 7, 1, T0, &r);
+	shmlimit_reserve_at(l, rule, "user:42", 7, 1, 0, &r, T0);
+	shmlimit_charge_at(l, rule, "user:42", 7, 1, &r, T0);
+	shmlimit_refund_at(l, rule, "user:42", 7, 1, &r, T0);
 	is(slowly, 0, "%s: reserve, charge and refund are decided at the first try", name);
-	shmlimit_take_all_at(l, &request, 1, NULL, T0, NULL);
-	shmlimit_take_many_at(l, &request, 1, &answer, T0, NULL);
+	shmlimit_take_all_at(l, &request, 1, NULL, NULL, T0);
+	shmlimit_take_many_at(l, &request, 1, &answer, NULL, T0);
 	is(slowly, 0, "%s: take_all and take_many are decided at the first try", name);
 }
 
@@ -96,10 +96,10 @@ static void leased(void)
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 	int id = shmlimit_rule_set_at(l, "lease", &rule, T0);
 
-	shmlimit_lease_deposit_at(l, id, "user:42", 7, 10, 1, 60 * SECOND, T0, NULL);
+	shmlimit_lease_deposit_at(l, id, "user:42", 7, 10, 1, 60 * SECOND, NULL, T0);
 	slowly = 0;
-	shmlimit_take_at(l, id, "user:42", 7, 1, T0, NULL);
-	is(shmlimit_lease_take_at(l, id, "user:42", 7, 1, SECOND, SECOND, &lease, T0, NULL), SHMLIMIT_ALLOWED,
+	shmlimit_take_at(l, id, "user:42", 7, 1, NULL, T0);
+	is(shmlimit_lease_take_at(l, id, "user:42", 7, 1, SECOND, SECOND, &lease, NULL, T0), SHMLIMIT_ALLOWED,
 	   "a leased token is spent");
 	is(slowly, 0, "lease: a take of what is leased is decided at the first try");
 }
@@ -110,11 +110,11 @@ static void counted(void)
 	struct shmlimit_count count = { .struct_size = sizeof(count) };
 
 	slowly = 0;
-	shmlimit_count_at(l, id, "user:42", 7, 1, 0, 10, 0, T0, &count);
+	shmlimit_count_at(l, id, "user:42", 7, 1, 0, 10, 0, &count, T0);
 	is(slowly, 1, "a count that begins is not decided at the first try");
-	is(shmlimit_count_at(l, id, "user:42", 7, 9, 0, 10, 0, T0, &count), SHMLIMIT_ALLOWED,
+	is(shmlimit_count_at(l, id, "user:42", 7, 9, 0, 10, 0, &count, T0), SHMLIMIT_ALLOWED,
 	   "a count goes up to its bound");
-	is(shmlimit_count_at(l, id, "user:42", 7, 1, 0, 10, 0, T0, &count), SHMLIMIT_DENIED,
+	is(shmlimit_count_at(l, id, "user:42", 7, 1, 0, 10, 0, &count, T0), SHMLIMIT_DENIED,
 	   "a count goes no further than its bound");
 	is(slowly, 1, "count: a count that goes up or is denied is decided at the first try");
 }
@@ -131,16 +131,16 @@ static void held(void)
 	slowly = 0;
 	for (int i = 0; i < 16; i++) {
 		hold[i] = (struct shmlimit_hold){ .struct_size = sizeof(hold[i]) };
-		answer |= shmlimit_enter_at(l, id, "user:42", 7, 1, T0, &hold[i], NULL);
+		answer |= shmlimit_enter_at(l, id, "user:42", 7, &hold[i], NULL, T0);
 	}
 	is(answer, SHMLIMIT_ALLOWED, "sixteen places are entered");
 	is(slowly, 1, "hold: the first place of a key is not entered at the first try, and the others are");
-	is(shmlimit_leave_at(l, id, "user:42", 7, T0, &hold[7]), 0, "a place between others is left");
-	is(shmlimit_enter_at(l, id, "user:42", 7, 1, T0, &hold[0], NULL), SHMLIMIT_ALLOWED,
+	is(shmlimit_leave_at(l, id, "user:42", 7, &hold[7], T0), 0, "a place between others is left");
+	is(shmlimit_enter_at(l, id, "user:42", 7, &hold[0], NULL, T0), SHMLIMIT_ALLOWED,
 	   "a place between others is entered");
 	is((int)hold[0].cell, (int)hold[7].cell, "the place that was left is entered again");
 	is(slowly, 1, "hold: a place is left and entered at the first try, whatever others are held");
-	is(shmlimit_enter_at(l, id, "user:42", 7, 1, T0, &hold[0], NULL), SHMLIMIT_DENIED,
+	is(shmlimit_enter_at(l, id, "user:42", 7, &hold[0], NULL, T0), SHMLIMIT_DENIED,
 	   "no more places are entered than there are");
 	is(slowly, 1, "hold: an entry is denied at the first try");
 }
@@ -152,12 +152,11 @@ static void of_another_algorithm(int rule)
 	struct shmlimit_count count = { .struct_size = sizeof(count) };
 	struct shmlimit_hold hold = { .struct_size = sizeof(hold), .value = 1 };
 
-	shmlimit_take_at(l, rule, "user:42", 7, 1, T0, NULL);
-	is(shmlimit_count_at(l, rule, "user:42", 7, 1, 0, 10, 0, T0, &count), -EOPNOTSUPP, "a funnel counts nothing");
-	is(shmlimit_enter_at(l, rule, "user:42", 7, 1, T0, &hold, NULL), -EOPNOTSUPP,
-	   "a funnel has no places to enter");
-	is(shmlimit_leave_at(l, rule, "user:42", 7, T0, &hold), -EOPNOTSUPP, "a funnel has no places to leave");
-	is(shmlimit_lease_take_at(l, rule, "user:42", 7, 1, SECOND, SECOND, &lease, T0, NULL), -EOPNOTSUPP,
+	shmlimit_take_at(l, rule, "user:42", 7, 1, NULL, T0);
+	is(shmlimit_count_at(l, rule, "user:42", 7, 1, 0, 10, 0, &count, T0), -EOPNOTSUPP, "a funnel counts nothing");
+	is(shmlimit_enter_at(l, rule, "user:42", 7, &hold, NULL, T0), -EOPNOTSUPP, "a funnel has no places to enter");
+	is(shmlimit_leave_at(l, rule, "user:42", 7, &hold, T0), -EOPNOTSUPP, "a funnel has no places to leave");
+	is(shmlimit_lease_take_at(l, rule, "user:42", 7, 1, SECOND, SECOND, &lease, NULL, T0), -EOPNOTSUPP,
 	   "a funnel leases nothing, whether the key has a slot or not");
 }
 
@@ -190,7 +189,7 @@ int main(void)
 		int rule = rule_of(limits[i].name, limits[i].algorithm);
 
 		slowly = 0;
-		shmlimit_take_at(l, rule, "user:42", 7, 1, T0, NULL);
+		shmlimit_take_at(l, rule, "user:42", 7, 1, NULL, T0);
 		if (limits[i].algorithm == SHMLIMIT_FUNNEL)
 			is(slowly, 1, "a new key is not decided at the first try, and this test counts that");
 		is(slow_calls(rule, "user:42", T0), 0, "%s: a key that has a slot is decided at the first try",

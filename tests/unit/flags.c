@@ -53,7 +53,7 @@ static int try_count(uint32_t flags)
 
 static int try_count_at(uint32_t flags)
 {
-	return shmlimit_count_at(l, count_rule, "user:42", 7, 1, 0, 5, flags, SECOND, NULL);
+	return shmlimit_count_at(l, count_rule, "user:42", 7, 1, 0, 5, flags, NULL, SECOND);
 }
 
 /* The first rule is made by a good call; a rule that was refused does not change it. */

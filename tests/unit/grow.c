@@ -51,14 +51,14 @@ static uint64_t left(struct shmlimit *l, int rule, const char *key, uint64_t now
 {
 	struct shmlimit_result r;
 
-	if (shmlimit_peek_at(l, rule, key, strlen(key), 0, now_ns, &r) < 0)
+	if (shmlimit_peek_at(l, rule, key, strlen(key), 0, &r, now_ns) < 0)
 		bail("peek");
 	return r.remaining;
 }
 
 static void take(struct shmlimit *l, int rule, const char *key, uint64_t n, uint64_t now_ns)
 {
-	if (shmlimit_take_at(l, rule, key, strlen(key), n, now_ns, NULL) != SHMLIMIT_ALLOWED)
+	if (shmlimit_take_at(l, rule, key, strlen(key), n, NULL, now_ns) != SHMLIMIT_ALLOWED)
 		bail("take");
 }
 
@@ -152,7 +152,7 @@ static void keys_move(void)
 	is(shmlimit_grow_at(l, 256, T0), 0, "a segment with keys in it grows");
 	is(left(l, rule, "a", T0), 6, "a key in the old table has what it had");
 	is(left(l, rule, "b", T0), 0, "an exhausted key in the old table has nothing");
-	for (uint64_t i = 0; shmlimit_slot(l, i, T0, &slot) == 0; i++)
+	for (uint64_t i = 0; shmlimit_slot(l, i, &slot, T0) == 0; i++)
 		live += slot.state == SHMLIMIT_SLOT_LIVE;
 	is(live, 2, "both keys of the old table are shown");
 	is(shmlimit_grow_at(l, 512, T0), -EALREADY,
@@ -161,11 +161,11 @@ static void keys_move(void)
 	take(other, rule, "a", 1, T0);
 	is(left(l, rule, "a", T0), 5, "a key that was asked for has moved, and is charged once");
 	live = 0;
-	for (uint64_t i = 0; shmlimit_slot(l, i, T0, &slot) == 0; i++)
+	for (uint64_t i = 0; shmlimit_slot(l, i, &slot, T0) == 0; i++)
 		live += slot.state == SHMLIMIT_SLOT_LIVE;
 	is(live, 2, "a key that has moved is shown in one place");
 	is(unit_counters(l, rule).claims, claims, "moving is not counted as claiming");
-	is(shmlimit_take_at(l, rule, "b", 1, 1, T0, NULL), SHMLIMIT_DENIED,
+	is(shmlimit_take_at(l, rule, "b", 1, 1, NULL, T0), SHMLIMIT_DENIED,
 	   "an exhausted key in the old table is denied");
 	is(left(l, rule, "b", T0), 0, "an exhausted key has moved, and has nothing");
 	is(shmlimit_grow_at(l, 512, T0), 0, "a segment whose keys have all moved can grow again");
@@ -194,10 +194,10 @@ static void verbs(void)
 	is(left(l, rule, "reset", T0), 10, "a key that was reset in the old table is full");
 	take(l, rule, "reset", 1, T0);
 	is(left(l, rule, "reset", T0), 9, "a key that was reset in the old table stays reset when it moves");
-	is(shmlimit_refund_at(l, rule, "refunded", 8, 3, T0, NULL), SHMLIMIT_ALLOWED,
+	is(shmlimit_refund_at(l, rule, "refunded", 8, 3, NULL, T0), SHMLIMIT_ALLOWED,
 	   "a key in the old table takes a refund");
 	is(left(l, rule, "refunded", T0), 9, "a key in the old table has what was given back");
-	is(shmlimit_charge_at(l, rule, "charged", 7, 5, T0, NULL), SHMLIMIT_ALLOWED,
+	is(shmlimit_charge_at(l, rule, "charged", 7, 5, NULL, T0), SHMLIMIT_ALLOWED,
 	   "a key in the old table can be charged");
 	is(left(l, rule, "charged", T0), 1, "a key in the old table is charged once");
 	for (uint64_t count = 2; count < 9; count++)
@@ -240,10 +240,10 @@ static void carried_twice(void)
 	if (shmlimit_grow_at(l, 256, T0) != 0)
 		bail("grow");
 	memcpy(kept, l->tables[0].slots, sizeof(kept));
-	is(shmlimit_take_at(l, rule, "a", 1, 1, T0, NULL), SHMLIMIT_DENIED, "an exhausted key moves, and is denied");
+	is(shmlimit_take_at(l, rule, "a", 1, 1, NULL, T0), SHMLIMIT_DENIED, "an exhausted key moves, and is denied");
 	unbury(l, kept);
 	is(sound(), 0, "a key that was carried and not buried is no damage");
-	is(shmlimit_refund_at(l, rule, "a", 1, 10, T0, NULL), SHMLIMIT_ALLOWED,
+	is(shmlimit_refund_at(l, rule, "a", 1, 10, NULL, T0), SHMLIMIT_ALLOWED,
 	   "a key that was carried takes a refund of everything");
 	is(shmlimit_grow_at(l, 0, T0), 0, "nothing of a full key is left in the old table");
 	is(left(l, rule, "a", T0), 10, "a key that was carried is full after a refund of everything");
@@ -275,7 +275,7 @@ static int live_slots(struct shmlimit *l, uint64_t now_ns)
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 	int live = 0;
 
-	for (uint64_t i = 0; shmlimit_slot(l, i, now_ns, &slot) == 0; i++)
+	for (uint64_t i = 0; shmlimit_slot(l, i, &slot, now_ns) == 0; i++)
 		live += slot.state == SHMLIMIT_SLOT_LIVE;
 	return live;
 }
@@ -464,18 +464,18 @@ static int ask(struct shmlimit *l, int verb, int rule, const uint64_t *key, uint
 {
 	switch (verb) {
 	case 0:
-		return shmlimit_peek_at(l, rule, key, sizeof(*key), n, now_ns, r);
+		return shmlimit_peek_at(l, rule, key, sizeof(*key), n, r, now_ns);
 	case 1:
-		return shmlimit_refund_at(l, rule, key, sizeof(*key), n, now_ns, r);
+		return shmlimit_refund_at(l, rule, key, sizeof(*key), n, r, now_ns);
 	case 2:
-		return shmlimit_charge_at(l, rule, key, sizeof(*key), n, now_ns, r);
+		return shmlimit_charge_at(l, rule, key, sizeof(*key), n, r, now_ns);
 	case 3:
-		return shmlimit_reserve_at(l, rule, key, sizeof(*key), n, SECOND, now_ns, r);
+		return shmlimit_reserve_at(l, rule, key, sizeof(*key), n, SECOND, r, now_ns);
 	case 4:
 		memset(r, 0, sizeof(*r));
 		return shmlimit_reset(l, rule, key, sizeof(*key)) < 0;
 	default:
-		return shmlimit_take_at(l, rule, key, sizeof(*key), n, now_ns, r);
+		return shmlimit_take_at(l, rule, key, sizeof(*key), n, r, now_ns);
 	}
 }
 
@@ -540,17 +540,17 @@ static void crowd(uint32_t on_full)
 	uint64_t found = 0, recorded;
 
 	for (uint64_t key = 0; key < 60; key++)
-		(void)shmlimit_take_at(l, rule, &key, sizeof(key), 3, T0, NULL);
+		(void)shmlimit_take_at(l, rule, &key, sizeof(key), 3, NULL, T0);
 	recorded = unit_slots(l, SHMLIMIT_SLOT_LIVE, T0);
 	if (shmlimit_grow_at(l, 1024, T0) != 0)
 		bail("grow");
 	/* Strangers come first. */
 	for (uint64_t key = 1000; key < 1500; key++)
-		(void)shmlimit_take_at(l, rule, &key, sizeof(key), 1, T0, NULL);
+		(void)shmlimit_take_at(l, rule, &key, sizeof(key), 1, NULL, T0);
 	for (uint64_t key = 0; key < 60; key++) {
 		struct shmlimit_result r;
 
-		(void)shmlimit_take_at(l, rule, &key, sizeof(key), 1, T0, &r);
+		(void)shmlimit_take_at(l, rule, &key, sizeof(key), 1, &r, T0);
 		found += r.remaining == 6;
 	}
 	is(found, recorded, "each key that had a slot keeps its state beside 500 strangers, on_full %u", on_full);
@@ -574,10 +574,10 @@ static void homeless(uint32_t on_full, int answer)
 	if (shmlimit_grow_at(l, 32, T0) != 0)
 		bail("grow");
 	for (uint64_t key = 0; key < 500; key++)
-		(void)shmlimit_take_at(l, rule, &key, sizeof(key), 10, T0, NULL);
-	is(shmlimit_take_at(l, rule, "poor", 4, 1, T0, &r), answer, "no room: answered as on_full %u says", on_full);
+		(void)shmlimit_take_at(l, rule, &key, sizeof(key), 10, NULL, T0);
+	is(shmlimit_take_at(l, rule, "poor", 4, 1, &r, T0), answer, "no room: answered as on_full %u says", on_full);
 	is(r.remaining, 0, "without room a key is answered by what it has");
-	is(shmlimit_take_at(l, rule, "empty", 5, 1, T0, &r), SHMLIMIT_DENIED,
+	is(shmlimit_take_at(l, rule, "empty", 5, 1, &r, T0), SHMLIMIT_DENIED,
 	   "without room an exhausted key is denied in any case");
 	is(sound(), 0, "the segment is sound");
 	shmlimit_close(l);
@@ -640,7 +640,7 @@ static void damage(void)
 		is(shmlimit_open(unit_name, 0, NULL, &again), -EUCLEAN, "a table %s is refused", bad[i].what);
 		ok(sound() > 0, "verify finds a table %s", bad[i].what);
 		is(left(l, rule, "a", T0), 6, "a table %s misleads no handle that was open before", bad[i].what);
-		is(shmlimit_take_at(l, rule, "b", 1, 1, T0, NULL), SHMLIMIT_ALLOWED,
+		is(shmlimit_take_at(l, rule, "b", 1, 1, NULL, T0), SHMLIMIT_ALLOWED,
 		   "beside a table %s a handle that was open before goes on", bad[i].what);
 		is(shmlimit_grow_at(l, 256, T0), -EUCLEAN, "a segment with a table %s does not grow", bad[i].what);
 		(void)shmlimit_reset(l, rule, "b", 1);
@@ -653,9 +653,9 @@ static void damage(void)
 	for (int i = 0; i < 64; i++)
 		store_relaxed(&l->tables[0].slots[i].tag, l->tables[0].slots[i].tag | TAG_FROZEN);
 	ok(sound() >= 64, "frozen slots of the present table are damage");
-	is(shmlimit_take_at(l, rule, "c", 1, 10, T0, NULL), SHMLIMIT_ALLOWED,
+	is(shmlimit_take_at(l, rule, "c", 1, 10, NULL, T0), SHMLIMIT_ALLOWED,
 	   "frozen slots of the new table lock no key out");
-	is(shmlimit_take_at(l, rule, "c", 1, 1, T0, NULL), SHMLIMIT_DENIED,
+	is(shmlimit_take_at(l, rule, "c", 1, 1, NULL, T0), SHMLIMIT_DENIED,
 	   "frozen slots of the new table give nothing away");
 	shmlimit_close(l);
 }
@@ -689,18 +689,18 @@ static void own_clock(void)
 			l->tables[0].slots[i].tag = tag_pack(1, (uint32_t)rule, 1) | TAG_TENTATIVE;
 			break;
 		}
-	for (uint64_t i = 0; shmlimit_slot(l, i, now_ns, &slot) == 0; i++)
+	for (uint64_t i = 0; shmlimit_slot(l, i, &slot, now_ns) == 0; i++)
 		seen[slot.state]++;
 	ok(seen[SHMLIMIT_SLOT_TENTATIVE] == 1 && seen[SHMLIMIT_SLOT_LIVE] == 3,
 	   "slots of the old table are shown as claimed and as live");
-	is(shmlimit_slot(l, 64, now_ns, &slot), -EINVAL, "no slot beyond both tables is shown");
+	is(shmlimit_slot(l, 64, &slot, now_ns), -EINVAL, "no slot beyond both tables is shown");
 	is(shmlimit_grow(l, 128), 0, "a segment grows by its own clock");
 	is(shmlimit_peek(l, leased, "a", 1, 1, &r), SHMLIMIT_DENIED, "a peek at a lease in the old table is denied");
 	is(r.remaining, 0, "a peek at a lease in the old table finds no tokens");
 	is(shmlimit_take(l, leased, "a", 1, 1, &r), SHMLIMIT_DENIED, "a take of a lease in the old table is denied");
 	is(shmlimit_grow(l, 256), -EALREADY, "by its own clock a segment does not grow before its keys have refilled");
 	memset(seen, 0, sizeof(seen));
-	for (uint64_t i = 0; shmlimit_slot(l, i, now_ns, &slot) == 0; i++)
+	for (uint64_t i = 0; shmlimit_slot(l, i, &slot, now_ns) == 0; i++)
 		seen[slot.state]++;
 	ok(seen[SHMLIMIT_SLOT_TENTATIVE] == 0 && seen[SHMLIMIT_SLOT_LIVE] == 2,
 	   "what was claimed in the old table is free, and its leases have expired");
@@ -725,16 +725,16 @@ static void carried_over_later_times(void)
 	window.period_ns = 10 * SECOND;
 	window.max_wait_ns = 0;
 	rule = shmlimit_rule_set_at(l, "sliding", &window, T0);
-	is(shmlimit_take_at(l, rule, "a", 1, 3, T0, NULL), SHMLIMIT_ALLOWED, "a window is full when the table grows");
+	is(shmlimit_take_at(l, rule, "a", 1, 3, NULL, T0), SHMLIMIT_ALLOWED, "a window is full when the table grows");
 	is(shmlimit_grow_at(l, 128, T0), 0, "a table with a full window grows to twice its size");
 	for (uint64_t key = 0; key < 4000; key++) {
-		shmlimit_take_at(l, rule, &key, sizeof(key), 3, T0 + 5 * SECOND, NULL);
+		shmlimit_take_at(l, rule, &key, sizeof(key), 3, NULL, T0 + 5 * SECOND);
 		shmlimit_reset(l, rule, &key, sizeof(key));
 	}
-	is(shmlimit_take_at(l, rule, "a", 1, 1, T0 + 6 * SECOND, &r), SHMLIMIT_DENIED,
+	is(shmlimit_take_at(l, rule, "a", 1, 1, &r, T0 + 6 * SECOND), SHMLIMIT_DENIED,
 	   "a full window is denied in a slot whose cells hold later times of other keys");
 	is(r.retry_after_ns, 4 * SECOND, "a window that moved has the times that it had");
-	is(shmlimit_take_at(l, rule, "a", 1, 3, T0 + 10 * SECOND, NULL), SHMLIMIT_ALLOWED,
+	is(shmlimit_take_at(l, rule, "a", 1, 3, NULL, T0 + 10 * SECOND), SHMLIMIT_ALLOWED,
 	   "a window that moved is empty when it would have been");
 	is(sound(), 0, "the segment is sound");
 	shmlimit_close(l);
@@ -762,13 +762,13 @@ static void off(void)
 	int rule = unit_rule(l, "login", 1, 1, SECOND);
 
 	take(l, rule, "a", 1, T0);
-	is(shmlimit_switch(l, 0), 0, "a segment can be switched off");
+	is(shmlimit_enable(l, 0), 0, "a segment can be switched off");
 	is(shmlimit_grow_at(l, 128, T0), 0, "a segment that is off grows");
 	is(info_of(l).enabled, 0, "a segment that is off stays off when it grew");
-	is(shmlimit_take_at(l, rule, "a", 1, 1, T0, NULL), SHMLIMIT_ALLOWED,
+	is(shmlimit_take_at(l, rule, "a", 1, 1, NULL, T0), SHMLIMIT_ALLOWED,
 	   "a segment that is off allows when it grew");
-	shmlimit_switch(l, 1);
-	is(shmlimit_take_at(l, rule, "a", 1, 1, T0, NULL), SHMLIMIT_DENIED,
+	shmlimit_enable(l, 1);
+	is(shmlimit_take_at(l, rule, "a", 1, 1, NULL, T0), SHMLIMIT_DENIED,
 	   "switched on again, a segment that grew has what its keys had");
 	shmlimit_close(l);
 }

@@ -216,7 +216,7 @@ static void take(void)
 
 	if (old.slots != NULL)
 		memcpy(kept, old.slots, old.lines * sizeof(*kept) * SLOTS_PER_LINE);
-	answer = shmlimit_take_at(l, rule[is_window(i)], &i, sizeof(i), n, now_ns, &r);
+	answer = shmlimit_take_at(l, rule[is_window(i)], &i, sizeof(i), n, &r, now_ns);
 	moved = key[i].in_old && !is_full(i);
 	settle(i);
 	want = n <= left(i) ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
@@ -235,7 +235,7 @@ static void refund(void)
 	unsigned i = (unsigned)rng_below(&rng, ALL);
 	uint64_t n = 1 + rng_below(&rng, 16);
 	struct shmlimit_result r = { 0 };
-	int answer = shmlimit_refund_at(l, rule[is_window(i)], &i, sizeof(i), n, now_ns, &r);
+	int answer = shmlimit_refund_at(l, rule[is_window(i)], &i, sizeof(i), n, &r, now_ns);
 
 	settle(i);
 	give_back(i, n);
@@ -246,7 +246,7 @@ static void peek(void)
 {
 	unsigned i = (unsigned)rng_below(&rng, ALL);
 	struct shmlimit_result r = { 0 };
-	int answer = shmlimit_peek_at(l, rule[is_window(i)], &i, sizeof(i), 1, now_ns, &r);
+	int answer = shmlimit_peek_at(l, rule[is_window(i)], &i, sizeof(i), 1, &r, now_ns);
 
 	check("peek", i, 1, answer, left(i) >= 1 ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED, &r);
 }
@@ -267,11 +267,11 @@ static void look(void)
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 	uint64_t old[SLOTS_MAX], slots = tables().now.lines * SLOTS_PER_LINE, lacking = 0, listed = 0;
 
-	for (uint64_t i = slots; shmlimit_slot(l, i, now_ns, &slot) == 0; i++)
+	for (uint64_t i = slots; shmlimit_slot(l, i, &slot, now_ns) == 0; i++)
 		if (slot.state == SHMLIMIT_SLOT_LIVE)
 			old[listed++] = slot.fingerprint;
 	for (uint64_t i = 0, olds = listed; i < slots; i++) {
-		if (shmlimit_slot(l, i, now_ns, &slot) != 0 || slot.rule < 0)
+		if (shmlimit_slot(l, i, &slot, now_ns) != 0 || slot.rule < 0)
 			continue;
 		for (uint64_t j = 0; j < olds; j++)
 			if (old[j] == slot.fingerprint) {
@@ -398,7 +398,7 @@ static void history(void)
 	for (unsigned i = 0; i < ALL; i++) {
 		struct shmlimit_result r = { 0 };
 
-		if (shmlimit_take_at(l, rule[is_window(i)], &i, sizeof(i), capacity[is_window(i)] + 1, now_ns, &r) !=
+		if (shmlimit_take_at(l, rule[is_window(i)], &i, sizeof(i), capacity[is_window(i)] + 1, &r, now_ns) !=
 		    SHMLIMIT_DENIED)
 			blame("more than the capacity is taken");
 		settle(i);

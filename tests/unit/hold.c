@@ -50,17 +50,17 @@ static struct shmlimit_hold none(void)
 static int enter(int id, struct shmlimit_hold *hold, uint64_t at)
 {
 	*hold = none();
-	return shmlimit_enter_at(l, id, "k", 1, 1, at, hold, &r);
+	return shmlimit_enter_at(l, id, "k", 1, hold, &r, at);
 }
 
 static int leave(int id, const struct shmlimit_hold *hold, uint64_t at)
 {
-	return shmlimit_leave_at(l, id, "k", 1, at, hold);
+	return shmlimit_leave_at(l, id, "k", 1, hold, at);
 }
 
 static uint64_t left(int id, uint64_t at)
 {
-	if (shmlimit_peek_at(l, id, "k", 1, 0, at, &r) != SHMLIMIT_ALLOWED)
+	if (shmlimit_peek_at(l, id, "k", 1, 0, &r, at) != SHMLIMIT_ALLOWED)
 		bail("peek");
 	return r.remaining;
 }
@@ -78,7 +78,7 @@ static void holding(void)
 	ok(c.value == 0 && r.remaining == 0, "it holds nothing");
 	ok(r.retry_after_ns >= 8 * SECOND && r.retry_after_ns < 8 * SECOND + HOLD_TICK_NS,
 	   "a denied request is told when the first place ends");
-	is(shmlimit_peek_at(l, id, "k", 1, 1, T0 + 2 * SECOND, NULL), SHMLIMIT_DENIED, "a peek is denied too");
+	is(shmlimit_peek_at(l, id, "k", 1, 1, NULL, T0 + 2 * SECOND), SHMLIMIT_DENIED, "a peek is denied too");
 	is(leave(id, &c, T0 + 2 * SECOND), 0, "a denied holder may leave, which does nothing");
 	is(left(id, T0 + 2 * SECOND), 0, "two places are held still");
 	is(leave(id, &a, T0 + 2 * SECOND), 0, "the first holder leaves");
@@ -87,15 +87,15 @@ static void holding(void)
 	is(enter(id, &c, T0), SHMLIMIT_ALLOWED, "another holder enters the same place, at the very time of the first");
 	is(c.cell, a.cell, "it is the same cell");
 	is(leave(id, &a, T0 + 2 * SECOND), -ETIME, "a leave that is late does not end the place of the next holder");
-	is(shmlimit_renew_at(l, id, "k", 1, T0 + 2 * SECOND, &a), -ETIME,
+	is(shmlimit_renew_at(l, id, "k", 1, &a, T0 + 2 * SECOND), -ETIME,
 	   "a renewal that is late does not take the place of the next holder");
 	is(left(id, T0 + 2 * SECOND), 0, "the next holder is in");
 	before = b;
-	is(shmlimit_renew_at(l, id, "k", 1, T0 + 9 * SECOND, &b), 0, "a holder renews its place");
+	is(shmlimit_renew_at(l, id, "k", 1, &b, T0 + 9 * SECOND), 0, "a holder renews its place");
 	is(leave(id, &before, T0 + 9 * SECOND), -ETIME, "what it was before is left no more");
 	is(left(id, T0 + 10 * SECOND + HOLD_TICK_NS), 1, "a place that was not left ends after the period");
 	is(leave(id, &c, T0 + 11 * SECOND), -ETIME, "a leave after that is an error");
-	is(shmlimit_renew_at(l, id, "k", 1, T0 + 11 * SECOND, &c), -ETIME,
+	is(shmlimit_renew_at(l, id, "k", 1, &c, T0 + 11 * SECOND), -ETIME,
 	   "a renewal after the end of a place is an error");
 	is(left(id, T0 + 18 * SECOND), 1, "the renewed place is held for a period from its renewal");
 	is(left(id, T0 + 19 * SECOND + HOLD_TICK_NS), 2, "a renewed place ends a period after its renewal");
@@ -110,20 +110,20 @@ static void taking(void)
 		                            { .rule = funnel, .key = "k", .key_len = 1, .cost = 2 } };
 	int answers[2];
 
-	is(shmlimit_take_all_at(l, both, 2, NULL, T0, NULL), SHMLIMIT_DENIED, "of two limits the second denies");
+	is(shmlimit_take_all_at(l, both, 2, NULL, NULL, T0), SHMLIMIT_DENIED, "of two limits the second denies");
 	is(left(id, T0), 2, "the place that was entered for the first is left");
-	is(shmlimit_take_at(l, id, "k", 1, 1, T0, &r), SHMLIMIT_ALLOWED, "a take enters");
+	is(shmlimit_take_at(l, id, "k", 1, 1, &r, T0), SHMLIMIT_ALLOWED, "a take enters");
 	is(r.remaining, 1, "it leaves one place");
-	is(shmlimit_reserve_at(l, id, "k", 1, 1, SECOND, T0, &r), SHMLIMIT_ALLOWED, "a reservation enters a place");
+	is(shmlimit_reserve_at(l, id, "k", 1, 1, SECOND, &r, T0), SHMLIMIT_ALLOWED, "a reservation enters a place");
 	ok(r.wait_ns == 0 && r.remaining == 0, "a reservation of a place waits for nothing");
-	is(shmlimit_reserve_at(l, id, "k", 1, 1, 2 * PERIOD, T0, &r), SHMLIMIT_DENIED, "nothing can be reserved later");
-	is(shmlimit_take_at(l, id, "k", 1, 2, T0, &r), -EOPNOTSUPP, "two places are not taken at once");
-	is(shmlimit_peek_at(l, id, "k", 1, 3, T0, &r), SHMLIMIT_DENIED, "a peek may ask for any number");
+	is(shmlimit_reserve_at(l, id, "k", 1, 1, 2 * PERIOD, &r, T0), SHMLIMIT_DENIED, "nothing can be reserved later");
+	is(shmlimit_take_at(l, id, "k", 1, 2, &r, T0), -EOPNOTSUPP, "two places are not taken at once");
+	is(shmlimit_peek_at(l, id, "k", 1, 3, &r, T0), SHMLIMIT_DENIED, "a peek may ask for any number");
 	is(r.retry_after_ns, UINT64_MAX, "more than the capacity is never there");
-	is(shmlimit_charge_at(l, id, "k", 1, 1, T0, &r), -EOPNOTSUPP, "there is nothing to charge");
-	is(shmlimit_refund_at(l, id, "k", 1, 1, T0, &r), -EOPNOTSUPP, "there is nothing to refund");
+	is(shmlimit_charge_at(l, id, "k", 1, 1, &r, T0), -EOPNOTSUPP, "there is nothing to charge");
+	is(shmlimit_refund_at(l, id, "k", 1, 1, &r, T0), -EOPNOTSUPP, "there is nothing to refund");
 	both[1] = both[0];
-	is(shmlimit_take_many_at(l, both, 2, answers, T0 + 2 * PERIOD, NULL), 0, "a batch is decided");
+	is(shmlimit_take_many_at(l, both, 2, answers, NULL, T0 + 2 * PERIOD), 0, "a batch is decided");
 	ok(answers[0] == SHMLIMIT_ALLOWED && answers[1] == SHMLIMIT_ALLOWED, "each request enters a place");
 	is(left(id, T0 + 2 * PERIOD), 0, "both places are held");
 	is(shmlimit_reset(l, id, "k", 1), 1, "a reset forgets them");
@@ -138,24 +138,22 @@ static void errors(void)
 	struct shmlimit_range range = { .struct_size = sizeof(range) };
 	struct shmlimit *reader;
 
-	is(shmlimit_enter(l, id, "k", 1, 2, &hold, NULL), -EINVAL, "a cost of 2 is refused");
-	is(shmlimit_enter(l, id, "k", 1, 0, &hold, NULL), -EINVAL, "a cost of 0 is refused");
-	is(shmlimit_enter(l, id, "k", 1, 1, NULL, NULL), -EINVAL, "a holder needs somewhere to keep its place");
-	is(shmlimit_enter(l, id, "k", 1, 1, &small, NULL), -EINVAL, "a structure that is too small is refused");
+	is(shmlimit_enter(l, id, "k", 1, NULL, NULL), -EINVAL, "a holder needs somewhere to keep its place");
+	is(shmlimit_enter(l, id, "k", 1, &small, NULL), -EINVAL, "a structure that is too small is refused");
 	is(shmlimit_renew(l, id, "k", 1, &small), -EINVAL, "to renew too");
 	is(shmlimit_leave(l, id, "k", 1, &small), -EINVAL, "to leave too");
-	is(shmlimit_enter(NULL, id, "k", 1, 1, &hold, NULL), -EINVAL, "a limiter is needed to enter");
+	is(shmlimit_enter(NULL, id, "k", 1, &hold, NULL), -EINVAL, "a limiter is needed to enter");
 	is(shmlimit_renew(NULL, id, "k", 1, &hold), -EINVAL, "a limiter is needed to renew");
 	is(shmlimit_leave(NULL, id, "k", 1, &hold), -EINVAL, "a limiter is needed to leave");
-	is(shmlimit_enter(l, id, "k", 0, 1, &hold, NULL), -EMSGSIZE, "a key has a length");
-	is(shmlimit_enter(l, 63, "k", 1, 1, &hold, NULL), -ESRCH, "a rule must be there");
-	is(shmlimit_enter(l, funnel, "k", 1, 1, &hold, NULL), -EOPNOTSUPP, "a funnel has no places");
+	is(shmlimit_enter(l, id, "k", 0, &hold, NULL), -EMSGSIZE, "a key has a length");
+	is(shmlimit_enter(l, 63, "k", 1, &hold, NULL), -ESRCH, "a rule must be there");
+	is(shmlimit_enter(l, funnel, "k", 1, &hold, NULL), -EOPNOTSUPP, "a funnel has no places");
 	is(shmlimit_leave(l, funnel, "k", 1, &hold), -EOPNOTSUPP, "a funnel has no place to leave");
 	is(shmlimit_leave(l, id, "k", 1, &hold), 0, "to leave no place is no error");
 	is(shmlimit_renew(l, id, "k", 1, &hold), 0, "renewing no place is no error");
 	if (shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &reader) != 0)
 		bail("open");
-	is(shmlimit_enter(reader, id, "k", 1, 1, &hold, NULL), -EROFS, "a reader does not enter");
+	is(shmlimit_enter(reader, id, "k", 1, &hold, NULL), -EROFS, "a reader does not enter");
 	shmlimit_close(reader);
 	is(shmlimit_rule_set(l, "bad", &bad), -EDOM, "a rule has a capacity");
 	bad.capacity = WINDOW_MAX + 1;
@@ -192,7 +190,7 @@ static void changes(void)
 	leave(id, &h[0], T0);
 	leave(id, &h[1], T0);
 	is(enter(id, &more, T0), SHMLIMIT_DENIED, "two of four have left, and two places are held: no other enters");
-	is(shmlimit_enter_at(l, id, "k", 1, 1, T0, &more, NULL), SHMLIMIT_DENIED,
+	is(shmlimit_enter_at(l, id, "k", 1, &more, NULL, T0), SHMLIMIT_DENIED,
 	   "places beyond the capacity count where no result is asked for");
 	is(leave(id, &h[3], T0), 0, "a place beyond the capacity is left as any other");
 	is(enter(id, &more, T0), SHMLIMIT_ALLOWED,
@@ -203,7 +201,7 @@ static void changes(void)
 	is(left(id, T0 + 2 * SECOND), 1, "a shorter period does not end places that are held");
 	is(enter(id, &h[0], T0), SHMLIMIT_ALLOWED, "a new one");
 	is(left(id, T0 + 2 * SECOND), 1, "ends sooner");
-	is(shmlimit_renew_at(l, id, "k", 1, T0, &more), 0, "a renewed one");
+	is(shmlimit_renew_at(l, id, "k", 1, &more, T0), 0, "a renewed one");
 	is(left(id, T0 + 2 * SECOND), 2, "does too");
 	set("changes", 3, PERIOD, SHMLIMIT_OFF);
 	is(enter(id, &h[0], T0), SHMLIMIT_ALLOWED, "under a rule that is off every request enters");
@@ -233,13 +231,13 @@ static void retries(struct rng *rng)
 			enter(id, &h, at + rng_below(rng, PERIOD / 2));
 		rule("retries", capacity, PERIOD);
 		at += PERIOD / 2;
-		if (shmlimit_peek_at(l, id, "k", 1, asked, at, &r) == SHMLIMIT_ALLOWED)
+		if (shmlimit_peek_at(l, id, "k", 1, asked, &r, at) == SHMLIMIT_ALLOWED)
 			continue;
 		retry = r.retry_after_ns;
 		if (asked == 1)
 			late += enter(id, &h, at) != SHMLIMIT_DENIED || r.retry_after_ns != retry;
-		early += shmlimit_peek_at(l, id, "k", 1, asked, at + retry - 1, NULL) == SHMLIMIT_ALLOWED;
-		late += shmlimit_peek_at(l, id, "k", 1, asked, at + retry, NULL) == SHMLIMIT_DENIED;
+		early += shmlimit_peek_at(l, id, "k", 1, asked, NULL, at + retry - 1) == SHMLIMIT_ALLOWED;
+		late += shmlimit_peek_at(l, id, "k", 1, asked, NULL, at + retry) == SHMLIMIT_DENIED;
 		tried++;
 	}
 	is(late, 0, "a denied request fits when it was told, however many places are beyond a lowered capacity");
@@ -257,7 +255,7 @@ static void shortened(void)
 	enter(id, &a, then);
 	enter(id, &b, then);
 	enter(id, &c, then);
-	is(shmlimit_peek_at(l, id, "k", 1, 1, now, &r), SHMLIMIT_DENIED,
+	is(shmlimit_peek_at(l, id, "k", 1, 1, &r, now), SHMLIMIT_DENIED,
 	   "when the clock steps back all places are held");
 	ok(r.retry_after_ns == PERIOD && r.reset_after_ns == PERIOD, "a peek then reports a period");
 	is(enter(id, &d, now), SHMLIMIT_DENIED, "no other holder enters");
@@ -266,7 +264,7 @@ static void shortened(void)
 	is(leave(id, &a, now + 1), 0, "a place that was shortened is left by its holder");
 	is(leave(id, &a, now + 1), -ETIME, "a place that was shortened is left once");
 	is(left(id, now + 1), 1, "it is free then");
-	is(shmlimit_renew_at(l, id, "k", 1, now + PERIOD - 1, &b), 0,
+	is(shmlimit_renew_at(l, id, "k", 1, &b, now + PERIOD - 1), 0,
 	   "a place that was shortened is renewed by its holder");
 	is(left(id, now + PERIOD + HOLD_TICK_NS), 2,
 	   "one that is neither left nor renewed ends a period after the denial");
@@ -292,7 +290,7 @@ static void years_beside_a_renewed_place(void)
 	enter(id, &kept, T0);
 	enter(id, &killed, T0);
 	for (uint64_t d = 100; d < 3650; d += 100) {
-		late += shmlimit_renew_at(l, id, "k", 1, T0 + d * day, &kept) != 0;
+		late += shmlimit_renew_at(l, id, "k", 1, &kept, T0 + d * day) != 0;
 		wrong += left(id, T0 + d * day) != (d > 150);
 	}
 	is(late, 0, "a place is renewed for ten years");
@@ -338,7 +336,7 @@ static void moves(void)
 	is(shmlimit_grow_at(l, 128, T0), 0, "the table grows");
 	is(left(id, T0), 0, "places are held in the old table");
 	is(leave(id, &a, T0), 0, "one is left: the key moves");
-	is(shmlimit_renew_at(l, id, "k", 1, T0 + SECOND, &b), 0, "one is renewed in the new table");
+	is(shmlimit_renew_at(l, id, "k", 1, &b, T0 + SECOND), 0, "one is renewed in the new table");
 	is(leave(id, &a, T0), -ETIME, "what was left is left");
 	is(left(id, T0 + SECOND), 1, "two places are held");
 	is(shmlimit_grow_at(l, 0, T0 + SECOND), 0, "the old table is empty");
@@ -363,10 +361,10 @@ static void evictions(void)
 	enter(id, &first, T0);
 	for (uint64_t i = 0; i < 200; i++) {
 		hold = none();
-		refused += shmlimit_enter_at(l, id, &i, sizeof(i), 1, T0 + i, &hold, NULL) != SHMLIMIT_ALLOWED;
-		refused += shmlimit_enter_at(l, id, &i, sizeof(i), 1, T0 + i, &first, NULL) != SHMLIMIT_DENIED;
+		refused += shmlimit_enter_at(l, id, &i, sizeof(i), &hold, NULL, T0 + i) != SHMLIMIT_ALLOWED;
+		refused += shmlimit_enter_at(l, id, &i, sizeof(i), &first, NULL, T0 + i) != SHMLIMIT_DENIED;
 		if (i % 2 == 0)
-			stale += shmlimit_leave_at(l, id, &i, sizeof(i), T0 + i, &hold) != 0;
+			stale += shmlimit_leave_at(l, id, &i, sizeof(i), &hold, T0 + i) != 0;
 	}
 	is(refused, 0, "a key that takes another's slot has all of its places, and no more");
 	is(stale, 0, "each can be left");
@@ -384,15 +382,13 @@ static void evictions(void)
 
 		hold = none();
 		if (which == &window) {
-			refused += shmlimit_take_at(l, window, &key, sizeof(key), WINDOW_MAX, T0 + i, NULL) !=
+			refused += shmlimit_take_at(l, window, &key, sizeof(key), WINDOW_MAX, NULL, T0 + i) !=
 			           SHMLIMIT_ALLOWED;
-			refused += shmlimit_take_at(l, window, &key, sizeof(key), 1, T0 + i, NULL) != SHMLIMIT_DENIED;
+			refused += shmlimit_take_at(l, window, &key, sizeof(key), 1, NULL, T0 + i) != SHMLIMIT_DENIED;
 		} else {
-			refused +=
-				shmlimit_enter_at(l, id, &key, sizeof(key), 1, T0 + i, &hold, NULL) != SHMLIMIT_ALLOWED;
+			refused += shmlimit_enter_at(l, id, &key, sizeof(key), &hold, NULL, T0 + i) != SHMLIMIT_ALLOWED;
 		}
-		if (i % 2 == 1 &&
-		    shmlimit_enter_at(l, id, &key, sizeof(key), 1, T0 + i, &first, NULL) == SHMLIMIT_ALLOWED)
+		if (i % 2 == 1 && shmlimit_enter_at(l, id, &key, sizeof(key), &first, NULL, T0 + i) == SHMLIMIT_ALLOWED)
 			refused++;
 	}
 	is(refused, 0, "windows and places use each other's slots, and are whole each time");
@@ -431,7 +427,7 @@ static void damage(struct rng *rng)
 		wrong += shmlimit_verify(unit_name, NULL, 0) != 0;
 		hold.cell = (uint32_t)rng_draw(rng);
 		(void)leave(id, &hold, T0);
-		(void)shmlimit_renew_at(l, id, "k", 1, T0, &hold);
+		(void)shmlimit_renew_at(l, id, "k", 1, &hold, T0);
 		for (int n = 0; n < 5; n++) {
 			int answer = enter(id, &hold, T0);
 
@@ -496,9 +492,8 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 		int plain = rng_below(rng, 2) == 0; /* without a result */
 
 		want = n < p->capacity ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
-		answer = what == 0
-		                 ? shmlimit_take_at(l, id, &key, sizeof(key), 1, now_ns, &r)
-		                 : shmlimit_enter_at(l, id, &key, sizeof(key), 1, now_ns, &new.hold, plain ? NULL : &r);
+		answer = what == 0 ? shmlimit_take_at(l, id, &key, sizeof(key), 1, &r, now_ns)
+		                   : shmlimit_enter_at(l, id, &key, sizeof(key), &new.hold, plain ? NULL : &r, now_ns);
 		did[answer == SHMLIMIT_DENIED]++;
 		if (want == SHMLIMIT_ALLOWED) {
 			new.end_ns = end_of(p, now_ns);
@@ -515,7 +510,7 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 		struct shmlimit_hold before = x->hold;
 
 		want = expected(p, x, now_ns);
-		answer = shmlimit_renew_at(l, id, &key, sizeof(key), now_ns, &x->hold);
+		answer = shmlimit_renew_at(l, id, &key, sizeof(key), &x->hold, now_ns);
 		did[2 + (answer != 0)]++;
 		if (answer == 0 && before.value != 0)
 			x->end_ns = end_of(p, now_ns);
@@ -523,13 +518,13 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 	}
 	if (x != NULL && what < 7) {
 		want = expected(p, x, now_ns);
-		answer = shmlimit_leave_at(l, id, &key, sizeof(key), now_ns, &x->hold);
+		answer = shmlimit_leave_at(l, id, &key, sizeof(key), &x->hold, now_ns);
 		did[2 + (answer != 0)]++;
 		if (x->hold.value != 0 && answer == 0)
 			x->in = 0;
 		return answer != want;
 	}
-	answer = shmlimit_peek_at(l, id, &key, sizeof(key), 1, now_ns, &r);
+	answer = shmlimit_peek_at(l, id, &key, sizeof(key), 1, &r, now_ns);
 	return answer != (n < p->capacity ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED) ||
 	       r.remaining != (n < p->capacity ? p->capacity - n : 0) || r.reset_after_ns != longest_ns;
 }

@@ -23,7 +23,7 @@ static uint64_t live(struct shmlimit_slot *slot)
 	shmlimit_info(l, &info);
 	for (uint64_t i = 0; i < info.slots + info.old_slots; i++) {
 		*slot = (struct shmlimit_slot){ .struct_size = sizeof(*slot) };
-		if (shmlimit_slot(l, i, T0, slot) == 0 && slot->state == SHMLIMIT_SLOT_LIVE && slot->rule == rule)
+		if (shmlimit_slot(l, i, slot, T0) == 0 && slot->state == SHMLIMIT_SLOT_LIVE && slot->rule == rule)
 			return i;
 	}
 	bail("no slot is live");
@@ -46,7 +46,7 @@ static const char *shown(size_t *key_len)
 static void take(const char *key, size_t key_len)
 {
 	shmlimit_reset(l, -1, NULL, 0);
-	if (shmlimit_take_at(l, rule, key, key_len, 1, T0, NULL) != SHMLIMIT_ALLOWED)
+	if (shmlimit_take_at(l, rule, key, key_len, 1, NULL, T0) != SHMLIMIT_ALLOWED)
 		bail("a new key is denied");
 }
 
@@ -124,23 +124,23 @@ static void verbs(void)
 	int funnel = rule, answer;
 
 	shmlimit_reset(l, -1, NULL, 0);
-	shmlimit_take_many_at(l, &request, 1, &answer, T0, NULL);
+	shmlimit_take_many_at(l, &request, 1, &answer, NULL, T0);
 	is_str(shown(NULL), "many", "take_many names what it claims");
 	shmlimit_reset(l, -1, NULL, 0);
 	request.key = "all";
 	request.key_len = 3;
-	shmlimit_take_all_at(l, &request, 1, NULL, T0, NULL);
+	shmlimit_take_all_at(l, &request, 1, NULL, NULL, T0);
 	is_str(shown(NULL), "all", "take_all does");
 	shmlimit_reset(l, -1, NULL, 0);
-	shmlimit_charge_at(l, rule, "charge", 6, 1, T0, NULL);
+	shmlimit_charge_at(l, rule, "charge", 6, 1, NULL, T0);
 	is_str(shown(NULL), "charge", "charge does");
 	shmlimit_reset(l, -1, NULL, 0);
 	rule = shmlimit_rule_set_at(l, "w", &w, T0);
-	shmlimit_take_at(l, rule, "window", 6, 1, T0, NULL);
+	shmlimit_take_at(l, rule, "window", 6, 1, NULL, T0);
 	is_str(shown(NULL), "window", "a window has a name");
 	shmlimit_reset(l, -1, NULL, 0);
 	rule = shmlimit_rule_set_at(l, "leased", &leased, T0);
-	shmlimit_lease_take_at(l, rule, "lease", 5, 1, SECOND, SECOND, &lease, T0, NULL);
+	shmlimit_lease_take_at(l, rule, "lease", 5, 1, SECOND, SECOND, &lease, NULL, T0);
 	is_str(shown(NULL), "lease", "a lease has one");
 	shmlimit_reset(l, -1, NULL, 0);
 	shmlimit_throttle(l, "throttle", 8, 5, 1, 1000000, 1, reply);
@@ -239,12 +239,12 @@ static void grows(void)
 	take("alice", 5);
 	is(shmlimit_grow_at(l, 128, T0), 0, "the table grows");
 	is_str(shown(NULL), "alice", "a key that has not moved is shown as it was");
-	if (shmlimit_take_at(l, rule, "alice", 5, 1, T0, NULL) != SHMLIMIT_ALLOWED)
+	if (shmlimit_take_at(l, rule, "alice", 5, 1, NULL, T0) != SHMLIMIT_ALLOWED)
 		bail("denied");
 	ok(strcmp(shown(&key_len), "alice") == 0 && key_len == 5, "a key that moved has its name");
 	take(beginning, strlen(beginning));
 	is(shmlimit_grow_at(l, 256, T0), 0, "it grows again");
-	if (shmlimit_take_at(l, rule, beginning, strlen(beginning), 1, T0, NULL) != SHMLIMIT_ALLOWED)
+	if (shmlimit_take_at(l, rule, beginning, strlen(beginning), 1, NULL, T0) != SHMLIMIT_ALLOWED)
 		bail("denied");
 	ok(strncmp(shown(&key_len), beginning, strlen(shown(NULL))) == 0 && key_len == strlen(beginning),
 	   "a key's beginning moves with it when the table grows again");

@@ -23,25 +23,25 @@ static void call(int which, int id, const char *key, uint64_t now_ns, struct shm
 {
 	switch (which) {
 	case 0:
-		shmlimit_take_at(l, id, key, 1, 0, now_ns, r);
+		shmlimit_take_at(l, id, key, 1, 0, r, now_ns);
 		break;
 	case 1:
-		shmlimit_reserve_at(l, id, key, 1, 0, SECOND, now_ns, r);
+		shmlimit_reserve_at(l, id, key, 1, 0, SECOND, r, now_ns);
 		break;
 	case 2:
-		shmlimit_charge_at(l, id, key, 1, 0, now_ns, r);
+		shmlimit_charge_at(l, id, key, 1, 0, r, now_ns);
 		break;
 	case 3:
-		shmlimit_refund_at(l, id, key, 1, 0, now_ns, r);
+		shmlimit_refund_at(l, id, key, 1, 0, r, now_ns);
 		break;
 	case 4:
-		shmlimit_peek_at(l, id, key, 1, 0, now_ns, r);
+		shmlimit_peek_at(l, id, key, 1, 0, r, now_ns);
 		break;
 	case 5:
-		shmlimit_peek_at(l, id, key, 1, 4, now_ns, r);
+		shmlimit_peek_at(l, id, key, 1, 4, r, now_ns);
 		break;
 	default:
-		shmlimit_count_at(l, id, key, 1, 0, 0, 5, 0, now_ns, NULL);
+		shmlimit_count_at(l, id, key, 1, 0, 0, 5, 0, NULL, now_ns);
 		break;
 	}
 }
@@ -60,9 +60,9 @@ int main(void)
 	unit_rules(l, rules, RULES, T0);
 	for (int i = 0; i < RULES; i++) {
 		if (i == 3)
-			shmlimit_lease_deposit_at(l, rules[i], "k", 1, 5, 2, SECOND, T0, NULL);
+			shmlimit_lease_deposit_at(l, rules[i], "k", 1, 5, 2, SECOND, NULL, T0);
 		else
-			shmlimit_take_at(l, rules[i], "k", 1, 3, T0, NULL);
+			shmlimit_take_at(l, rules[i], "k", 1, 3, NULL, T0);
 	}
 	/* The slots, and the cells behind them. */
 	size = 64 * (sizeof(struct layout_slot) + layout_cells(8) * sizeof(uint64_t));

@@ -140,35 +140,35 @@ static void call(int id, uint64_t now_ns)
 		shmlimit_take(l, id, &key, sizeof(key), n, r);
 		break;
 	case 1:
-		shmlimit_reserve_at(l, id, &key, sizeof(key), n, rng_below(&rng, 2 * SECOND), now_ns, r);
+		shmlimit_reserve_at(l, id, &key, sizeof(key), n, rng_below(&rng, 2 * SECOND), r, now_ns);
 		break;
 	case 2:
-		shmlimit_charge_at(l, id, &key, sizeof(key), n, now_ns, r);
+		shmlimit_charge_at(l, id, &key, sizeof(key), n, r, now_ns);
 		break;
 	case 3:
-		shmlimit_refund_at(l, id, &key, sizeof(key), n, now_ns, r);
+		shmlimit_refund_at(l, id, &key, sizeof(key), n, r, now_ns);
 		break;
 	case 4:
-		shmlimit_peek_at(l, id, &key, sizeof(key), n, now_ns, r);
+		shmlimit_peek_at(l, id, &key, sizeof(key), n, r, now_ns);
 		break;
 	case 5:
-		shmlimit_lease_take_at(l, id, &key, sizeof(key), n, SECOND, SECOND / 10, &lease, now_ns, r);
+		shmlimit_lease_take_at(l, id, &key, sizeof(key), n, SECOND, SECOND / 10, &lease, r, now_ns);
 		break;
 	case 6:
-		shmlimit_lease_deposit_at(l, id, &key, sizeof(key), n, rng_below(&rng, 3), SECOND, now_ns, r);
+		shmlimit_lease_deposit_at(l, id, &key, sizeof(key), n, rng_below(&rng, 3), SECOND, r, now_ns);
 		break;
 	case 7:
-		shmlimit_lease_deny_at(l, id, &key, sizeof(key), n, SECOND, now_ns, r);
+		shmlimit_lease_deny_at(l, id, &key, sizeof(key), n, SECOND, r, now_ns);
 		break;
 	case 8:
-		shmlimit_count_at(l, id, &key, sizeof(key), (int64_t)n - 1, 0, 5, 0, now_ns, &count);
+		shmlimit_count_at(l, id, &key, sizeof(key), (int64_t)n - 1, 0, 5, 0, &count, now_ns);
 		break;
 	case 9:
-		if (shmlimit_enter_at(l, id, &key, sizeof(key), 1, now_ns, &hold, r) == SHMLIMIT_ALLOWED && n != 0)
-			shmlimit_leave_at(l, id, &key, sizeof(key), now_ns, &hold);
+		if (shmlimit_enter_at(l, id, &key, sizeof(key), &hold, r, now_ns) == SHMLIMIT_ALLOWED && n != 0)
+			shmlimit_leave_at(l, id, &key, sizeof(key), &hold, now_ns);
 		break;
 	default:
-		shmlimit_take_at(l, id, &key, sizeof(key), n, now_ns, r);
+		shmlimit_take_at(l, id, &key, sizeof(key), n, r, now_ns);
 		break;
 	}
 }

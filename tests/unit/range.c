@@ -60,15 +60,15 @@ static int set(const struct shmlimit_rule *like)
 /* How long a key that has spent all it had takes to be full again, by the peeks of this very rule. */
 static uint64_t time_to_fill(int id, uint64_t key)
 {
-	if (shmlimit_peek_at(l, id, &key, sizeof(key), 0, T0, &r) >= 0 && r.remaining > 0)
-		shmlimit_take_at(l, id, &key, sizeof(key), r.remaining, T0, &r);
-	shmlimit_peek_at(l, id, &key, sizeof(key), 0, T0, &r);
+	if (shmlimit_peek_at(l, id, &key, sizeof(key), 0, &r, T0) >= 0 && r.remaining > 0)
+		shmlimit_take_at(l, id, &key, sizeof(key), r.remaining, &r, T0);
+	shmlimit_peek_at(l, id, &key, sizeof(key), 0, &r, T0);
 	return r.reset_after_ns;
 }
 
 static int is_full(int id, uint64_t key, uint64_t at)
 {
-	shmlimit_peek_at(l, id, &key, sizeof(key), 0, at, &r);
+	shmlimit_peek_at(l, id, &key, sizeof(key), 0, &r, at);
 	return r.reset_after_ns == 0;
 }
 

@@ -20,7 +20,7 @@ static struct shmlimit *l;
 static uint64_t ask_all(int rule, int first, int keys, uint64_t at)
 {
 	for (int key = first; key < first + keys; key++, at += SECOND)
-		if (shmlimit_take_at(l, rule, &key, sizeof(key), 1, at, NULL) != SHMLIMIT_ALLOWED)
+		if (shmlimit_take_at(l, rule, &key, sizeof(key), 1, NULL, at) != SHMLIMIT_ALLOWED)
 			bail("key %d is denied", key);
 	return at;
 }

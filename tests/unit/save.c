@@ -145,16 +145,16 @@ static void ask(const struct law *law, uint64_t key, uint64_t now_ns)
 
 	switch (rng_below(&rng, 8)) {
 	case 0:
-		(void)shmlimit_reserve_at(l, id, &key, sizeof(key), cost, UINT64_MAX, now_ns, NULL);
+		(void)shmlimit_reserve_at(l, id, &key, sizeof(key), cost, UINT64_MAX, NULL, now_ns);
 		break;
 	case 1:
-		(void)shmlimit_charge_at(l, id, &key, sizeof(key), cost, now_ns, NULL);
+		(void)shmlimit_charge_at(l, id, &key, sizeof(key), cost, NULL, now_ns);
 		break;
 	case 2:
-		(void)shmlimit_refund_at(l, id, &key, sizeof(key), law->unit, now_ns, NULL);
+		(void)shmlimit_refund_at(l, id, &key, sizeof(key), law->unit, NULL, now_ns);
 		break;
 	default:
-		(void)shmlimit_take_at(l, id, &key, sizeof(key), cost, now_ns, NULL);
+		(void)shmlimit_take_at(l, id, &key, sizeof(key), cost, NULL, now_ns);
 	}
 }
 
@@ -179,8 +179,8 @@ static void compare(const struct law *law, uint64_t key, uint64_t old_ns, uint64
 {
 	struct shmlimit_result a, b;
 	uint64_t cost = law->unit * (1 + rng_below(&rng, 3)), slack = 2 * law->tick_ns;
-	int was = shmlimit_peek_at(l, law->id, &key, sizeof(key), cost, old_ns, &a);
-	int now = shmlimit_peek_at(copy, law->id, &key, sizeof(key), cost, new_ns, &b);
+	int was = shmlimit_peek_at(l, law->id, &key, sizeof(key), cost, &a, old_ns);
+	int now = shmlimit_peek_at(copy, law->id, &key, sizeof(key), cost, &b, new_ns);
 
 	seen.looks++;
 	seen.partly += a.reset_after_ns != 0;
@@ -230,15 +230,15 @@ static void debts_of_years(void)
 	struct shmlimit_result a, b;
 	int id = shmlimit_rule_set_at(l, "years", &rule, T0);
 
-	shmlimit_charge_at(l, id, "k", 1, 30000, T0, NULL);
+	shmlimit_charge_at(l, id, "k", 1, 30000, NULL, T0);
 	is(save(l, (int)fd, when_given(then_ns)), 0, "a debt of decades is saved");
 	is(load_copy((int)fd, SECOND, now_ns), 0, "a debt of decades is loaded when the clock has hardly begun");
-	shmlimit_peek_at(l, id, "k", 1, 1, then_ns + SECOND, &a);
-	shmlimit_peek_at(copy, id, "k", 1, 1, now_ns, &b);
+	shmlimit_peek_at(l, id, "k", 1, 1, &a, then_ns + SECOND);
+	shmlimit_peek_at(copy, id, "k", 1, 1, &b, now_ns);
 	ok(b.reset_after_ns >= a.reset_after_ns && b.reset_after_ns - a.reset_after_ns < 1000000,
 	   "a debt of decades is as long after loading as before");
 	is(load_copy((int)fd, UINT64_MAX, now_ns), 0, "a time of centuries may have passed");
-	shmlimit_peek_at(copy, id, "k", 1, 1, now_ns, &b);
+	shmlimit_peek_at(copy, id, "k", 1, 1, &b, now_ns);
 	is(b.remaining, 1, "a debt of decades is paid when centuries have passed");
 	close((int)fd);
 	shmlimit_rule_remove(l, "years");
@@ -272,7 +272,7 @@ static void what_it_is(void)
 	id = shmlimit_rule_set(l, "cold", &rule);
 	shmlimit_rule_remove(l, "gone");
 	shmlimit_throttle(l, "k", 1, 15, 30, 60, 15, (int64_t[5]){ 0 });
-	shmlimit_switch(l, 0);
+	shmlimit_enable(l, 0);
 	is(shmlimit_save(l, fd), 0, "a segment is saved");
 	lseek(fd, 0, SEEK_SET);
 	copy_gone();
@@ -287,7 +287,7 @@ static void what_it_is(void)
 	is(shmlimit_rule_find(copy, "cold"), id, "a rule that is loaded has its id");
 	is(memcmp(&was, &is_now, sizeof(was)), 0, "a rule that is loaded has its parameters and its mode");
 	is(shmlimit_rule_find(copy, "gone"), -ESRCH, "a rule that was removed is not loaded");
-	shmlimit_switch(copy, 1);
+	shmlimit_enable(copy, 1);
 	is(shmlimit_throttle(copy, "k", 1, 15, 30, 60, 15, (int64_t[5]){ 0 }), SHMLIMIT_DENIED,
 	   "rules without a name are loaded, with their keys");
 	is(unit_counters(copy, -1).denied, 1, "counters begin at zero after loading");
@@ -376,13 +376,13 @@ static void leftovers(void)
 	id = unit_rule(l, "funnel", 10, 1, 3600 * SECOND);
 	leased = shmlimit_rule_set(l, "leased", &lease);
 	sliding = shmlimit_rule_set(l, "sliding", &window);
-	shmlimit_take_at(l, id, "a", 1, 4, T0, NULL);
+	shmlimit_take_at(l, id, "a", 1, 4, NULL, T0);
 	slot = &l->tables[0].slots[0];
 	while (slot->tag == 0)
 		slot++;
-	shmlimit_lease_deposit_at(l, leased, "a", 1, 5, 1, 100 * SECOND, T0, NULL);
-	shmlimit_take_at(l, sliding, "a", 1, 2, T0 - 2 * SECOND, NULL);
-	shmlimit_take_at(l, sliding, "a", 1, 1, T0 - SECOND, NULL);
+	shmlimit_lease_deposit_at(l, leased, "a", 1, 5, 1, 100 * SECOND, NULL, T0);
+	shmlimit_take_at(l, sliding, "a", 1, 2, NULL, T0 - 2 * SECOND);
+	shmlimit_take_at(l, sliding, "a", 1, 1, NULL, T0 - SECOND);
 	for (struct layout_slot *s = l->tables[0].slots; s < l->tables[0].slots + 64; s++)
 		if (s->tag != 0 && tag_rule(s->tag) == (uint32_t)sliding)
 			store_relaxed(&ring_cells(l, &l->tables[0], s)[0], T0 + SECOND);
@@ -424,15 +424,15 @@ static void grown(void)
 	id = unit_rule(l, "funnel", 10, 1, 3600 * SECOND);
 	sliding = shmlimit_rule_set(l, "sliding", &window);
 	for (uint64_t key = 0; key < 80; key++) {
-		shmlimit_take_at(l, id, &key, sizeof(key), 1 + key % 9, T0, NULL);
-		shmlimit_take_at(l, sliding, &key, sizeof(key), 1 + key % 3, T0, NULL);
+		shmlimit_take_at(l, id, &key, sizeof(key), 1 + key % 9, NULL, T0);
+		shmlimit_take_at(l, sliding, &key, sizeof(key), 1 + key % 3, NULL, T0);
 	}
 	is(shmlimit_grow_at(l, 1024, T0), 0, "a segment grows");
 	/* A third of the keys moves. */
 	for (uint64_t key = 0; key < 80; key += 3)
 		for (int rule = 0; rule < 2; rule++)
-			moved += shmlimit_take_at(l, rule == 0 ? id : sliding, &key, sizeof(key), 1, T0 + SECOND,
-			                          NULL) == 0;
+			moved += shmlimit_take_at(l, rule == 0 ? id : sliding, &key, sizeof(key), 1, NULL,
+			                          T0 + SECOND) == 0;
 	is(moved, 54, "some keys move to the new table");
 	is(save(l, fd, when_given(then_ns)), 0, "a segment is saved while its keys are in two tables");
 	is(load_copy(fd, 0, T0 + SECOND), 0, "a segment whose keys are in two tables is loaded");
@@ -440,8 +440,8 @@ static void grown(void)
 		for (int rule = 0; rule < 2; rule++) {
 			struct shmlimit_result here, there = { 0 };
 
-			shmlimit_peek_at(l, rule == 0 ? id : sliding, &key, sizeof(key), 1, T0 + SECOND, &here);
-			shmlimit_peek_at(copy, rule == 0 ? id : sliding, &key, sizeof(key), 1, T0 + SECOND, &there);
+			shmlimit_peek_at(l, rule == 0 ? id : sliding, &key, sizeof(key), 1, &here, T0 + SECOND);
+			shmlimit_peek_at(copy, rule == 0 ? id : sliding, &key, sizeof(key), 1, &there, T0 + SECOND);
 			wrong += here.remaining != there.remaining || here.reset_after_ns != there.reset_after_ns;
 		}
 	is(wrong, 0, "each key has what it had, in whichever table it was");
@@ -529,10 +529,10 @@ static int small_file(unsigned char bytes[4 * STATE_PAGE], size_t *len)
 	l = unit_create("save", &o);
 	id = unit_rule(l, "funnel", 10, 1, 3600 * SECOND);
 	for (uint64_t key = 0; key < 5; key++)
-		shmlimit_take_at(l, id, &key, sizeof(key), 3, T0, NULL);
+		shmlimit_take_at(l, id, &key, sizeof(key), 3, NULL, T0);
 	id = shmlimit_rule_set_at(l, "window", &window, T0);
 	for (uint64_t key = 0; key < 9; key++)
-		shmlimit_take_at(l, id, &key, sizeof(key), 100, T0 + key, NULL);
+		shmlimit_take_at(l, id, &key, sizeof(key), 100, NULL, T0 + key);
 	if (save(l, fd, when_given(then_ns)) != 0)
 		bail("save");
 	*len = (size_t)lseek(fd, 0, SEEK_END);
@@ -633,7 +633,7 @@ static void hostile(void)
 				unsound++;
 			}
 			for (uint64_t s = 0; s < 16; s++) {
-				if (shmlimit_slot(copy, s, 2 * T0, &slot) != 0 || slot.rule < 0)
+				if (shmlimit_slot(copy, s, &slot, 2 * T0) != 0 || slot.rule < 0)
 					continue;
 				shmlimit_rule_range(copy, slot.rule, &range);
 				shmlimit_rule_get(copy, slot.rule, &rule);
@@ -664,7 +664,7 @@ static void duplicates(void)
 	l = unit_create("save", NULL);
 	id = unit_rule(l, "funnel", 10, 1, 3600 * SECOND);
 	for (uint64_t key = 0; key < 3; key++)
-		shmlimit_take_at(l, id, &key, sizeof(key), key + 1, T0, NULL);
+		shmlimit_take_at(l, id, &key, sizeof(key), key + 1, NULL, T0);
 	if (save(l, file.fd, when_given(then_ns)) != 0 ||
 	    pread(file.fd, content, sizeof(content), 0) != (ssize_t)sizeof(content))
 		bail("save");
@@ -677,7 +677,7 @@ static void duplicates(void)
 	is(load_copy(file.fd, 0, T0), 0, "a file with a key in two slots is loaded");
 	is(shmlimit_verify(copy_name, NULL, 0), 0, "a key that had two slots in the file has one");
 	is((int)unit_slots(copy, SHMLIMIT_SLOT_LIVE, T0), 2, "of three slots in the file two are left");
-	shmlimit_slot(copy, s[1].index, T0, &slot);
+	shmlimit_slot(copy, s[1].index, &slot, T0);
 	ok(slot.state == SHMLIMIT_SLOT_LIVE && slot.remaining == s[1].quota,
 	   "a key that had two slots in the file has the later one");
 	close(file.fd);
@@ -699,13 +699,13 @@ static void many_pages(void)
 		unit_rule(l, name, 10, 1, 3600 * SECOND);
 	}
 	for (uint64_t key = 0; key < 1500; key++)
-		shmlimit_take_at(l, (int)(key % 40), &key, sizeof(key), 1 + key % 9, T0, NULL);
+		shmlimit_take_at(l, (int)(key % 40), &key, sizeof(key), 1 + key % 9, NULL, T0);
 	is(save(l, fd, when_given(then_ns)), 0, "1,500 keys are saved");
 	is(load_copy(fd, 0, T0), 0, "1,500 keys are loaded");
 	for (uint64_t key = 0; key < 1500; key++) {
 		struct shmlimit_result r = { 0 };
 
-		shmlimit_peek_at(copy, (int)(key % 40), &key, sizeof(key), 1, T0, &r);
+		shmlimit_peek_at(copy, (int)(key % 40), &key, sizeof(key), 1, &r, T0);
 		wrong += r.remaining != 10 - (1 + key % 9);
 	}
 	is(wrong, 0, "each of 1,500 keys is loaded with what it had");
@@ -805,7 +805,7 @@ static void spoil_each(void)
 	if (shmlimit_rule_set(l, "lease", &lease) != 1)
 		bail("no lease");
 	for (uint64_t key = 0; key < 2; key++)
-		shmlimit_take_at(l, 0, &key, sizeof(key), 3, T0, NULL);
+		shmlimit_take_at(l, 0, &key, sizeof(key), 3, NULL, T0);
 	if (save(l, file.fd, when_given(then_ns)) != 0 ||
 	    pread(file.fd, &good, sizeof(good), 0) != (ssize_t)sizeof(good))
 		bail("save");
@@ -847,7 +847,7 @@ static void through_an_impatient_pipe(void)
 	for (uint64_t key = 0; key < 1500; key++) {
 		struct shmlimit_result r = { 0 };
 
-		shmlimit_peek_at(copy, (int)(key % 40), &key, sizeof(key), 1, T0, &r);
+		shmlimit_peek_at(copy, (int)(key % 40), &key, sizeof(key), 1, &r, T0);
 		wrong += r.remaining != 10 - (1 + key % 9);
 	}
 	is(wrong, 0, "what was loaded from a pipe has what each key had");

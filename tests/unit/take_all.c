@@ -33,7 +33,7 @@ static int ask(int rule, const char *key, uint64_t cost, uint64_t now_ns)
 		{ .rule = denying, .key = "k", .key_len = 1, .cost = 1 },
 	};
 
-	return shmlimit_take_all_at(l, both, 2, NULL, now_ns, NULL);
+	return shmlimit_take_all_at(l, both, 2, NULL, NULL, now_ns);
 }
 
 static void copy_slots(struct layout_slot *to)
@@ -84,15 +84,15 @@ int main(void)
 		if (i < RULES - 1)
 			leaves_all("a new key", ids[i], "new");
 	}
-	shmlimit_lease_deposit_at(l, ids[3], "k", 1, 8, 0, 1000 * SECOND, T0, NULL);
-	shmlimit_take_at(l, ids[0], "k", 1, 2, T0, NULL);
+	shmlimit_lease_deposit_at(l, ids[3], "k", 1, 8, 0, 1000 * SECOND, NULL, T0);
+	shmlimit_take_at(l, ids[0], "k", 1, 2, NULL, T0);
 	/* Cold, and all of the last cost is paid for. */
-	shmlimit_take_at(l, ids[1], "k", 1, 5, T0 - 100 * SECOND, NULL);
+	shmlimit_take_at(l, ids[1], "k", 1, 5, NULL, T0 - 100 * SECOND);
 	for (int i = 0; i < 4; i++)
-		shmlimit_take_at(l, ids[2], "k", 1, 1, T0, NULL);
+		shmlimit_take_at(l, ids[2], "k", 1, 1, NULL, T0);
 	for (int i = 0; i < RULES; i++)
 		leaves_all(rules[i].name, ids[i], "k");
-	shmlimit_peek_at(l, ids[1], "k", 1, 1, T0 + 100 * SECOND, &r);
+	shmlimit_peek_at(l, ids[1], "k", 1, 1, &r, T0 + 100 * SECOND);
 	is(r.remaining, r.limit, "a warm-up that nobody used is as cold as it can be");
 	return tap_done();
 }

@@ -97,7 +97,7 @@ __attribute__((unused)) static uint64_t unit_slots(struct shmlimit *l, uint32_t 
 	for (uint64_t i = 0; i < info.slots; i++) {
 		struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 
-		if (shmlimit_slot(l, i, now_ns, &slot) == 0 && slot.state == state)
+		if (shmlimit_slot(l, i, &slot, now_ns) == 0 && slot.state == state)
 			found++;
 	}
 	return found;

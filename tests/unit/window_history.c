@@ -162,7 +162,7 @@ static int peek_differs(struct queue *q, const struct window_rule *w, uint64_t k
 {
 	struct expected e = ask(q, w, cost, now_ns, 1, 0);
 	struct shmlimit_result r;
-	int answer = shmlimit_peek_at(l, w->id, &key, sizeof(key), cost, now_ns, &r);
+	int answer = shmlimit_peek_at(l, w->id, &key, sizeof(key), cost, &r, now_ns);
 
 	look(&e, q, w, now_ns);
 	return differs(&e, answer, &r);
@@ -225,16 +225,16 @@ static unsigned history(struct rng *rng, struct window_rule *w, int empty, uint6
 			now_ns += rng_below(rng,
 			                    rng_below(rng, 3) == 0 ? 32 : 1 + w->rule.period_ns * 2 / w->rule.capacity);
 		if (what < 5) {
-			answer = shmlimit_take_at(l, w->id, &key, sizeof(key), cost, now_ns, &r);
+			answer = shmlimit_take_at(l, w->id, &key, sizeof(key), cost, &r, now_ns);
 			e = ask(&q, w, cost, now_ns, 0, 0);
 			happened[answer == SHMLIMIT_ALLOWED]++;
 		} else if (what == 5 && w->rule.max_wait_ns != 0) {
-			answer = shmlimit_reserve_at(l, w->id, &key, sizeof(key), cost, UINT64_MAX, now_ns, &r);
+			answer = shmlimit_reserve_at(l, w->id, &key, sizeof(key), cost, UINT64_MAX, &r, now_ns);
 			e = ask(&q, w, cost, now_ns, 0, w->rule.max_wait_ns);
 			happened[2] += r.wait_ns != 0;
 		} else if (what == 6) {
 			cost = cost < w->rule.capacity ? cost : w->rule.capacity;
-			answer = shmlimit_charge_at(l, w->id, &key, sizeof(key), cost, now_ns, &r);
+			answer = shmlimit_charge_at(l, w->id, &key, sizeof(key), cost, &r, now_ns);
 			/* It pushes out what counts still. */
 			if (cost > w->rule.capacity - used(&q, w, now_ns))
 				e.retry_after_ns = UINT64_MAX;
@@ -242,7 +242,7 @@ static unsigned history(struct rng *rng, struct window_rule *w, int empty, uint6
 		} else if (what == 7 && refundable(&q) != 0) {
 			cost = 1 + rng_below(rng, refundable(&q));
 			happened[3] += q.n > MOST;
-			answer = shmlimit_refund_at(l, w->id, &key, sizeof(key), cost, now_ns, &r);
+			answer = shmlimit_refund_at(l, w->id, &key, sizeof(key), cost, &r, now_ns);
 			pop(&q, w, cost, now_ns);
 		} else if (what == 8) {
 			const struct shmlimit_request both[] = {
@@ -252,7 +252,7 @@ static unsigned history(struct rng *rng, struct window_rule *w, int empty, uint6
 			struct shmlimit_result results[2];
 
 			/* Where the window itself denies, its refusal may count; else all is as it was. */
-			answer = shmlimit_take_all_at(l, both, 2, NULL, now_ns, results);
+			answer = shmlimit_take_all_at(l, both, 2, NULL, results, now_ns);
 			wrong += answer != SHMLIMIT_DENIED;
 			if (ask(&q, w, cost, now_ns, 1, 0).answer == SHMLIMIT_DENIED)
 				(void)ask(&q, w, cost, now_ns, 0, 0);

@@ -90,7 +90,7 @@ static int prefetch_deposit(struct agent *a, struct request_run *p, uint64_t cos
 		if (monotonic_now_ns() - p->on_way.asked_ns < lease_ns)
 			answer = shmlimit_lease_deposit_at(a->g->limiter, p->request.rule, p->request.key,
 			                                   p->request.key_len, p->on_way.question.leased, cost,
-			                                   lease_ns, p->sent_ns, r);
+			                                   lease_ns, r, p->sent_ns);
 		if (answer >= 0 && answer != SHMLIMIT_LEASE_WAIT)
 			fallback_charge(a->g, p->request.rule, p->request.key, p->request.key_len,
 			                p->on_way.question.leased);

@@ -90,7 +90,7 @@ static enum lease_request_state deposit(struct shmlimit_global *g, struct lease_
 	struct backend_error late = { .kind = ERROR_LATE };
 
 	lr->answer = shmlimit_lease_deposit_at(g->limiter, lr->rule, lr->key, lr->key_len, q->leased, lr->cost,
-	                                       lasts_ns, sent_ns, lr->r);
+	                                       lasts_ns, lr->r, sent_ns);
 	if (lr->answer >= 0)
 		fallback_charge(g, lr->rule, lr->key, lr->key_len, q->leased);
 	if (lr->answer == SHMLIMIT_ALLOWED && monotonic_now_ns() - asked_ns >= lr->of.lease_ns) {

@@ -202,20 +202,20 @@ static void decide(unsigned verb, unsigned rule, uint32_t key, uint64_t tokens)
 	tokens *= unit(rule); /* the largest ones wrap */
 	switch (verb) {
 	case 0:
-		answer = shmlimit_peek_at(l, id, &key, sizeof(key), tokens, play.now_ns, &r);
+		answer = shmlimit_peek_at(l, id, &key, sizeof(key), tokens, &r, play.now_ns);
 		break;
 	case 1:
-		answer = shmlimit_reserve_at(l, id, &key, sizeof(key), tokens, tokens % 2 ? WAIT_NS : UINT64_MAX,
-		                             play.now_ns, &r);
+		answer = shmlimit_reserve_at(l, id, &key, sizeof(key), tokens, tokens % 2 ? WAIT_NS : UINT64_MAX, &r,
+		                             play.now_ns);
 		break;
 	case 2:
-		answer = shmlimit_charge_at(l, id, &key, sizeof(key), tokens, play.now_ns, &r);
+		answer = shmlimit_charge_at(l, id, &key, sizeof(key), tokens, &r, play.now_ns);
 		break;
 	case 3:
-		answer = shmlimit_refund_at(l, id, &key, sizeof(key), tokens, play.now_ns, &r);
+		answer = shmlimit_refund_at(l, id, &key, sizeof(key), tokens, &r, play.now_ns);
 		break;
 	default:
-		answer = shmlimit_take_at(l, id, &key, sizeof(key), tokens, play.now_ns, &r);
+		answer = shmlimit_take_at(l, id, &key, sizeof(key), tokens, &r, play.now_ns);
 	}
 	check(rule, answer, &r);
 }
@@ -237,13 +237,13 @@ static void decide_several(struct input *in, int all)
 		requests[i].cost *= unit((unsigned)requests[i].rule);
 	}
 	if (all) {
-		answer = shmlimit_take_all_at(l, requests, n, &failed, play.now_ns, results);
+		answer = shmlimit_take_all_at(l, requests, n, &failed, results, play.now_ns);
 		law(answer == SHMLIMIT_ALLOWED || failed < n, "take_all: the one that failed is the %zuth", failed);
 		check((unsigned)requests[answer == SHMLIMIT_ALLOWED ? 0 : failed].rule, answer,
 		      &results[answer == SHMLIMIT_ALLOWED ? 0 : failed]);
 		return;
 	}
-	answer = shmlimit_take_many_at(l, requests, n, answers, play.now_ns, results);
+	answer = shmlimit_take_many_at(l, requests, n, answers, results, play.now_ns);
 	law(answer == 0, "take_many: %d", answer);
 	for (size_t i = 0; i < n; i++)
 		check((unsigned)requests[i].rule, answers[i], &results[i]);
@@ -271,7 +271,7 @@ static void look_in(void)
 	int error;
 
 	for (uint64_t i = 0; i < SHMLIMIT_SLOTS_MIN; i++) {
-		law(shmlimit_slot(l, i, play.now_ns, &slot) == 0 && slot.state <= SHMLIMIT_SLOT_STALE, "slot %" PRIu64,
+		law(shmlimit_slot(l, i, &slot, play.now_ns) == 0 && slot.state <= SHMLIMIT_SLOT_STALE, "slot %" PRIu64,
 		    i);
 		law(slot.rule >= -1 && slot.rule < RULES, "slot %" PRIu64 ": rule %d", i, slot.rule);
 	}
@@ -317,7 +317,7 @@ static uint64_t without_slot(void)
 
 static int take(unsigned rule, uint32_t key, uint64_t now_ns, struct shmlimit_result *r)
 {
-	return shmlimit_take_at(l, (int)rule, &key, sizeof(key), unit(rule), now_ns, r);
+	return shmlimit_take_at(l, (int)rule, &key, sizeof(key), unit(rule), r, now_ns);
 }
 
 /* Takes of one key at one time, up to its first denial: no more than a burst, and that denial says when. */
@@ -333,10 +333,10 @@ static void drain(unsigned rule, uint32_t key, uint64_t now_ns)
 	}
 	law(r.retry_after_ns > 0 && r.retry_after_ns <= longest_ns(rule),
 	    "rule %u, key %u: a retry after %" PRIu64 " ns", rule, key, r.retry_after_ns);
-	law(shmlimit_peek_at(l, (int)rule, &key, sizeof(key), unit(rule), now_ns + r.retry_after_ns - 1, NULL) ==
+	law(shmlimit_peek_at(l, (int)rule, &key, sizeof(key), unit(rule), NULL, now_ns + r.retry_after_ns - 1) ==
 	            SHMLIMIT_DENIED,
 	    "rule %u, key %u: fits sooner than said", rule, key);
-	law(shmlimit_peek_at(l, (int)rule, &key, sizeof(key), unit(rule), now_ns + r.retry_after_ns, NULL) ==
+	law(shmlimit_peek_at(l, (int)rule, &key, sizeof(key), unit(rule), NULL, now_ns + r.retry_after_ns) ==
 	            SHMLIMIT_ALLOWED,
 	    "rule %u, key %u: does not fit when said", rule, key);
 }

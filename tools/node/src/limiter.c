@@ -178,7 +178,7 @@ static napi_value hold_call(napi_env env, napi_callback_info info, enum hold_cal
 	memcpy(&hold, bytes, sizeof(hold));
 	hold.struct_size = sizeof(hold);
 	if (call == ENTER)
-		answer = shmlimit_enter(s.limiter, s.rule, s.key, s.length, 1, &hold, &r);
+		answer = shmlimit_enter(s.limiter, s.rule, s.key, s.length, &hold, &r);
 	else if (call == RENEW)
 		answer = shmlimit_renew(s.limiter, s.rule, s.key, s.length, &hold);
 	else

@@ -188,7 +188,7 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "peek": (c_int, [*_decision, _result]),
     "throttle": (c_int, [c_void_p, c_char_p, c_size_t, *[c_uint64] * 4, POINTER(c_int64)]),
     "count": (c_int, [*_decision[:4], c_int64, c_uint64, c_int64, c_uint32, POINTER(Count)]),
-    "enter": (c_int, [*_decision, POINTER(Hold), _result]),
+    "enter": (c_int, [*_decision[:4], POINTER(Hold), _result]),
     "renew": (c_int, [*_decision[:4], POINTER(Hold)]),
     "leave": (c_int, [*_decision[:4], POINTER(Hold)]),
     "refund": (c_int, [*_decision, _result]),

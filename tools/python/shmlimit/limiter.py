@@ -513,9 +513,7 @@ class Limiter:
         """Enter one of the key's places, if one is free: ``with limiter.enter("jobs", user) as place: if place: ...``. A place
         that is not left, because its process was killed, ends after the rule's period."""
         r, hold, encoded = _c.Result(), _c.Hold(struct_size=ctypes.sizeof(_c.Hold)), key_bytes(key)
-        answer = library.enter(
-            self._handle, self._id(rule), encoded, len(encoded), 1, ctypes.byref(hold), ctypes.byref(r)
-        )
+        answer = library.enter(self._handle, self._id(rule), encoded, len(encoded), ctypes.byref(hold), ctypes.byref(r))
         _check(answer, f"{self.name}: rule {rule}")
         return Place(self, rule, encoded, _result(answer == 0, r), hold)
 

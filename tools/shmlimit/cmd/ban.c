@@ -52,7 +52,7 @@ static int check_banned(struct shmlimit *limiter, int id, const struct key *key,
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit_result r;
-	int answer = shmlimit_peek_at(limiter, id, key->bytes, key->len, 1, at_ns, &r);
+	int answer = shmlimit_peek_at(limiter, id, key->bytes, key->len, 1, &r, at_ns);
 
 	if (answer < 0 || answer == SHMLIMIT_DENIED || r.retry_after_ns > 0)
 		return answer < 0 ? answer : 0;

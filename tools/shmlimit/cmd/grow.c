@@ -40,7 +40,7 @@ static struct rest rest_of(struct shmlimit *limiter)
 
 	shmlimit_info(limiter, &info);
 	for (uint64_t i = 0; i < info.old_slots; i++) {
-		if (shmlimit_slot(limiter, info.slots + i, now_ns, &slot) < 0 || slot.state != SHMLIMIT_SLOT_LIVE)
+		if (shmlimit_slot(limiter, info.slots + i, &slot, now_ns) < 0 || slot.state != SHMLIMIT_SLOT_LIVE)
 			continue;
 		rest.keys++;
 		if (slot.reset_after_ns > rest.until_ns)

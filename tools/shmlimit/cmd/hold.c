@@ -56,7 +56,7 @@ struct holder {
 static int enter(struct holder *h)
 {
 	h->hold = (struct shmlimit_hold){ .struct_size = sizeof(h->hold) };
-	return shmlimit_enter(h->limiter, h->rule, h->key.bytes, h->key.len, 1, &h->hold, &h->result);
+	return shmlimit_enter(h->limiter, h->rule, h->key.bytes, h->key.len, &h->hold, &h->result);
 }
 
 static void leave(const struct holder *h)

@@ -14,7 +14,7 @@ static int switch_to(const struct call *call, uint32_t on)
 
 	if (status != STATUS_OK)
 		return status;
-	error = shmlimit_switch(limiter, on);
+	error = shmlimit_enable(limiter, on);
 	shmlimit_close(limiter);
 	return error < 0 ? fail_segment(call->operand[0], error) : STATUS_OK;
 }

@@ -183,7 +183,7 @@ static int look(struct scan *s, uint64_t index, struct top_key *seen)
 {
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 
-	if (shmlimit_slot(s->limiter, index, s->now_ns, &slot) < 0 || slot.state > SHMLIMIT_SLOT_STALE ||
+	if (shmlimit_slot(s->limiter, index, &slot, s->now_ns) < 0 || slot.state > SHMLIMIT_SLOT_STALE ||
 	    slot.rule >= (int)s->info.rules)
 		return -1;
 	*seen = (struct top_key){ .index = index,

@@ -74,7 +74,7 @@ static void count_denial(struct replay *r, size_t i, struct replay_key *k, int64
 int replay_decide(struct replay *r, size_t i, struct replay_key *k, uint64_t cost, int64_t now_ns, size_t step)
 {
 	struct replay_rule *rule = &r->rule[i];
-	int answer = shmlimit_take_at(rule->limiter, 0, k->key, k->len, cost, (uint64_t)now_ns, NULL);
+	int answer = shmlimit_take_at(rule->limiter, 0, k->key, k->len, cost, NULL, (uint64_t)now_ns);
 
 	if (answer < 0)
 		return fail("rule %s: %s", rule->text, shmlimit_strerror(answer));

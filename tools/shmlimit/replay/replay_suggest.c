@@ -99,7 +99,7 @@ static int count_denied(struct replay *r, size_t i, uint64_t number, uint64_t mo
 		return status;
 	HASH_ITER(hh, r->keys, k, next) {
 		for (uint64_t n = 0; n < k->requests && *denied <= most; n++) {
-			answer = shmlimit_take_at(rule->limiter, 0, k->key, k->len, 1, (uint64_t)k->at_ns[n], NULL);
+			answer = shmlimit_take_at(rule->limiter, 0, k->key, k->len, 1, NULL, (uint64_t)k->at_ns[n]);
 			if (answer < 0)
 				status = fail("rule %s: %s", rule->pattern, shmlimit_strerror(answer));
 			*denied += answer == SHMLIMIT_DENIED;

@@ -292,7 +292,7 @@ static int change(const struct plan *plan, struct shmlimit *limiter)
 			status = rule_spec_set(&plan->file.spec[i], limiter, plan->segment);
 	if (status != STATUS_OK || !is_switched(plan))
 		return status;
-	error = shmlimit_switch(limiter, (uint32_t)plan->file.enabled);
+	error = shmlimit_enable(limiter, (uint32_t)plan->file.enabled);
 	return error < 0 ? fail_segment(plan->segment, error) : STATUS_OK;
 }
 

@@ -238,7 +238,7 @@ static VALUE limiter_enter(VALUE self, VALUE rule, VALUE key_value)
 	struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
 	struct key key = native_key(key_value);
 	struct limiter *l = limiter_of(self);
-	int answer = shmlimit_enter(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, 1, &hold, NULL);
+	int answer = shmlimit_enter(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, &hold, NULL);
 
 	RB_GC_GUARD(key.owner);
 	if (native_check(answer, rule) != SHMLIMIT_ALLOWED)
