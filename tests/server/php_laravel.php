@@ -92,6 +92,8 @@ $tell = function (bool $ours) {
     $told[] = [$limiter->attempts('login|laoqian'), $limiter->remaining('login|laoqian', 5), $limiter->retriesLeft('login|laoqian', 2)];
     $told[] = [$limiter->tooManyAttempts('login|laoqian', 4), $limiter->tooManyAttempts('login|laoqian', 3)];
     $told[] = $limiter->availableIn('login|laoqian') > 3500;
+    $limiter->hit('minute', 60);
+    $told[] = $limiter->availableIn('minute') <= 60;
     $limiter->clear('login|laoqian');
     $told[] = [$limiter->attempts('login|laoqian'), $limiter->availableIn('login|laoqian')];
     return $told;
@@ -122,6 +124,14 @@ is($limiter->increment('n', 3600, 5) . $limiter->decrement('n', 3600, 2) . $limi
 is($limiter->hit(str_repeat('k', 5000)) . $limiter->hit(''), '11', 'any string is a key');
 $limiter->hit('date', new DateTimeImmutable('+1 hour'));
 ok($limiter->availableIn('date') > 3500, 'a count lives until a date');
+try {
+    $limiter->hit('years', 367 * 86400);
+} catch (InvalidArgumentException) {
+    is($limiter->attempts('years'), 0, 'a time that no count can live is refused, and not shortened');
+}
+$one = Shmlimit\Adapter\Laravel\RateLimiter::of($limiter, $app->make(Shmlimit\Adapter\Segment::class), 'one_');
+$other = Shmlimit\Adapter\Laravel\RateLimiter::of($limiter, $app->make(Shmlimit\Adapter\Segment::class), 'other_');
+is([$one->hit('k'), $one->hit('k'), $other->hit('k')], [1, 2, 1], 'applications with other prefixes do not share counts');
 is($limiter->attempt('none', 0, fn () => true), false, 'a limit of 0 admits nothing');
 
 $late = new Container();

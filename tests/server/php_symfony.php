@@ -25,7 +25,7 @@ const POLICIES = [
 ];
 
 $name = getenv('SEGMENT') . '.symfony';
-$segment = new Segment($name, 64, windowMax: 30);
+$segment = new Segment($name, 64);
 $factory = fn (string $policy, array $more = []) =>
     new Factory([...POLICIES[$policy] ?? [], ...$more, 'id' => $policy, 'policy' => $policy], $segment);
 
@@ -81,6 +81,26 @@ is(thrown(fn () => $factory('leaky')), LogicException::class, 'an unknown policy
 is(thrown(fn () => $factory('fixed_window', ['interval' => 'a fortnite'])), LogicException::class, 'a wrong interval is refused');
 is($factory('fixed_window')->create()->consume()->isAccepted(), true, 'a limiter needs no key');
 is($factory('fixed_window', ['limit' => 40])->create('more')->consume()->getLimit(), 40, 'a changed configuration is obeyed');
+
+$of = fn (string $policy, array $config) => new Factory(['id' => 'same', 'policy' => $policy, ...$config], $segment);
+$admits = function (Factory $factory, int $n) {
+    $limiter = $factory->create('changes');
+    return array_sum(array_map(fn () => (int) $limiter->consume()->isAccepted(), range(1, $n)));
+};
+$told = [];
+foreach ([['fixed_window', 3], ['token_bucket', 4], ['fixed_window', 5]] as [$policy, $limit]) {
+    $told[] = $admits($of($policy, ['limit' => $limit] + POLICIES[$policy]), 9);
+}
+is($told, [3, 4, 5], 'a policy that changes takes effect');
+is($admits($factory('sliding_window', ['limit' => 1000]), 1001), 1000, 'a sliding window of any size is exact');
+foreach (['1500 milliseconds' => 1.5, '200 msec' => 0.2, '1 second 900 milliseconds' => 1.9, '1 minute' => 60.0] as $interval => $wanted) {
+    $bucket = ['limit' => 1, 'rate' => ['interval' => $interval, 'amount' => 1]];
+    $limiter = (new Factory(['id' => "i$wanted", 'policy' => 'token_bucket'] + $bucket, $segment))->create('k');
+    $limiter->reserve();
+    $begun = microtime(true);
+    $wait = $limiter->reserve()->getWaitDuration();
+    ok($wait <= $wanted && $wait > $wanted - 0.1 - (microtime(true) - $begun), "an interval of $interval is one, and no other");
+}
 
 $login = new LoginRateLimiter($factory('token_bucket', ['limit' => 4]), $factory('fixed_window', ['limit' => 2]));
 $request = function (string $user, string $address) {

@@ -36,19 +36,22 @@ PHP_METHOD(Shmlimit_Limiter, create)
 	RETURN_BOOL(error == 0);
 }
 
-static bool is_same(const struct shmlimit_rule *a, const struct shmlimit_rule *b)
+/* The number by which the library knows what setRule() was given last; 0: nothing. */
+static uint64_t mark_of(struct shmlimit *limiter, const zend_string *name)
 {
-	return a->algorithm == b->algorithm && a->capacity == b->capacity && a->refill == b->refill &&
-	       a->period_ns == b->period_ns && a->max_wait_ns == b->max_wait_ns;
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	int id = shmlimit_rule_find(limiter, shmlimit_name(name));
+
+	return id >= 0 && shmlimit_rule_get(limiter, id, &rule) == 0 ? rule.mark : 0;
 }
 
-/* What else an operator has set, as a dry run, stays. */
 PHP_METHOD(Shmlimit_Limiter, setRule)
 {
 	struct shmlimit *limiter = shmlimit_limiter_opened(Z_OBJ_P(ZEND_THIS));
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule) }, wanted;
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
 	zend_long capacity, refill, period_ns, algorithm = SHMLIMIT_FUNNEL, max_wait_ns = 0;
 	zend_string *name;
+	uint64_t before;
 	int id;
 
 	ZEND_PARSE_PARAMETERS_START(4, 6)
@@ -66,21 +69,15 @@ PHP_METHOD(Shmlimit_Limiter, setRule)
 		shmlimit_limiter_is_answer(Z_OBJ_P(ZEND_THIS), name, -EINVAL);
 		RETURN_THROWS();
 	}
-	id = shmlimit_rule_find(limiter, shmlimit_name(name));
-	if (id >= 0 && shmlimit_rule_get(limiter, id, &rule) != 0)
-		rule = (struct shmlimit_rule){ .struct_size = sizeof(rule) };
-	wanted = rule;
-	wanted.algorithm = (uint32_t)algorithm;
-	wanted.capacity = (uint64_t)capacity;
-	wanted.refill = (uint64_t)refill;
-	wanted.period_ns = (uint64_t)period_ns;
-	wanted.max_wait_ns = (uint64_t)max_wait_ns;
-	wanted.set_unix_ns = 0;
-	if (id >= 0 && is_same(&rule, &wanted))
-		RETURN_FALSE;
-	id = shmlimit_rule_set(limiter, shmlimit_name(name), &wanted);
+	before = mark_of(limiter, name);
+	rule.algorithm = (uint32_t)algorithm;
+	rule.capacity = (uint64_t)capacity;
+	rule.refill = (uint64_t)refill;
+	rule.period_ns = (uint64_t)period_ns;
+	rule.max_wait_ns = (uint64_t)max_wait_ns;
+	id = shmlimit_rule_ensure(limiter, shmlimit_name(name), &rule);
 	if (shmlimit_limiter_is_answer(Z_OBJ_P(ZEND_THIS), name, id))
-		RETURN_TRUE;
+		RETURN_BOOL(mark_of(limiter, name) != before);
 }
 
 PHP_METHOD(Shmlimit_Limiter, keyIp)

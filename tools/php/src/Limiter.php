@@ -76,8 +76,9 @@ final class Limiter
     }
 
     /**
-     * Define or change a rule: $refill tokens come back every $periodNs; 0 for WINDOW and COUNTER. Other parameters of an
-     * existing rule, such as its mode, stay. Returns false, and changes nothing, if the rule is already like this.
+     * Give a program its rule: set it if it is missing, or if this call was given another one last; of another algorithm,
+     * its keys then begin again. What an operator has changed since stays, as do other parameters, such as the mode.
+     * $refill tokens come back every $periodNs; 0 for WINDOW and COUNTER. Returns whether it was set.
      */
     public function setRule(
         string $rule,
@@ -88,25 +89,15 @@ final class Limiter
         int $maxWaitNs = 0,
     ): bool {
         $terms = $this->sized('struct shmlimit_rule');
-        $wanted = [
-            'capacity' => $capacity,
-            'refill' => $refill,
-            'period_ns' => $periodNs,
-            'algorithm' => $algorithm,
-            'max_wait_ns' => $maxWaitNs,
-        ];
-        $id = $this->findOrNone($rule);
-        $same = $id >= 0 && $this->ffi->shmlimit_rule_get($this->handle, $id, \FFI::addr($terms)) === 0;
-        foreach ($wanted as $member => $number) {
-            $same = $same && $terms->$member === $number;
-            $terms->$member = Library::unsigned($number);
-        }
-        if (!$same) {
-            $terms->set_unix_ns = 0;
-            $answer = $this->ffi->shmlimit_rule_set($this->handle, Library::name($rule), \FFI::addr($terms));
-            Library::check($answer, $this->about($rule));
-        }
-        return !$same;
+        $before = $this->mark($rule);
+        $terms->capacity = Library::unsigned($capacity);
+        $terms->refill = Library::unsigned($refill);
+        $terms->period_ns = Library::unsigned($periodNs);
+        $terms->algorithm = Library::unsigned($algorithm);
+        $terms->max_wait_ns = Library::unsigned($maxWaitNs);
+        $answer = $this->ffi->shmlimit_rule_ensure($this->handle, Library::name($rule), \FFI::addr($terms));
+        Library::check($answer, $this->about($rule));
+        return $this->mark($rule) !== $before;
     }
 
     /** Take $cost tokens if the key's funnel has them. */
@@ -276,6 +267,14 @@ final class Limiter
         $key = $ffi->new("char[$size]");
         $length = $ffi->shmlimit_key_ip_text(Library::name($address), $nth, $prefixV4, $prefixV6, $key, $size);
         return \FFI::string($key, Library::check($length, $address));
+    }
+
+    /** The number by which the library knows what setRule() was given last; 0: nothing. */
+    private function mark(string $rule): int
+    {
+        $found = $this->sized('struct shmlimit_rule');
+        $id = $this->findOrNone($rule);
+        return $id >= 0 && $this->ffi->shmlimit_rule_get($this->handle, $id, \FFI::addr($found)) === 0 ? $found->mark : 0;
     }
 
     /** A rule's id, looked up each time: a rule that was removed and set again has another. */

@@ -14,12 +14,19 @@ use Shmlimit\{Error, Limiter};
 final class Segment
 {
     private const ENOENT = 2;
+    private const ESRCH = 3;
+    /** Of shared memory for the windows of one size. */
+    private const WINDOW_BYTES = 1 << 25;
+    private const WINDOW_LEAST = 128;
+    private const WINDOW_MOST = 65536;
     private const KEY_MAX = 1024;
 
     private ?Limiter $limiter = null;
     private int $lookedS = -1;
     /** @var array<string, list<int>> what setRule() was given within this second */
     private array $rules = [];
+    /** @var array<int, self> the segments of windows, by the largest limit that they have room for */
+    private array $windows = [];
 
     public function __construct(
         public readonly string $name,
@@ -28,35 +35,44 @@ final class Segment
         private readonly int $mode = 0,
         /** A group of this host, by name. */
         private readonly ?string $group = null,
-        /** The largest limit of a sliding window: each slot then has 16 bytes more for each token of it. */
-        private readonly int $windowMax = 0,
         /** The user id that a segment may belong to besides root's and this process's. */
         private readonly int $owner = 0,
+        private readonly int $windowMax = 0,
     ) {
     }
 
-    /** A limiter that has this rule. Throws Error. */
+    /**
+     * A limiter that has this rule; of sliding windows, in a segment of their own, NAME.window, or NAME.windowN for
+     * limits of more than 128. Throws Error; where only a change of the rule is refused, the old one stays in force, and
+     * PHP's error log says so.
+     */
     public function limiter(
         string $rule,
         int $capacity,
-        int $count,
+        int $refill,
         int $periodNs,
         int $algorithm = Limiter::FUNNEL,
         int $maxWaitNs = 0,
     ): Limiter {
-        $terms = [$capacity, $count, $periodNs, $algorithm, $maxWaitNs];
+        $terms = [$capacity, $refill, $periodNs, $algorithm, $maxWaitNs];
+        if ($algorithm === Limiter::WINDOW && $capacity > $this->windowMax && $this->windowMax < self::WINDOW_MOST) {
+            return $this->window($capacity)->limiter($rule, ...$terms);
+        }
         $limiter = $this->opened();
         if (($this->rules[$rule] ?? null) !== $terms) {
             try {
                 $limiter->setRule($rule, ...$terms);
             } catch (Error $error) {
-                // Replaced since it was looked at.
-                if ($error->getCode() !== self::ENOENT) {
+                if ($error->getCode() === self::ENOENT) {
+                    // Replaced since it was looked at.
+                    $this->lookedS = -1;
+                    $limiter = $this->opened();
+                    $limiter->setRule($rule, ...$terms);
+                } elseif (self::has($limiter, $rule)) {
+                    error_log("$this->name: rule $rule: its new limit is refused, and the old one stays: {$error->getMessage()}");
+                } else {
                     throw $error;
                 }
-                $this->lookedS = -1;
-                $limiter = $this->opened();
-                $limiter->setRule($rule, ...$terms);
             }
             $this->rules[$rule] = $terms;
         }
@@ -67,6 +83,26 @@ final class Segment
     public static function key(string $text): string
     {
         return $text === '' ? "\0" : (strlen($text) > self::KEY_MAX ? hash('sha512', $text, true) : $text);
+    }
+
+    private static function has(Limiter $limiter, string $rule): bool
+    {
+        try {
+            $limiter->peek($rule, "\0");
+        } catch (Error $error) {
+            return $error->getCode() !== self::ESRCH;
+        }
+        return true;
+    }
+
+    private function window(int $capacity): self
+    {
+        for ($size = self::WINDOW_LEAST; $size < $capacity && $size < self::WINDOW_MOST;) {
+            $size *= 2;
+        }
+        $slots = max(intdiv(self::WINDOW_BYTES, 16 * $size + 16), 16);
+        $name = "$this->name.window" . ($size > self::WINDOW_LEAST ? $size : '');
+        return $this->windows[$size] ??= new self($name, $slots, $this->mode, $this->group, $this->owner, $size);
     }
 
     /** Looks at the segment's name, and at the rules, once a second. */

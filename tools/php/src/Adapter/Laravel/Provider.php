@@ -12,8 +12,8 @@ use Shmlimit\Adapter\Segment;
 
 /**
  * Has Laravel's rate limiter count in shared memory, and the middleware `throttle:` decide in one step. The configuration
- * `shmlimit.segment` is the segment's name (laravel), `shmlimit.slots`, `.mode` (0660), `.group` and `.owner` as Segment has
- * them.
+ * `shmlimit.segment` is the segment's name (laravel), `shmlimit.slots`, `.mode` (0600), `.group` and `.owner` as Segment has
+ * them. `cache.prefix` keeps applications apart that share a segment, like in a shared Redis.
  */
 final class Provider extends ServiceProvider
 {
@@ -22,11 +22,15 @@ final class Provider extends ServiceProvider
         $this->app->singleton(Segment::class, function ($app) {
             $of = fn (string $name, mixed $default) => $app->make('config')->get("shmlimit.$name", $default);
             $segment = $of('segment', 'laravel');
-            return new Segment($segment, $of('slots', 0), $of('mode', 0), $of('group', null), 0, $of('owner', 0));
+            return new Segment($segment, $of('slots', 0), $of('mode', 0), $of('group', null), $of('owner', 0));
         });
         $this->app->extend(
             CacheRateLimiter::class,
-            fn (CacheRateLimiter $limiter, $app) => RateLimiter::of($limiter, $app->make(Segment::class)),
+            fn (CacheRateLimiter $limiter, $app) => RateLimiter::of(
+                $limiter,
+                $app->make(Segment::class),
+                (string) $app->make('config')->get('cache.prefix', ''),
+            ),
         );
         $this->app->bind(ThrottleRequests::class, Throttle::class);
     }

@@ -21,13 +21,15 @@ class RateLimiter extends CacheRateLimiter
     private const TTL_MAX_NS = 366 * 86_400 * 1_000_000_000;
 
     private Segment $segment;
+    private string $prefix;
 
-    /** The same limiter, with the limits that it was given by name, on this segment. */
-    public static function of(CacheRateLimiter $limiter, Segment $segment): self
+    /** The same limiter, with the limits that it was given by name, on this segment. Its keys begin with the prefix. */
+    public static function of(CacheRateLimiter $limiter, Segment $segment, string $prefix = ''): self
     {
         $own = new self($limiter->cache);
         $own->limiters = $limiter->limiters;
         $own->segment = $segment;
+        $own->prefix = $prefix;
         return $own;
     }
 
@@ -91,13 +93,17 @@ class RateLimiter extends CacheRateLimiter
 
     public function availableIn($key)
     {
-        return (int) ceil($this->count($key, 0)->ttlNs / 1e9);
+        // A count lives up to a millisecond longer than it should.
+        return (int) ceil(max($this->count($key, 0)->ttlNs - 1_000_000, 0) / 1e9);
     }
 
     private function count($key, int $n, $decaySeconds = 60, int $bound = self::COUNT_MAX): Count
     {
         $seconds = is_numeric($decaySeconds) ? $decaySeconds : $this->availableAt($decaySeconds) - $this->currentTime();
-        $ttlNs = min((int) (max($seconds, 1) * 1e9), self::TTL_MAX_NS);
+        if ($seconds * 1e9 > self::TTL_MAX_NS) {
+            throw new \InvalidArgumentException("A count lives for 366 days at most, not for $seconds seconds.");
+        }
+        $ttlNs = (int) (max($seconds, 1) * 1e9);
         $flags = $bound === self::COUNT_MAX ? Limiter::SATURATE : 0;
         return $this->shared()->count(self::RULE, $this->counter($key), $n, $ttlNs, $bound, $flags);
     }
@@ -109,6 +115,6 @@ class RateLimiter extends CacheRateLimiter
 
     private function counter($key): string
     {
-        return Segment::key((string) $this->cleanRateLimiterKey($key));
+        return Segment::key($this->prefix . $this->cleanRateLimiterKey($key));
     }
 }

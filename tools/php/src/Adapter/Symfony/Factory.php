@@ -46,9 +46,7 @@ final class Factory implements FactoryInterface
     private static function ns(string $interval): int
     {
         $end = $interval === '' ? false : @(new \DateTimeImmutable('@0'))->modify("+$interval");
-        if ($end === false || $end->getTimestamp() <= 0) {
-            throw new \LogicException("Cannot parse interval \"$interval\".");
-        }
-        return $end->getTimestamp() * 1_000_000_000;
+        $ns = $end === false ? 0 : $end->getTimestamp() * 1_000_000_000 + (int) $end->format('u') * 1000;
+        return $ns > 0 ? $ns : throw new \LogicException("Cannot parse interval \"$interval\".");
     }
 }
