@@ -55,11 +55,11 @@ struct request {
 };
 
 /*
- * Keep a request that is `pending`, or holds places. *out is what JavaScript has of it. Returns 0; or -ENOMEM, and the
+ * Keep a request that is `pending`, or holds places. `held` NULL: it enters none. *out is what JavaScript has of it. Returns 0; or -ENOMEM, and the
  * request has what it had.
  */
-int request_keep(napi_env env, struct gate *gate, const struct keys *keys, bool enters,
-                 const struct shmlimit_gate_held *held, struct shmlimit_gate_pending *pending, napi_value *out);
+int request_keep(napi_env env, struct gate *gate, const struct keys *keys, const struct shmlimit_gate_held *held,
+                 struct shmlimit_gate_pending *pending, napi_value *out);
 
 /* Keep the places of a request, if it has any. Returns 0; or -ENOMEM, and then they are left. */
 int request_keep_places(napi_env env, struct gate *gate, const struct keys *keys, struct shmlimit_gate_held *held,

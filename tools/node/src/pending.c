@@ -25,7 +25,7 @@ static int begin(napi_env env, struct gate *gate, const struct keys *keys, bool 
 		*out = answered < 0 ? NULL : answer_array(env, answered, &answer, keys->keys, places);
 		return answered < 0 ? answered : 0;
 	}
-	if (request_keep(env, gate, keys, enters, &held, pending, out) == 0)
+	if (request_keep(env, gate, keys, to, pending, out) == 0)
 		return 0;
 	shmlimit_gate_cancel(gate->gate, pending, to);
 	if (held.count > 0)

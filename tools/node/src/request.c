@@ -45,8 +45,8 @@ static void request_free(napi_env env, void *arg, void *hint)
 	free(request);
 }
 
-int request_keep(napi_env env, struct gate *gate, const struct keys *keys, bool enters,
-                 const struct shmlimit_gate_held *held, struct shmlimit_gate_pending *pending, napi_value *out)
+int request_keep(napi_env env, struct gate *gate, const struct keys *keys, const struct shmlimit_gate_held *held,
+                 struct shmlimit_gate_pending *pending, napi_value *out)
 {
 	struct request *request;
 	size_t size = 0;
@@ -68,8 +68,10 @@ int request_keep(napi_env env, struct gate *gate, const struct keys *keys, bool 
 		request->next->link = &request->next;
 	gate->requests = request;
 	request->pending = pending;
-	request->enters = enters;
-	request->held = *held;
+	request->enters = held != NULL;
+	request->held = (struct shmlimit_gate_held){ .struct_size = sizeof(request->held) };
+	if (held != NULL)
+		request->held = *held;
 	request->n = keys->n;
 	at = request->bytes;
 	for (size_t i = 0; i < keys->n; i++) {
@@ -83,7 +85,7 @@ int request_keep(napi_env env, struct gate *gate, const struct keys *keys, bool 
 int request_keep_places(napi_env env, struct gate *gate, const struct keys *keys, struct shmlimit_gate_held *held,
                         napi_value *out)
 {
-	int error = held->count == 0 ? 0 : request_keep(env, gate, keys, 1, held, NULL, out);
+	int error = held->count == 0 ? 0 : request_keep(env, gate, keys, held, NULL, out);
 
 	if (error != 0)
 		(void)shmlimit_gate_leave(gate->gate, keys->keys, keys->n, held);

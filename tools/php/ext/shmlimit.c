@@ -193,19 +193,26 @@ PHP_METHOD(Shmlimit_Limit, __construct)
 static const char *const statuses[] = { "unlimited", "passed", "rejected", "rejected-dry-run", "failed" };
 static zend_string *status_strings[sizeof(statuses) / sizeof(statuses[0])];
 
-/* Takes the references of status, fields and places. */
-static void fill_answer(zend_object *o, zend_string *status, zend_long refusal, zval *fields, zend_long remaining,
-                        zend_long retry_after_ns, zend_string *places)
+/* The members of an Answer. fill_answer() takes the references of status, fields and places. */
+struct answer_members {
+	zend_string *status;
+	zend_long refusal;
+	zval *fields;
+	zend_long remaining, retry_after_ns;
+	zend_string *places; /* or NULL */
+};
+
+static void fill_answer(zend_object *o, const struct answer_members *m)
 {
-	ZVAL_STR(shmlimit_member(o, 0), status);
-	ZVAL_LONG(shmlimit_member(o, 1), refusal);
-	ZVAL_COPY_VALUE(shmlimit_member(o, 2), fields);
-	ZVAL_LONG(shmlimit_member(o, 3), remaining);
-	ZVAL_LONG(shmlimit_member(o, 4), retry_after_ns);
-	if (places == NULL)
+	ZVAL_STR(shmlimit_member(o, 0), m->status);
+	ZVAL_LONG(shmlimit_member(o, 1), m->refusal);
+	ZVAL_COPY_VALUE(shmlimit_member(o, 2), m->fields);
+	ZVAL_LONG(shmlimit_member(o, 3), m->remaining);
+	ZVAL_LONG(shmlimit_member(o, 4), m->retry_after_ns);
+	if (m->places == NULL)
 		ZVAL_NULL(shmlimit_member(o, 5));
 	else
-		ZVAL_STR(shmlimit_member(o, 5), places);
+		ZVAL_STR(shmlimit_member(o, 5), m->places);
 }
 
 PHP_METHOD(Shmlimit_Answer, __construct)
@@ -229,16 +236,18 @@ PHP_METHOD(Shmlimit_Answer, __construct)
 		ZVAL_EMPTY_ARRAY(&fields);
 	else
 		ZVAL_COPY(&fields, given);
-	fill_answer(Z_OBJ_P(ZEND_THIS), zend_string_copy(status), refusal, &fields, remaining, retry_after_ns,
-	            places == NULL ? NULL : zend_string_copy(places));
+	fill_answer(Z_OBJ_P(ZEND_THIS),
+	            &(struct answer_members){ zend_string_copy(status), refusal, &fields, remaining, retry_after_ns,
+	                                      places == NULL ? NULL : zend_string_copy(places) });
 }
 
 void shmlimit_return_answer(zval *return_value, const struct shmlimit_gate_answer *answer, zval *fields,
                             zend_string *places)
 {
 	object_init_ex(return_value, answer_ce);
-	fill_answer(Z_OBJ_P(return_value), status_strings[answer->outcome], answer->status, fields,
-	            shmlimit_long(answer->remaining), shmlimit_long(answer->retry_after_ns), places);
+	fill_answer(Z_OBJ_P(return_value), &(struct answer_members){ status_strings[answer->outcome], answer->status,
+	                                                             fields, shmlimit_long(answer->remaining),
+	                                                             shmlimit_long(answer->retry_after_ns), places });
 }
 
 /* ---- header fields ---- */

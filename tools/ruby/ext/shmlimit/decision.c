@@ -88,18 +88,22 @@ static VALUE limiter_reserve(VALUE self, VALUE rule, VALUE key_value, VALUE cost
 }
 
 /* _count(rule, key, by, ttl, bound, saturate, restart) */
-static VALUE limiter_count(VALUE self, VALUE rule, VALUE key_value, VALUE by, VALUE ttl, VALUE bound, VALUE saturate,
-                           VALUE restart)
+static VALUE limiter_count(int argc, VALUE *argv, VALUE self)
 {
-	int64_t n = NUM2LL(by), most = NIL_P(bound) ? INT64_MAX : NUM2LL(bound);
-	uint64_t ttl_ns = native_ns(ttl, "ttl");
-	uint32_t how = (RTEST(saturate) ? SHMLIMIT_COUNT_SATURATE : 0) | (RTEST(restart) ? SHMLIMIT_COUNT_RESTART : 0);
 	struct shmlimit_count out = { .struct_size = sizeof(out) };
-	struct key key = native_key(key_value);
 	struct limiter *l = limiter_of(self);
-	int answer = shmlimit_count(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, n, ttl_ns, most, how,
-	                            &out);
+	VALUE rule, bound;
+	uint32_t how;
+	struct key key;
+	int answer;
 
+	rb_check_arity(argc, 7, 7);
+	rule = argv[0];
+	key = native_key(argv[1]);
+	bound = argv[4];
+	how = (RTEST(argv[5]) ? SHMLIMIT_COUNT_SATURATE : 0) | (RTEST(argv[6]) ? SHMLIMIT_COUNT_RESTART : 0);
+	answer = shmlimit_count(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, NUM2LL(argv[2]),
+	                        native_ns(argv[3], "ttl"), NIL_P(bound) ? INT64_MAX : NUM2LL(bound), how, &out);
 	RB_GC_GUARD(key.owner);
 	answer = native_check(answer, rule);
 	return rb_struct_new(count_class, answer == SHMLIMIT_ALLOWED ? Qtrue : Qfalse, LL2NUM(out.count),
@@ -288,7 +292,7 @@ void decision_init(VALUE shmlimit, VALUE limiter)
 	rb_gc_register_mark_object(count_class);
 
 	rb_define_private_method(limiter, "_reserve", limiter_reserve, 4);
-	rb_define_private_method(limiter, "_count", limiter_count, 7);
+	rb_define_private_method(limiter, "_count", limiter_count, -1);
 	rb_define_method(limiter, "_add", limiter_add, 5);
 	rb_define_method(limiter, "take", limiter_take, -1);
 	rb_define_method(limiter, "allow?", limiter_allow, -1);
