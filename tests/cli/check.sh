@@ -13,7 +13,7 @@ before=$(cksum </dev/shm/"$segment")
 
 # The line without what depends on time.
 line() { printf '%s' "$out$err" | sed 's/ in [0-9.dhms]*s |/ in T |/'; }
-data() { printf 'denied=%s evictions=%s no_slot=%s backend_errors=%s breaker_openings=%s allowed=%s' "$@"; }
+data() { printf 'denied=%s evictions=%s no_slot=%s backend_errors=%s breaker_openings=%s on_failure=0;;;0 allowed=%s' "$@"; }
 none=$(data '0;;;0' '0;;;0' '0;;;0' '0;;;0' '0;;;0' '0;;;0')
 
 run shmlimit check "$segment" --interval 1ms
@@ -107,11 +107,11 @@ wrong "--interval and --state cannot be combined" --interval 1s --state again
 
 # Alerts for Prometheus.
 rules=$SOURCE/tools/prometheus/shmlimit.yml
-shmlimit metrics "$segment" | sed -n 's/^\([a-z_]*\){.*/\1/p' | sort -u >metrics
+shmlimit metrics "$segment" | sed -n 's/^\([a-z_]*\){.*/\1/p; s/^# TYPE \([a-z_]*\) gauge$/\1/p; s/^# TYPE \([a-z_]*\) counter$/\1_total/p' | sort -u >metrics
 is "$(grep -o 'shmlimit_[a-z_]*' "$rules" | sort -u | comm -23 - metrics)" "" "alerts are about metrics that there are"
 is "$(grep -c '^      - alert: Shmlimit' "$rules")" "$(grep -c 'severity: \(info\|warning\|critical\)$' "$rules")" \
 	"each alert has a severity"
-for alert in Evictions NoSlot BreakerOpen SegmentMissing; do
+for alert in Evictions NoSlot BackendGone BackendBusy BreakerOpen SegmentMissing; do
 	is "$(grep -c "^      - alert: Shmlimit$alert\$" "$rules")" 1 "there is an alert for $alert"
 done
 if /usr/bin/python3 -c 'import yaml' 2>/dev/null; then

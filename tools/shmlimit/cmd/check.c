@@ -17,10 +17,11 @@
 #include "number_text.h"
 #include "print.h"
 #include "rule_facts.h"
+#include "shmlimit_global.h"
 
 #define INTERVAL_DEFAULT UINT64_C(1000000000)
 #define INTERVAL_MAX (UINT64_C(86400) * 1000000000)
-#define STATE_HEAD "shmlimit check 1"
+#define STATE_HEAD "shmlimit check 2"
 
 /* Statuses of such plugins. */
 enum { CHECK_OK, CHECK_WARNING, CHECK_CRITICAL, CHECK_UNKNOWN };
@@ -28,7 +29,7 @@ enum { CHECK_OK, CHECK_WARNING, CHECK_CRITICAL, CHECK_UNKNOWN };
 static const char *const words[] = { "OK", "WARNING", "CRITICAL", "UNKNOWN" };
 
 /* What can have a limit, in the order of the options; then what is only told. */
-enum { DENIED, EVICTIONS, NO_SLOT, BACKEND_ERRORS, BREAKER_OPENINGS, LIMITS, ALLOWED = LIMITS, FACTS };
+enum { DENIED, EVICTIONS, NO_SLOT, BACKEND_ERRORS, BREAKER_OPENINGS, ON_FAILURE, LIMITS, ALLOWED = LIMITS, FACTS };
 enum { RULE = LIMITS, INTERVAL, STATE };
 
 static const struct command_option options[] = {
@@ -37,14 +38,15 @@ static const struct command_option options[] = {
 	[NO_SLOT] = { "max-no-slot", "LIMIT", "decisions made without a slot" },
 	[BACKEND_ERRORS] = { "max-backend-errors", "LIMIT", "calls to a Redis server that failed" },
 	[BREAKER_OPENINGS] = { "max-breaker-openings", "LIMIT", "times that the circuit breaker opened" },
-	[RULE] = { "rule", "RULE", "decisions, evictions and slots of this rule only" },
+	[ON_FAILURE] = { "max-on-failure", "LIMIT", "requests that on_failure decided, without a Redis server" },
+	[RULE] = { "rule", "RULE", "decisions, evictions, slots and on_failure of this rule only" },
 	[INTERVAL] = { "interval", "DURATION", "count for this long (default 1s)" },
 	[STATE] = { "state", "FILE", "count since the last check that had this file, without waiting" },
 	{ 0 },
 };
 
-static const char *const labels[FACTS] = { "denied",         "evictions",        "no_slot",
-	                                   "backend_errors", "breaker_openings", "allowed" };
+static const char *const labels[FACTS] = { "denied",           "evictions",  "no_slot", "backend_errors",
+	                                   "breaker_openings", "on_failure", "allowed" };
 
 /* More than `warning` is a warning; UINT64_MAX: nothing is. */
 struct limit {
@@ -101,6 +103,33 @@ static int parse(const struct call *call, struct check *check)
 
 /* ---- what there is ---- */
 
+/* Of one rule, or of all (-1). */
+static uint64_t on_failure_count(struct shmlimit *limiter, int rule)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	uint64_t sum = 0;
+
+	if (rule >= 0)
+		return shmlimit_global_failures(limiter, rule);
+	shmlimit_info(limiter, &info);
+	for (uint32_t id = 0; id < info.rules; id++)
+		sum += shmlimit_global_failures(limiter, (int)id);
+	return sum;
+}
+
+/* Is there a server that the host's agent cannot ask now? *out is the first. */
+static int server_fails(struct shmlimit *limiter, struct shmlimit_global_server *out)
+{
+	for (unsigned place = 0; place < SHMLIMIT_GLOBAL_SERVERS; place++) {
+		*out = (struct shmlimit_global_server){ .struct_size = sizeof(*out) };
+		if (shmlimit_global_server(limiter, place, out) != 0)
+			return 0;
+		if (out->failing)
+			return 1;
+	}
+	return 0;
+}
+
 /* 0 or -errno: -ESRCH there is no such rule. */
 static int sample_take(struct shmlimit *limiter, const char *rule, struct sample *sample)
 {
@@ -128,6 +157,7 @@ static int sample_take(struct shmlimit *limiter, const char *rule, struct sample
 			[NO_SLOT] = c.no_slot,
 			[BACKEND_ERRORS] = lease.backend_errors,
 			[BREAKER_OPENINGS] = lease.breaker_openings,
+			[ON_FAILURE] = on_failure_count(limiter, rule != NULL ? id : -1),
 			[ALLOWED] = c.allowed,
 		},
 	};
@@ -226,11 +256,16 @@ static void print_data(const struct check *check, const struct sample *counted)
 }
 
 /* Those that are above a limit, or that all is well. */
-static int report(const struct check *check, const struct sample *counted, uint64_t span_ns, int enabled)
+static int report(const struct check *check, struct shmlimit *limiter, const struct sample *counted, uint64_t span_ns)
 {
-	int found = enabled ? CHECK_OK : CHECK_WARNING;
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct shmlimit_global_server server;
+	int fails = server_fails(limiter, &server), found, enabled;
 	char span[TEXT_LEN];
 
+	shmlimit_info(limiter, &info);
+	enabled = info.enabled != 0;
+	found = fails ? CHECK_CRITICAL : enabled ? CHECK_OK : CHECK_WARNING;
 	for (int i = 0; i < LIMITS; i++)
 		if (level(&check->limit[i], counted->fact[i]) > found)
 			found = level(&check->limit[i], counted->fact[i]);
@@ -238,6 +273,11 @@ static int report(const struct check *check, const struct sample *counted, uint6
 	if (check->rule != NULL)
 		printf(" rule %s", check->rule);
 	fputs(enabled ? ":" : ": disabled, every decision answers allowed;", stdout);
+	if (fails) {
+		fputs(" the backend ", stdout);
+		print_name(server.name);
+		fputs(" does not answer,", stdout);
+	}
 	for (int i = 0; i < LIMITS; i++)
 		if (level(&check->limit[i], counted->fact[i]) != CHECK_OK)
 			printf(" %s %" PRIu64 ",", labels[i], counted->fact[i]);
@@ -286,7 +326,6 @@ static int sample_before(const struct check *check, struct shmlimit *limiter, co
 
 static int look(const struct check *check, struct shmlimit *limiter, const char *state)
 {
-	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct sample before = { 0 }, now;
 	int error = sample_take(limiter, check->rule, &now), since;
 
@@ -303,8 +342,7 @@ static int look(const struct check *check, struct shmlimit *limiter, const char 
 	if (since == 0)
 		before = now;
 	subtract(&before, &now);
-	shmlimit_info(limiter, &info);
-	return report(check, &now, now.unix_ns > before.unix_ns ? now.unix_ns - before.unix_ns : 0, info.enabled != 0);
+	return report(check, limiter, &now, now.unix_ns > before.unix_ns ? now.unix_ns - before.unix_ns : 0);
 }
 
 static int run(const struct call *call)
@@ -315,7 +353,14 @@ static int run(const struct call *call)
 
 	if (status != STATUS_OK)
 		return status;
-	error = segment_try(check.name, SHMLIMIT_OPEN_READ_ONLY, &limiter);
+	/* Only a process that may write to the segment sees its agent and what on_failure decided. */
+	error = segment_try(check.name, 0, &limiter);
+	if (error == -EACCES || error == -EROFS) {
+		if (call->option[ON_FAILURE] != NULL)
+			return print_reason(CHECK_UNKNOWN, check.name,
+			                    "on_failure is counted where only a user that may write to it can read");
+		error = segment_try(check.name, SHMLIMIT_OPEN_READ_ONLY, &limiter);
+	}
 	if (error < 0)
 		return report_error(&check, error);
 	found = look(&check, limiter, call->option[STATE]);
@@ -331,7 +376,8 @@ const struct command command_check = {
 		"Prints a line with performance data, and exits with 0 if all is well, 1 on a warning, 2 if it is\n"
 		"critical, 3 if the state is unknown. LIMIT is N (more than N is critical), or N,M (more than N is a\n"
 		"warning, more than M critical). Counts what happened in the interval, or since the last check.\n"
-		"A missing segment is critical, a disabled one a warning. Changes nothing.\n",
+		"A missing segment is critical, and a backend that the host's agent cannot reach, as long as it cannot;\n"
+		"a disabled segment is a warning. Changes nothing.\n",
 	.options = options,
 	.run = run,
 };
