@@ -74,7 +74,7 @@ static void exact(void)
 	   (int)r.retry_us);
 	now_us += (uint64_t)r.retry_us;
 	is(lease(&t, 1, 1, now_us - 1).leased, 0, "not a microsecond before");
-	is(lease(&t, 1, 1, now_us).leased, 1, "a token has leaked, exactly then");
+	is(lease(&t, 1, 1, now_us).leased, 1, "a token has come back, exactly then");
 	is(lease(&t, 1, 1, now_us + 1999999).leased, 0, "being asked often does not make it leak faster");
 	is(lease(&t, 1, 1, now_us + 2000000).leased, 1, "being asked often does not make a token come back later");
 	r = lease(&t, 16, 16, now_us);
