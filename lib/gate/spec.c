@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "number.h"
-#include "rate.h"
 #include "scheme.h"
 #include "spec.h"
 
@@ -247,14 +246,10 @@ static const char *read_local(struct spec *spec, struct spec_limit *limit, const
 
 static const char *read_rate(struct spec *spec, struct spec_limit *limit, const char *value)
 {
-	struct shmlimit_rule rule;
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
 
-	(void)spec;
 	limit->rate = value;
-	return rate_read(value, &rule) == 0
-	               ? NULL
-	               : "must be rate=RATE, such as rate=5/minute, rate=\"100 per hour\", rate=\"10/s burst 20\" or "
-	                 "rate=\"20 at once\"";
+	return shmlimit_rule_parse(value, &rule, &spec->problem) == 0 ? NULL : spec->problem.text;
 }
 
 /* Returns the place of the rule `name`, which is added if it is new. */
@@ -421,21 +416,18 @@ static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
 		return NULL;
 	if (!spec->create)
 		return "needs create=yes";
-	(void)rate_read(limit->rate, &rate);
+	if (shmlimit_rule_parse(limit->rate, &rate, &spec->problem) != 0)
+		return spec->problem.text;
 	if (rate.algorithm == SHMLIMIT_HOLD && limit->cost != 1)
 		return "needs cost=1";
-	if (rate.algorithm == SHMLIMIT_HOLD && limit->algorithm == SHMLIMIT_WINDOW)
-		return "is no rate of a window";
-	if (rate.algorithm == SHMLIMIT_HOLD && limit->algorithm == SHMLIMIT_LEASE)
-		return "is no rate of a lease";
 	right = share_rate(spec, limit, &rate);
 	if (right != NULL)
 		return right;
-	if (rate.algorithm == SHMLIMIT_WINDOW) {
-		if (rate.capacity != rate.refill)
-			return "has a burst, which a window does not have";
-		rate.refill = 0;
-	}
+	/* Again, for the algorithm that it has now. */
+	if (shmlimit_rule_parse(limit->rate, &rate, &spec->problem) != 0)
+		return spec->problem.text;
+	if (rate.mode == SHMLIMIT_ENFORCE && limit->cost > rate.capacity)
+		return "allows at most less than the cost at once, so every request would be refused";
 	/* It is the rule that is protected: its other limits may leave the word out. */
 	rate.flags = rule->rate.flags |= limit->flags;
 	if (shmlimit_rule_capacity_max(&rate, &capacity_max) != 0 || rate.capacity > capacity_max)

@@ -10,7 +10,6 @@
 
 #include "../tap.h"
 #include "key.h"
-#include "rate.h"
 #include "scheme.h"
 #include "spec.h"
 
@@ -49,7 +48,7 @@ static void shared(void)
 		{ "rule=r", NULL },
 		{ "rule=r peek", NULL },
 		{ "rule=r rate=\"5 at once\"", "counts on one host: with backend= it needs the word local" },
-		{ "rule=r rate=\"5 at once\" algorithm=lease", "is no rate of a lease" },
+		{ "rule=r rate=\"5 at once\" algorithm=lease", "this algorithm has a rate, not places" },
 		{ "rule=r rate=5/s algorithm=window", "needs algorithm=lease, or the word local" },
 		{ "rule=r rate=5/s algorithm=funnel", "needs algorithm=lease, or the word local" },
 		{ "algorithm=funnel rule=r rate=5/s", "needs algorithm=lease, or the word local" },
@@ -60,6 +59,10 @@ static void shared(void)
 		{ "rule=r peek rule=r rate=5/s", "is shared by hosts, and cannot be peeked at" },
 		{ "rule=r rate=5/s rule=r rate=5/s local", "is not the rate that another limit gives the same rule" },
 		{ "rule=r rate=3000K/s", "is out of range" },
+		{ "rule=r rate=\"5/s strict\"", "this algorithm is not strict" },
+		{ "rule=r rate=\"5/s window\"", "this algorithm is not a window" },
+		{ "rule=r rate=block", NULL },
+		{ "rule=r rate=unlimited", NULL },
 	};
 	char text[200];
 
@@ -88,7 +91,7 @@ static void words(void)
 	static const char *const of_limits[] = { "cost", "cost=", "cost=0", "cost=-1", "cost=1x", "cost=0x10",
 		"cost=18446744073709551616", "cost=99999999999999999999999", "prefix=", "prefix=32", "prefix=32,",
 		"prefix=,64", "prefix=33,64", "prefix=32,129", "prefix=32,64,", "nth=", "nth=0", "nth=-0", "nth=+1", "nth=1001", "nth=-1001", "nth=last", "status=399", "status=600",
-		"status=", "dry_run=1", "Dry_run", "peek=1", "protected=1", "burst=5", "fields=", "fields=never", "rate=", "rate=5", "rate=0/s",
+		"status=", "dry_run=1", "Dry_run", "peek=1", "protected=1", "burst=5", "fields=", "fields=never", "rate=", "rate=5", "rate=5/minut",
 		"algorithm=", "algorithm=log", "local=1", "segment=web", "fail=open", "rule=", "rule=si*te" };
 	/* clang-format on */
 	char text[128];
@@ -105,6 +108,8 @@ static void words(void)
 	is_wrong("segment=web backend=http://host", "backend=http://host",
 	         "must be backend=- or backend=URL; a URL begins with " SCHEME_NAMES);
 	is_wrong("segment=web backend=-", "backend=-", "needs SHMLIMIT_BACKEND in the environment");
+	is_wrong("segment=web rule=r rate=5/minut", "rate=5/minut", "minut is not a unit: did you mean \"5/minute\"?");
+	is_wrong("segment=web create=yes rule=r rate=5/m cost=6", "", "so every request would be refused");
 	is_wrong("segment=web rule=r cost=0", "cost=0", "must be cost=N, 1 or more");
 	is_wrong("segment=web owner_=root", "owner_=root", "must be fail=open or fail=closed");
 	is_wrong("segment=web rule=r owner=root", "owner=root", "must be cost=N");
@@ -113,7 +118,7 @@ static void words(void)
 	is_wrong("segment=web rule=r rate=5/s", "", "rule=r: rate=\"5/s\" needs create=yes");
 	is_wrong("segment=web create=yes rule=r rate=5/s rule=r rate=6/s", "",
 	         "is not the rate that another limit gives");
-	is_wrong("segment=web create=yes rule=r rate=\"5/s burst 9\" algorithm=window", "", "a window does not have");
+	is_wrong("segment=web create=yes rule=r rate=\"5/s burst 9\" algorithm=window", "", "this algorithm has no burst");
 	is_wrong("segment=web create=yes rule=r rate=1000000G/s", "", "is out of range");
 	is_wrong("segment=web rule=r nth=1", "", "rule=r: nth= needs prefix=");
 	is(check("segment=web rule=r nth=-1000 prefix=32,64"), 0, "the place in a list may come before the prefix");
@@ -162,7 +167,7 @@ static void meanings(void)
 	setenv("SHMLIMIT_BACKEND", "unix:///run/redis.sock", 1);
 	if (spec_read(
 		    "segment=w create=yes mode=0660 group=root slots=128 x_fields owner=root backend=- deadline=20ms share=250 agent=thread "
-		    "rule=r local rate=\"7 per minute\" algorithm=window cost=18446744073709551615",
+		    "rule=r local rate=\"7 per minute\" algorithm=window rule=q cost=18446744073709551615",
 		    &s, &none) != 0)
 		bail("spec_read");
 	ok(s.create && s.x_fields && s.options.mode == 0660 && s.options.flags == SHMLIMIT_OPTION_GROUP &&
@@ -174,7 +179,7 @@ static void meanings(void)
 	is(s.agent, SPEC_AGENT_THREAD, "a thread may be the host's agent");
 	ok(s.deadline_us == 20000 && s.share_milli == 250 && strcmp(s.backend, "unix:///run/redis.sock") == 0,
 	   "the backend may come from the environment");
-	ok(s.limits[0].cost == UINT64_MAX, "a cost has 64 bits");
+	ok(s.limits[1].cost == UINT64_MAX, "a cost has 64 bits");
 	spec_free(&s);
 	if (spec_read("segment=w deadline=100us rule=r", &s, &none) != 0)
 		bail("spec_read");
@@ -298,42 +303,41 @@ static void most(void)
 	   "two rules of one spec may have different rates");
 }
 
+/* shmlimit_rule_parse() reads rates, and tests/unit/limit_text its texts: here is what a spec makes of them. */
 static void rates(void)
 {
 	static const struct {
-		const char *text;
-		uint64_t capacity, count, period_ns;
+		const char *words;
+		uint32_t algorithm, mode;
+		uint64_t capacity, refill;
 	} good[] = {
-		{ "5/minute", 5, 5, 60 * SECOND },
-		{ "100 per hour", 100, 100, 3600 * SECOND },
-		{ "10/s burst 20", 20, 10, SECOND },
-		{ "10r/s burst=20", 20, 10, SECOND },
-		{ "1 per 10 seconds", 1, 1, 10 * SECOND },
-		{ "5/m", 5, 5, 60 * SECOND },
-		{ "5/min", 5, 5, 60 * SECOND },
-		{ "30/60s", 30, 30, 60 * SECOND },
-		{ " 5 / Day ", 5, 5, 86400 * SECOND },
-		{ "2/week", 2, 2, 7 * 86400 * SECOND },
-		{ "1K/month", 1000, 1000, 30 * 86400 * SECOND },
-		{ "2M per year", 2000000, 2000000, 365 * 86400 * SECOND },
+		{ "rate=5/minute", SHMLIMIT_FUNNEL, SHMLIMIT_ENFORCE, 5, 5 },
+		{ "rate=\"10r/s burst=20\"", SHMLIMIT_FUNNEL, SHMLIMIT_ENFORCE, 20, 10 },
+		{ "rate=\"9/h strict\"", SHMLIMIT_FUNNEL, SHMLIMIT_ENFORCE, 5, 4 },
+		{ "rate=\"9/h window\"", SHMLIMIT_WINDOW, SHMLIMIT_ENFORCE, 9, 0 },
+		{ "rate=\"9/h strict\" algorithm=window", SHMLIMIT_WINDOW, SHMLIMIT_ENFORCE, 9, 0 },
+		{ "rate=\"9 at once\"", SHMLIMIT_HOLD, SHMLIMIT_ENFORCE, 9, 0 },
+		{ "rate=0/s", SHMLIMIT_FUNNEL, SHMLIMIT_BLOCK, 1, 1 },
+		{ "rate=block algorithm=window", SHMLIMIT_WINDOW, SHMLIMIT_BLOCK, 1, 0 },
+		{ "rate=\"0 at once\"", SHMLIMIT_HOLD, SHMLIMIT_BLOCK, 1, 0 },
+		{ "rate=unlimited", SHMLIMIT_FUNNEL, SHMLIMIT_OFF, SHMLIMIT_CAPACITY_MAX, SECOND },
+		{ "rate=off cost=100 algorithm=window", SHMLIMIT_WINDOW, SHMLIMIT_OFF, 1, 0 },
 	};
-	/* clang-format off */
-	static const char *const bad[] = { "", "5", "5/", "/s", "5 per", "5pers", "5/fortnight", "-5/s", "0/s", "5/0s", "5.5/s",
-		"5/s burst", "5/s burst 0", "5/s burst x", "5/s 6", "5/s;6/m", "20000000000G/s", "1/999999999999 years", "5K K/s",
-		"5/se", "99999999999999999999/s" };
-	/* clang-format on */
+	struct shmlimit_gate_wrong none;
+	char text[256];
+	struct spec s;
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		struct shmlimit_rule rule = { .capacity = 0 };
+		const struct shmlimit_rule *rate;
 
-		ok(rate_read(good[i].text, &rule) == 0 && rule.capacity == good[i].capacity &&
-		           rule.refill == good[i].count && rule.period_ns == good[i].period_ns,
-		   "\"%s\" is a rate", good[i].text);
-	}
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct shmlimit_rule rule = { .capacity = 77 };
-
-		ok(rate_read(bad[i], &rule) == -EINVAL && rule.capacity == 77, "\"%s\" is none", bad[i]);
+		snprintf(text, sizeof(text), "segment=w create=yes rule=r %s", good[i].words);
+		if (spec_read(text, &s, &none) != 0)
+			bail("%s", text);
+		rate = &s.rules[0].rate;
+		ok(rate->algorithm == good[i].algorithm && rate->mode == good[i].mode &&
+		           rate->capacity == good[i].capacity && rate->refill == good[i].refill,
+		   "%s is its rule", good[i].words);
+		spec_free(&s);
 	}
 }
 

@@ -6,7 +6,6 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "fuzz.h"
-#include "rate.h"
 #include "spec.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -56,7 +55,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct shmlimit_gate_wrong wrong = { .length = 0 };
 	char *text = strndup((const char *)data, size);
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
 	struct spec spec;
 
 	if (spec_read(text, &spec, &wrong) == 0) {
@@ -68,8 +66,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		law(wrong.text[0] != '\0' && strlen(wrong.text) < sizeof(wrong.text) - 1,
 		    "what is wrong is not said, or cut");
 	}
-	if (rate_read(text, &rule) == 0)
-		law(rule.capacity > 0 && rule.refill > 0 && rule.period_ns > 0, "%s is no rate", text);
 	free(text);
 	return 0;
 }
