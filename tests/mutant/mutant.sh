@@ -17,7 +17,7 @@ then_all="unit/take unit/boundary unit/clock unit/full unit/funnel unit/names un
 unit/warmup unit/window unit/lease unit/grow unit/grow_history unit/ages process/claim process/denial process/conserve
 process/rule_change process/sliding process/interval process/debt process/kill process/lease schedule/take schedule/claim
 schedule/change schedule/window schedule/verbs schedule/lease schedule/grow schedule/grow_crowded schedule/grow_change
-schedule/grow_window schedule/sweep unit/hold schedule/hold process/hold unit/count schedule/count schedule/mailbox
+schedule/grow_window schedule/sweep unit/hold schedule/hold unit/count schedule/count schedule/mailbox
 torture/torture"
 
 # attempt TEST: builds and runs it in the copy; its output is in $folder/out. Fails as it does.
