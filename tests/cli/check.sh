@@ -136,7 +136,42 @@ if command -v promtool >/dev/null; then
 	        values: '1x40'
 	      - series: 'shmlimit_segment_evictions_total{segment="web"}'
 	        values: '0+60x40'
+	      - series: 'shmlimit_agent_server_failing{segment="web",server="redis://a"}'
+	        values: '0x9 1x20 0x20'
+	      - series: 'shmlimit_rule_on_failure_requests_total{segment="web",rule="page"}'
+	        values: '0x9 0+60x20 1200x20'
+	      - series: 'shmlimit_agent_full_total{segment="web"}'
+	        values: '0x9 0+60x20 1200x20'
 	    alert_rule_test:
+	      - eval_time: 8m
+	        alertname: ShmlimitBackendGone
+	      - eval_time: 28m
+	        alertname: ShmlimitBackendGone
+	        exp_alerts:
+	          - exp_labels: { severity: critical, segment: web, server: 'redis://a' }
+	            exp_annotations:
+	              summary: The agent of segment web cannot reach redis://a
+	              description: 'on_failure decides what this host has not leased. Try: shmlimit global ping web URL.'
+	      - eval_time: 33m
+	        alertname: ShmlimitBackendGone
+	      - eval_time: 28m
+	        alertname: ShmlimitOnFailure
+	        exp_alerts:
+	          - exp_labels: { severity: critical, segment: web, rule: page }
+	            exp_annotations:
+	              summary: Rule page of segment web is decided without its backend
+	              description: 1 requests a second are decided by on_failure.
+	      - eval_time: 39m
+	        alertname: ShmlimitOnFailure
+	      - eval_time: 28m
+	        alertname: ShmlimitBackendBusy
+	        exp_alerts:
+	          - exp_labels: { severity: warning, segment: web }
+	            exp_annotations:
+	              summary: The agent of segment web has no room for requests
+	              description: >-
+	                1 times a second 64 requests waited for the backend at once, and another one had to try again. The
+	                backend is slow, or this host asks too much of it.
 	      - eval_time: 18m
 	        alertname: ShmlimitSegmentMissing
 	        exp_alerts:
