@@ -142,49 +142,32 @@ $(O)/%.o: %.c Makefile | $(if $(call lacking,lib),lacking)
 	@mkdir -p $(@D)
 	$(CC) $(all_cflags) -c -o $@ $<
 
-# One relocatable object with the hidden names made local: no internal name can clash in a static link.
-$(O)/libshmlimit.a: $(lib_obj)
-	@rm -f $@
-	$(CC) -r -nostdlib -o $(O)/shmlimit.o $^
-	$(OBJCOPY) --localize-hidden $(O)/shmlimit.o
-	$(AR) rcs $@ $(O)/shmlimit.o
-
-$(lib_so): $(lib_obj) lib/shmlimit.map
-	$(CC) -shared -Wl,-soname,libshmlimit.so.$(SOVERSION) -Wl,--version-script=lib/shmlimit.map \
-		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) -o $@ $(lib_obj)
-	ln -sf libshmlimit.so.$(VERSION) $(O)/libshmlimit.so.$(SOVERSION)
-	ln -sf libshmlimit.so.$(SOVERSION) $(O)/libshmlimit.so
-# The name that a linker looks for, which links to the library and is made beside it.
-$(O)/%.so: $(O)/%.so.$(VERSION) ;
 comma := ,
 space := $() $()
 
-# It copies structures in and out and hashes as the other does, by copies of the same files.
+# Some copy structures in and out and hash as libshmlimit does, by copies of the same files.
+$(O)/libshmlimit.a: $(lib_obj)
 $(O)/libshmlimit-global.a: $(global_obj) $(O)/lib/base/sized.o $(O)/lib/base/hash.o
-	@rm -f $@
-	$(CC) -r -nostdlib -o $(O)/shmlimit_global.o $^
-	$(OBJCOPY) --localize-hidden $(O)/shmlimit_global.o
-	$(AR) rcs $@ $(O)/shmlimit_global.o
-
-$(global_so): $(global_obj) $(O)/lib/base/sized.o $(O)/lib/base/hash.o $(lib_so) lib/global/shmlimit_global.map
-	$(CC) -shared -Wl,-soname,libshmlimit-global.so.$(SOVERSION) -Wl,--version-script=lib/global/shmlimit_global.map \
-		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) $(stay_loaded) -o $@ $(filter %.o,$^) $(lib_so) \
-		$(global_libs)
-	ln -sf libshmlimit-global.so.$(VERSION) $(O)/libshmlimit-global.so.$(SOVERSION)
-	ln -sf libshmlimit-global.so.$(SOVERSION) $(O)/libshmlimit-global.so
-
 $(O)/libshmlimit-gate.a: $(gate_obj) $(gate_copies)
+# One relocatable object with the hidden names made local: no internal name can clash in a static link.
+$(addprefix $(O)/,libshmlimit.a libshmlimit-global.a libshmlimit-gate.a):
 	@rm -f $@
-	$(CC) -r -nostdlib -o $(O)/shmlimit_gate.o $^
-	$(OBJCOPY) --localize-hidden $(O)/shmlimit_gate.o
-	$(AR) rcs $@ $(O)/shmlimit_gate.o
+	$(CC) -r -nostdlib -o $(@:.a=.o) $^
+	$(OBJCOPY) --localize-hidden $(@:.a=.o)
+	$(AR) rcs $@ $(@:.a=.o)
 
+$(lib_so): $(lib_obj) lib/shmlimit.map
+$(global_so): $(global_obj) $(O)/lib/base/sized.o $(O)/lib/base/hash.o $(lib_so) lib/global/shmlimit_global.map
+$(global_so): private own_libs := $(stay_loaded) $(global_libs)
 $(gate_so): $(gate_obj) $(gate_copies) $(lib_so) lib/gate/shmlimit_gate.map
-	$(CC) -shared -Wl,-soname,libshmlimit-gate.so.$(SOVERSION) -Wl,--version-script=lib/gate/shmlimit_gate.map \
-		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) $(stay_loaded) -o $@ $(filter %.o,$^) $(lib_so) \
-		$(gate_libs)
-	ln -sf libshmlimit-gate.so.$(VERSION) $(O)/libshmlimit-gate.so.$(SOVERSION)
-	ln -sf libshmlimit-gate.so.$(SOVERSION) $(O)/libshmlimit-gate.so
+$(gate_so): private own_libs := $(stay_loaded) $(gate_libs)
+$(lib_so) $(global_so) $(gate_so):
+	$(CC) -shared -Wl,-soname,$(@F:.$(VERSION)=.$(SOVERSION)) -Wl,--version-script=$(filter %.map,$^) \
+		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) -o $@ $(filter-out %.map,$^) $(own_libs)
+	ln -sf $(@F) $(@:.$(VERSION)=.$(SOVERSION))
+	ln -sf $(@F:.$(VERSION)=.$(SOVERSION)) $(@:.$(VERSION)=)
+# The name that a linker looks for, which links to the library and is made beside it.
+$(O)/%.so: $(O)/%.so.$(VERSION) ;
 
 tool_libs := -Wl,--as-needed $(global_libs) -ljansson -linih -lz -lncursesw -ltinfo
 # With copies of the keyed hash, for what strangers fill, and of the readers of addresses, numbers and times.
