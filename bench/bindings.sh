@@ -9,34 +9,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -eu
 
-LC_ALL=C
-export LC_ALL
-
-build=$(cd "$1" && pwd)
-shift
+. "${0%/*}/kit.sh"
 seconds=2
-rows=/dev/null
-while [ $# -gt 0 ]; do
-	case $1 in
-	--quick)
-		seconds=0.01
-		;;
-	--rows)
-		rows=$2
-		shift
-		;;
-	*)
-		echo "usage: $0 BUILD [--quick] [--rows FILE]" >&2
-		exit 2
-		;;
-	esac
-	shift
-done
+[ $quick = no ] || seconds=0.01
 here=$(cd "${0%/*}" && pwd)
 source=${here%/bench}
-segment=bench.bindings.$$
-trap 'rm -f "/dev/shm/$segment"' EXIT
-trap 'exit 1' HUP INT TERM
 LD_LIBRARY_PATH=$build
 export LD_LIBRARY_PATH
 

@@ -11,66 +11,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -eu
 
-LC_ALL=C
-export LC_ALL
-
-build=$(cd "$1" && pwd)
-shift
+. "${0%/*}/kit.sh"
 seconds=20
-rows=/dev/null
-while [ $# -gt 0 ]; do
-	case $1 in
-	--quick) seconds=1 ;;
-	--rows)
-		rows=$2
-		shift
-		;;
-	*)
-		echo "usage: $0 BUILD [--quick] [--rows FILE]" >&2
-		exit 2
-		;;
-	esac
-	shift
-done
-
-# Where the Makefile unpacked it: installing it would start it, as a service of the machine.
-PATH=$build/bin:$build/peers/usr/sbin:$PATH:/usr/sbin:/sbin
+[ $quick = no ] || seconds=1
 module=$build/nginx/ngx_http_shmlimit_module.so
-segment=bench.outage.$$
-servers=
-dir=
-
-clean() {
-	for pid in $servers; do
-		kill -CONT "$pid" 2>/dev/null || :
-		kill "$pid" 2>/dev/null || :
-		wait "$pid" 2>/dev/null || :
-	done
-	shmlimit destroy "$segment" 2>/dev/null || :
-	[ -z "$dir" ] || rm -rf "$dir"
-}
-
-fail() {
-	echo "bench: outage: $*" >&2
-	exit 1
-}
-
-# within COMMAND...: repeat it until it succeeds, for 20 s at most.
-within() {
-	tries=0
-	until "$@" 2>/dev/null; do
-		tries=$((tries + 1))
-		[ $tries -lt 1000 ] || return 1
-		sleep 0.02
-	done
-}
 
 for command in shmlimit nginx redis-check-rdb redis-cli wrk curl; do
 	command -v $command >/dev/null || { echo "not measured: no $command"; exit 0; }
 done
 [ -f "$module" ] || { echo "not measured: no module for nginx"; exit 0; }
-trap clean EXIT
-trap 'exit 130' INT TERM HUP
 dir=$(mktemp -d)
 mkdir "$dir/html" "$dir/body"
 printf '%0200d' 0 >"$dir/html/page"

@@ -17,67 +17,19 @@ set -eu
 
 CONNECTIONS=16
 
-LC_ALL=C
-export LC_ALL
-
-build=$(cd "$1" && pwd)
-shift
+. "${0%/*}/kit.sh"
 seconds=1
 rounds=10
 counts='1 4'
 client=1
-rows=/dev/null
-while [ $# -gt 0 ]; do
-	case $1 in
-	--quick)
-		rounds=1
-		counts=1
-		client=0
-		;;
-	--rows)
-		rows=$2
-		shift
-		;;
-	*)
-		echo "usage: $0 BUILD [--quick] [--rows FILE]" >&2
-		exit 2
-		;;
-	esac
-	shift
-done
-
-# Where the Makefile unpacked it: installing it would start it, as a service of the machine.
-PATH=$build/bin:$build/peers/usr/sbin:$PATH:/usr/sbin:/sbin
+if [ $quick = yes ]; then
+	rounds=1
+	counts=1
+	client=0
+fi
 nginx_module=$build/nginx/ngx_http_shmlimit_module.so
 apache_module=$build/apache/mod_shmlimit.so
 apache_modules=/usr/lib/apache2/modules
-segment=bench.web.$$
-servers=
-dir=
-
-clean() {
-	for pid in $servers; do
-		kill "$pid" 2>/dev/null || :
-		wait "$pid" 2>/dev/null || :
-	done
-	shmlimit destroy "$segment" 2>/dev/null || :
-	[ -z "$dir" ] || rm -rf "$dir"
-}
-
-fail() {
-	echo "bench: web: $*" >&2
-	exit 1
-}
-
-# within COMMAND...: repeat it until it succeeds, for 5 s at most.
-within() {
-	tries=0
-	until "$@" 2>/dev/null; do
-		tries=$((tries + 1))
-		[ $tries -lt 100 ] || return 1
-		sleep 0.05
-	done
-}
 
 # A port that is free now: the kernel chooses it for a server of ours, which is ended again.
 free_port() {
@@ -239,8 +191,6 @@ measure() {
 for command in shmlimit shmlimit-demo nginx wrk curl setsid; do
 	command -v $command >/dev/null || { echo "not measured: no $command"; exit 0; }
 done
-trap clean EXIT
-trap 'exit 130' INT TERM HUP
 dir=$(mktemp -d)
 # Root's, as the module wants it, and open to nginx's workers.
 shmlimit create "$segment" --slots 1024 --mode 0666

@@ -33,7 +33,7 @@ function row (figure, call, without = 0) {
 
 const limiter = Limiter.create(segment, { slots: 1024 })
 try {
-  const rule = limiter.ruleSet('client', { capacity: 2 ** 40, count: 1e9, periodMs: 1000 })
+  const rule = limiter.ruleSet('client', { capacity: 2 ** 40, refill: 1e9, periodMs: 1000 })
   limiter.ruleSet('count', { algorithm: 'counter', capacity: 2 ** 26 - 1 })
   const gate = new Gate(`segment=${segment} rule=client`)
   const quiet = new Gate(`segment=${segment} rule=client fields=denied`)

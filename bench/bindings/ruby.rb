@@ -39,7 +39,7 @@ end
 
 at_exit { Shmlimit.destroy(SEGMENT) }
 limiter = Shmlimit::Limiter.create(SEGMENT, slots: 1024)
-id = limiter.rule_set("rule", capacity: 10**9, count: 10**9, period: 1)
+id = limiter.rule_set("rule", capacity: 10**9, refill: 10**9, period: 1)
 store = Shmlimit::Store.new(SEGMENT)
 gate = Shmlimit::Gate.new("segment=#{SEGMENT} create=yes rule=key #{RATE}")
 net = Shmlimit::Gate.new("segment=#{SEGMENT} create=yes rule=net #{RATE} prefix=32,64")

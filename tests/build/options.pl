@@ -21,7 +21,7 @@ for my $command (sort keys %page) {
 	my $help = `$program $command --help`;
 	my %help = map { $_ => 1 } $help =~ /^ +(?:-\w, )?--([a-z][a-z-]*)/gm;
 	# What stands for the operand KEY has a list of its own in the page.
-	my @apart = ('help', $key{$command} ? qw(key-ip prefix key-hex fingerprint) : ());
+	my @apart = ('help', $key{$command} ? qw(key-ip key-text prefix key-hex fingerprint) : ());
 
 	delete @help{@apart};
 	delete @{$page{$command}}{@apart};

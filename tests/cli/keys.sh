@@ -61,10 +61,16 @@ is "$rc $err" "2 shmlimit: throttle: PERIOD is missing; usage: shmlimit throttle
 reset() { run shmlimit reset "$segment" --rule r "$@"; }
 shmlimit reset "$segment" --all >/dev/null
 shmlimit take "$segment" r --key-ip 203.0.113.9 --quiet
+reset --key-text 203.0.113.9
+is "$rc $err" "1 shmlimit: key \"203.0.113.9\": rule r has no such key now: nothing was reset, all its tokens are there" \
+	"reset of an address as text finds nothing"
+is "$(left --key-ip 203.0.113.9)" 9 "a reset of the text leaves the key of the address as it is"
+reset --key 203.0.113.9
+is "$rc $out$err $(left --key-ip 203.0.113.9)" "0 keys reset: 1 10" "reset of an address resets the key that servers made of it"
 reset --key 203.0.113.9
 is "$rc $out$err" "1 shmlimit: key \"203.0.113.9\": rule r has no such key now: nothing was reset, all its tokens are there \
-(if servers limit this address: --key-ip 203.0.113.9)" "reset of an address as text finds nothing, and says what may be meant"
-is "$(left --key-ip 203.0.113.9)" 9 "a reset of the text leaves the key of the address as it is"
+(if servers limit this address: --key-ip 203.0.113.9)" "reset of an address that has taken nothing says what may be meant"
+shmlimit take "$segment" r --key-ip 203.0.113.9 --quiet
 reset --key-ip 203.0.113.9
 is "$rc $out$err $(left --key-ip 203.0.113.9)" "0 keys reset: 1 10" "reset --key-ip resets the key of an address"
 reset --key-ip 203.0.113.9
@@ -166,8 +172,8 @@ finger="must be the 12 hexadecimal digits that inspect shows"
 wrong "--fingerprint 12: $finger" --fingerprint 12
 wrong "--fingerprint 0123456789ag: $finger" --fingerprint 0123456789ag
 wrong "--fingerprint 000000000000: $finger" --fingerprint 000000000000
-wrong "--key, --key-ip, --key-hex and --fingerprint: give only one" --key a --key-hex 61
-wrong "--key, --key-ip, --key-hex and --fingerprint: give only one" --key-ip 10.0.0.1 --key-hex 61
+wrong "--key, --key-ip, --key-text, --key-hex and --fingerprint: give only one" --key a --key-hex 61
+wrong "--key, --key-ip, --key-text, --key-hex and --fingerprint: give only one" --key-ip 10.0.0.1 --key-hex 61
 run shmlimit inspect "$segment" --key-ip 10.0.0.1
 is "$rc $err" "2 shmlimit: --key needs --rule RULE" "inspect --key-ip needs a rule"
 

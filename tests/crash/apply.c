@@ -62,7 +62,7 @@ static void start(struct tracee *t)
 /* The command in peace, which must succeed. */
 static void run(void)
 {
-	struct tracee t;
+	struct tracee t = { 0 };
 
 	start(&t);
 	while (t.pid != 0)
@@ -123,7 +123,7 @@ static int step_to_change(struct tracee *t, uint64_t changes)
 /* Kill after each change of the segment between this boundary and the next. */
 static void kill_at_changes(uint64_t boundary)
 {
-	struct tracee t;
+	struct tracee t = { 0 };
 
 	for (uint64_t n = 1; n < CHANGES_MAX; n++) {
 		scene_restore(now.kept);
@@ -142,7 +142,7 @@ static void kill_at_changes(uint64_t boundary)
 static int changes_after(uint64_t boundary)
 {
 	static unsigned char *at;
-	struct tracee t;
+	struct tracee t = { 0 };
 	int changes;
 
 	scene_restore(now.kept);
@@ -157,7 +157,7 @@ static int changes_after(uint64_t boundary)
 
 static void kill_everywhere(void)
 {
-	struct tracee t;
+	struct tracee t = { 0 };
 
 	for (;; now.boundaries++) {
 		scene_restore(now.kept);

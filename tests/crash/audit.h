@@ -25,7 +25,7 @@
 /* Freezing a window of the old table, slot by slot, and judging one of the present table, which no calm segment has: 64 slots. */
 #define AUDIT_STEPS 14000
 /* In each such audit the instructions of one call are counted, by single steps: that takes a hundred times as long. */
-#define AUDIT_COUNTED 8
+#define AUDIT_COUNTED 16
 /* BOUND: what a call that is not counted may use of a processor. */
 #define AUDIT_CPU_SECONDS 30
 #define LATER_NS (2 * DAY_NS) /* all but what is held has refilled */

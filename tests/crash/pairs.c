@@ -286,6 +286,11 @@ static size_t *choose_points(const struct trace *trace, size_t *points)
 	return point;
 }
 
+static int is_change(const struct trace *trace, size_t k)
+{
+	return k == 0 || trace->step[k].changed;
+}
+
 /* The first, stopped at its point i. */
 static void start_first(size_t i)
 {
@@ -313,7 +318,7 @@ static struct group *find_group(void)
 	return group;
 }
 
-/* Find out where both may stop. */
+/* Find out where both may stop. From one change to the next the first leaves the segment in the same state. */
 static void survey(void)
 {
 	scene_restore(now.kept);
@@ -321,6 +326,10 @@ static void survey(void)
 	now.point = choose_points(&now.trace, &now.points);
 	now.of_point = calloc(now.points, sizeof(*now.of_point));
 	for (size_t i = 0; i < now.points; i++) {
+		if (!is_change(&now.trace, now.point[i])) {
+			now.of_point[i] = now.of_point[i - 1];
+			continue;
+		}
 		start_first(i);
 		now.of_point[i] = find_group();
 		tracee_kill(&process[0]);
@@ -400,11 +409,6 @@ static void play_schedule(size_t i, size_t j, uint64_t how)
 struct schedule {
 	size_t i, j; /* points of the first, of the second */
 };
-
-static int is_change(const struct trace *trace, size_t k)
-{
-	return k == 0 || trace->step[k].changed;
-}
 
 /* All in which one of both stands after a change, in random order. */
 static struct schedule *list_schedules(struct rng *rng, size_t *n)

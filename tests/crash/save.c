@@ -114,7 +114,7 @@ static uint64_t memory_left(void)
 static void kill_savers(void)
 {
 	uint64_t n = 0, had;
-	struct tracee t;
+	struct tracee t = { 0 };
 
 	for (;; n++) {
 		put_old_file();
@@ -144,7 +144,7 @@ static void kill_savers(void)
 static void kill_loaders(void)
 {
 	uint64_t n = 0, had, before;
-	struct tracee t;
+	struct tracee t = { 0 };
 
 	files = unsound = torn = undone = 0;
 	put_old_file();

@@ -1,6 +1,6 @@
 /*
- * sweep: a process is stopped after each instruction of a call, and wherever that instruction changed the segment, the
- * segment is audited: I4, with I1 and I3. audit.h says what must hold.
+ * sweep: a process is stopped after each instruction of a call that writes to the segment, and wherever that instruction
+ * changed it, the segment is audited: I4, with I1 and I3. audit.h says what must hold.
  *
  * To other processes a stopped process is the same as a killed one: the calls here hold nothing of the kernel's except
  * the writers' lock, which the audits do not take. (kill.c kills, also a process that holds the lock.) To show that it
@@ -400,7 +400,7 @@ static const struct scenario {
 #define SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
 
 static struct {
-	uint64_t steps, changes, states, kills;
+	uint64_t stops, changes, states, kills;
 } sum;
 
 static struct states seen; /* of this call, and audited */
@@ -409,14 +409,14 @@ static struct states seen; /* of this call, and audited */
 static int sweep(const struct call *call, struct audit *audit, uint64_t *changes)
 {
 	static unsigned char *last;
-	static struct tracee t;
+	static struct tracee t = { .watches = 1 };
 	int inside;
 
 	last = scene_keep(last);
 	tracee_start(&t, call_make, call);
 	do {
-		inside = tracee_step(&t);
-		sum.steps++;
+		inside = tracee_write(&t);
+		sum.stops++;
 		if (memcmp(scene.bytes, last, scene.size) == 0)
 			continue;
 		++*changes;
@@ -430,10 +430,10 @@ static int sweep(const struct call *call, struct audit *audit, uint64_t *changes
 /* Killed right after its first change, it leaves what was audited then. Returns true if so. */
 static int kill_changed(const struct call *call, const unsigned char *kept)
 {
-	static struct tracee t;
+	static struct tracee t = { .watches = 1 };
 
 	tracee_start(&t, call_make, call);
-	while (tracee_step(&t) && memcmp(scene.bytes, kept, scene.size) == 0)
+	while (tracee_write(&t) && memcmp(scene.bytes, kept, scene.size) == 0)
 		;
 	tracee_kill(&t);
 	sum.kills++;
@@ -456,6 +456,8 @@ static void perform(const struct scenario *s, struct rng *rng)
 	                  : s->is & PLACES  ? SHMLIMIT_HOLD
 	                                    : SHMLIMIT_FUNNEL;
 	scene_open(rng, s->on_full, s->is & OWN_CLOCK);
+	tracee_pages.start = scene.bytes;
+	tracee_pages.len = scene.size;
 	for (int i = 0; i < PREPARED; i++)
 		if (call_make(&s->before[i]) < 0)
 			bail("%s: not prepared: call %d", s->title, i);
@@ -509,8 +511,8 @@ int main(int argc, char **argv)
 		if (getenv("CALL") == NULL || strncmp(scenarios[i].title, getenv("CALL"), strlen(getenv("CALL"))) == 0)
 			perform(&scenarios[i], &rng);
 	ok(sum.kills > 0, "processes were killed inside calls");
-	diag("%zu calls, %" PRIu64 " steps, %" PRIu64 " changes, %" PRIu64 " states, %" PRIu64 " kills, %.0f s",
-	     SCENARIOS, sum.steps, sum.changes, sum.states, sum.kills, tracee_seconds());
+	diag("%zu calls, %" PRIu64 " stops, %" PRIu64 " changes, %" PRIu64 " states, %" PRIu64 " kills, %.0f s",
+	     SCENARIOS, sum.stops, sum.changes, sum.states, sum.kills, tracee_seconds());
 	diag("the slowest of the others took %" PRIu64 " %% of the instructions that it takes in peace",
 	     audit_steps_most);
 	return tap_done();

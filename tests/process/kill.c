@@ -205,7 +205,7 @@ static void take_turns(struct crew *crew, int index)
 		for (unsigned i = 0; atomic_load(&play->turn) == turn; i++) {
 			if (log_take(index, turn, i % TURN_KEYS) == SHMLIMIT_ALLOWED)
 				atomic_fetch_add(&play->late, 1);
-			if (i % 256 == 255)
+			if (i % 32 == 31)
 				sched_yield();
 		}
 	}

@@ -20,7 +20,7 @@
 
 #define WORKERS 8
 #define NAMES 3
-#define OPERATIONS 100000
+#define OPERATIONS 40000
 #define OPERATIONS_MAX (20 * OPERATIONS) /* for kills to have fallen everywhere */
 #define KILLS 400
 
@@ -105,14 +105,14 @@ static void use(struct shmlimit *l, struct rng *rng, int writable)
 		unusable(answer);
 }
 
-/* Two numbers that make a geometry: of the first 200,000 each is another, and none is large. */
+/* Two numbers that make a geometry: of the first 100,000 each is another, and none is large. */
 static void create(const char *name, struct rng *rng, enum operation operation)
 {
 	uint64_t n = atomic_fetch_add(&play->geometry, 1);
 	struct shmlimit_options options = {
 		.struct_size = sizeof(options),
-		.slots = 16 + 4 * (n % 1000),
-		.rules = 1 + (uint32_t)(n / 1000 % 200),
+		.slots = 16 + 4 * (n % 500),
+		.rules = 1 + (uint32_t)(n / 500 % 200),
 	};
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit *l;

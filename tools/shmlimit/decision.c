@@ -11,6 +11,7 @@
 #include "decision.h"
 #include "duration_parse.h"
 #include "fail.h"
+#include "key_form.h"
 #include "key_option.h"
 #include "named_segment.h"
 #include "number_text.h"
@@ -152,12 +153,13 @@ static void hint_no_wait(struct shmlimit *limiter, int id, const char *segment, 
 static int decide(const struct call *call, struct shmlimit *limiter, struct question *q)
 {
 	const char *segment = call->operand[0], *rule = call->operand[1];
-	const struct key *key = &q->key;
+	struct key *key = &q->key;
 	struct shmlimit_result r;
 	int id, answer, status = rule_find(limiter, segment, rule, &id);
 
 	if (status != STATUS_OK)
 		return status;
+	key_choose(limiter, id, key);
 	if (q->reserve != NULL)
 		answer = q->reserve(limiter, id, key->bytes, key->len, q->tokens, q->max_wait_ns, &r);
 	else

@@ -13,8 +13,9 @@
 #include "key_option.h"
 #include "number_text.h"
 
-static int text_parse(const char *text, struct key *key)
+int key_text_parse(const char *text, struct key *key)
 {
+	*key = (struct key){ .text = text };
 	key->len = strlen(text);
 	if (key->len < 1 || key->len > SHMLIMIT_KEY_MAX)
 		return fail("key of %zu bytes: must be 1 to %d", key->len, SHMLIMIT_KEY_MAX);
@@ -80,7 +81,7 @@ static int slash_parse(const char *whole, const char *text, unsigned *v4, unsign
 	return STATUS_OK;
 }
 
-static int ip_parse(const char *text, const char *prefix, struct key *key)
+int key_ip_parse(const char *text, const char *prefix, struct key *key)
 {
 	unsigned v4 = KEY_PREFIX_V4, v6 = KEY_PREFIX_V6;
 	char address[INET6_ADDRSTRLEN + sizeof("/128")];
@@ -88,6 +89,7 @@ static int ip_parse(const char *text, const char *prefix, struct key *key)
 	size_t address_len = slash != NULL ? (size_t)(slash - text) : strlen(text);
 	int len = -1, status = STATUS_OK;
 
+	*key = (struct key){ .text = NULL };
 	if (prefix != NULL && slash != NULL)
 		return fail("--key-ip %s --prefix %s: two prefixes: give only one", text, prefix);
 	if (prefix != NULL && !prefixes_parse(prefix, prefix + strlen(prefix), &v4, &v6))
@@ -121,28 +123,40 @@ static int fingerprint_parse(const char *text, struct key *key)
 	return STATUS_OK;
 }
 
+int key_is_single(const struct call *call)
+{
+	return call_option(call, "key-ip") != NULL || call_option(call, "key-text") != NULL ||
+	       call_option(call, "key-hex") != NULL || call_option(call, "fingerprint") != NULL;
+}
+
 int key_is_option(const struct call *call)
 {
-	return call_option(call, "key-ip") != NULL || call_option(call, "key-hex") != NULL ||
-	       call_option(call, "fingerprint") != NULL || call_option(call, "keys-from") != NULL;
+	return key_is_single(call) || call_option(call, "keys-from") != NULL;
 }
 
 int key_parse(const struct call *call, const char *text, struct key *key)
 {
 	const char *ip = call_option(call, "key-ip"), *hex = call_option(call, "key-hex");
+	const char *exact = call_option(call, "key-text");
 	const char *fingerprint = call_option(call, "fingerprint"), *prefix = call_option(call, "prefix");
 
 	*key = (struct key){ .text = text };
-	if ((text != NULL) + (ip != NULL) + (hex != NULL) + (fingerprint != NULL) > 1)
-		return fail("--key, --key-ip, --key-hex and --fingerprint: give only one");
+	if ((text != NULL) + (ip != NULL) + (exact != NULL) + (hex != NULL) + (fingerprint != NULL) > 1)
+		return fail("--key, --key-ip, --key-text, --key-hex and --fingerprint: give only one");
 	/* Where many hosts share a limit --prefix is another option. */
 	if (strncmp(call->command->name, "global ", strlen("global ")) == 0)
 		prefix = NULL;
 	if (prefix != NULL && ip == NULL)
 		return fail("--prefix %s: missing address (usage: --key-ip ADDR --prefix N,M)", prefix);
 	if (ip != NULL)
-		return ip_parse(ip, prefix, key);
+		return key_ip_parse(ip, prefix, key);
 	if (hex != NULL)
 		return hex_parse(hex, key);
-	return fingerprint != NULL ? fingerprint_parse(fingerprint, key) : text_parse(text, key);
+	if (exact != NULL) {
+		int status = key_text_parse(exact, key);
+
+		key->text = NULL;
+		return status;
+	}
+	return fingerprint != NULL ? fingerprint_parse(fingerprint, key) : key_text_parse(text, key);
 }

@@ -17,6 +17,7 @@
  */
 #define KEY_OPTION_ROWS \
 	{ "key-ip", "ADDR", "instead of KEY: the key that servers make from an address, or from ADDR/N" }, \
+		{ "key-text", "TEXT", "instead of KEY: this text as it stands, also if it is an address" }, \
 	{ \
 		"key-hex", "HEX", "instead of KEY: its bytes in hexadecimal" \
 	}
@@ -34,13 +35,16 @@
 #define KEY_PREFIX_V6 64u
 
 struct key {
-	const char *text; /* as an operand or --key had it, or NULL */
+	const char *text; /* as an operand or --key had it, or NULL; see key_form.h for one that is an address */
 	size_t len;       /* 0: only its fingerprint is known */
 	unsigned char bytes[SHMLIMIT_KEY_MAX];
 	uint64_t fingerprint;
 };
 
-int key_is_option(const struct call *call);
+int key_is_single(const struct call *call);                                /* is one key given by an option? */
+int key_is_option(const struct call *call);                                /* or many, by --keys-from? */
+int key_text_parse(const char *text, struct key *key);                     /* a status; as an operand */
+int key_ip_parse(const char *text, const char *prefix, struct key *key);   /* as --key-ip; prefix: --prefix or NULL */
 int key_parse(const struct call *call, const char *text, struct key *key); /* a status; text: KEY, or NULL */
 /* "24" or "24,64", up to `end`. Returns 0 if it is neither; what it lacks stays as it is. */
 int prefixes_parse(const char *text, const char *end, unsigned *v4, unsigned *v6);

@@ -11,6 +11,7 @@
 #include "command.h"
 #include "duration_parse.h"
 #include "fail.h"
+#include "key_form.h"
 #include "key_option.h"
 #include "key_text.h"
 #include "named_segment.h"
@@ -134,9 +135,29 @@ static int print_ban(const struct call *call, const struct key *key, uint64_t fo
 	return print_json(json);
 }
 
+/* Each form that an address may have: where the segment shows none, servers have one of both. Returns 0 or -errno. */
+static int ban_forms(const struct call *call, struct shmlimit *limiter, const struct key_forms *forms, uint64_t for_ns)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < forms->count && error >= 0; i++)
+		error = ban_begin(limiter, rule_of(call), &forms->key[i], for_ns);
+	return error;
+}
+
+static int print_forms(const struct call *call, const struct key_forms *forms, uint64_t for_ns)
+{
+	int status = STATUS_OK;
+
+	for (size_t i = 0; i < forms->count && status == STATUS_OK; i++)
+		status = print_ban(call, &forms->key[i], for_ns);
+	return status;
+}
+
 static int ban_run(const struct call *call)
 {
 	struct shmlimit *limiter;
+	struct key_forms forms;
 	struct key key;
 	uint64_t for_ns = 0;
 	int error, status = key_parse(call, call->operand[KEY], &key);
@@ -151,12 +172,13 @@ static int ban_run(const struct call *call)
 		status = segment_open(call->operand[NAME], 0, &limiter);
 	if (status != STATUS_OK)
 		return status;
-	error = ban_begin(limiter, rule_of(call), &key, for_ns);
+	key_forms(limiter, shmlimit_rule_find(limiter, rule_of(call)), &key, &forms);
+	error = ban_forms(call, limiter, &forms, for_ns);
 	if (error >= 0)
 		warn_unprotected(limiter, call->operand[NAME], rule_of(call));
 	shmlimit_close(limiter);
 	if (error >= 0)
-		return print_ban(call, &key, for_ns);
+		return print_forms(call, &forms, for_ns);
 	if (ban_error(error) != NULL)
 		return fail("rule %s: %s", rule_of(call), ban_error(error));
 	return fail_rule(call->operand[NAME], rule_of(call), error);
@@ -168,7 +190,9 @@ const struct command command_ban = {
 	.purpose = "ban a key for a time",
 	.details =
 		"The ban holds from the next request, where servers have a limit that peeks at the rule:\n"
-		"rule=ban peek. For a key that is banned already, the new time replaces the old. See unban and bans.\n",
+		"rule=ban peek. For a key that is banned already, the new time replaces the old. See unban and bans.\n"
+		"An address is banned as the segment's users store it; where that is not known, as text and as\n"
+		"with --key-ip.\n",
 	.options = ban_options,
 	.run = ban_run,
 };
@@ -191,10 +215,7 @@ static int unban(const struct call *call, struct shmlimit *limiter, const struct
 
 	if (status != STATUS_OK)
 		return status;
-	if (key->len == 0)
-		found = shmlimit_reset_fingerprint(limiter, id, key->fingerprint);
-	else
-		found = shmlimit_reset(limiter, id, key->bytes, key->len);
+	found = reset_key(limiter, id, key);
 	if (found < 0)
 		return fail_rule(call->operand[NAME], rule_of(call), found);
 	if (call->option[UNBAN_JSON] != NULL)

@@ -9,6 +9,7 @@
 #include "command.h"
 #include "duration_parse.h"
 #include "fail.h"
+#include "key_form.h"
 #include "key_option.h"
 #include "named_segment.h"
 #include "number_text.h"
@@ -99,13 +100,14 @@ static int fail_count(struct shmlimit *limiter, const struct call *call, int id,
 	return fail_rule(call->operand[NAME], call->operand[RULE], error);
 }
 
-static int ask(const struct call *call, struct shmlimit *limiter, const struct question *q)
+static int ask(const struct call *call, struct shmlimit *limiter, struct question *q)
 {
 	struct shmlimit_count c = { .struct_size = sizeof(c) };
 	int id, answer, status = rule_find(limiter, call->operand[NAME], call->operand[RULE], &id);
 
 	if (status != STATUS_OK)
 		return status;
+	key_choose(limiter, id, &q->key);
 	answer = shmlimit_count(limiter, id, q->key.bytes, q->key.len, q->n, q->ttl_ns, q->bound, q->flags, &c);
 	if (answer < 0)
 		return fail_count(limiter, call, id, q, answer);

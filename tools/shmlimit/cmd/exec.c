@@ -12,6 +12,7 @@
 #include "command.h"
 #include "duration_parse.h"
 #include "fail.h"
+#include "key_form.h"
 #include "key_option.h"
 #include "named_segment.h"
 #include "number_text.h"
@@ -188,8 +189,10 @@ static int run(const struct call *call)
 	if (status != STATUS_OK)
 		return status;
 	status = rule_find(limiter, segment, rule, &id);
-	if (status == STATUS_OK)
+	if (status == STATUS_OK) {
+		key_choose(limiter, id, &q.key);
 		status = ask(call, limiter, id, &q);
+	}
 	shmlimit_close(limiter);
 	return status;
 }

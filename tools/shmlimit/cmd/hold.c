@@ -14,6 +14,7 @@
 #include "command.h"
 #include "duration_parse.h"
 #include "fail.h"
+#include "key_form.h"
 #include "key_option.h"
 #include "named_segment.h"
 #include "number_text.h"
@@ -228,8 +229,10 @@ static int run(const struct call *call)
 	if (status != STATUS_OK)
 		return status;
 	status = rule_find(h.limiter, call->operand[SEGMENT], call->operand[RULE], &h.rule);
-	if (status == STATUS_OK)
+	if (status == STATUS_OK) {
+		key_choose(h.limiter, h.rule, &h.key);
 		status = hold(&h);
+	}
 	shmlimit_close(h.limiter);
 	return status;
 }

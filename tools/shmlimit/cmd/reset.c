@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "fail.h"
+#include "key_form.h"
 #include "key_option.h"
 #include "key_text.h"
 #include "named_segment.h"
@@ -68,6 +69,24 @@ int reset_print_json(int found, int one_key)
 	return status == STATUS_OK && found == 0 && one_key ? STATUS_NO : status;
 }
 
+int reset_key(struct shmlimit *limiter, int rule, const struct key *key)
+{
+	struct key_forms forms;
+	int found = 0;
+
+	if (key->len == 0)
+		return shmlimit_reset_fingerprint(limiter, rule, key->fingerprint);
+	key_forms(limiter, rule, key, &forms);
+	for (size_t i = 0; i < forms.count; i++) {
+		int one = shmlimit_reset(limiter, rule, forms.key[i].bytes, forms.key[i].len);
+
+		if (one < 0)
+			return one;
+		found += one;
+	}
+	return found;
+}
+
 static int reset(const struct call *call, struct shmlimit *limiter, const struct key *key)
 {
 	const char *segment = call->operand[0], *rule = call->option[RULE];
@@ -77,10 +96,7 @@ static int reset(const struct call *call, struct shmlimit *limiter, const struct
 		status = rule_find(limiter, segment, rule, &id);
 	if (status != STATUS_OK)
 		return status;
-	if (key != NULL && key->len == 0)
-		found = shmlimit_reset_fingerprint(limiter, id, key->fingerprint);
-	else
-		found = shmlimit_reset(limiter, id, key != NULL ? key->bytes : NULL, key != NULL ? key->len : 0);
+	found = key != NULL ? reset_key(limiter, id, key) : shmlimit_reset(limiter, id, NULL, 0);
 	if (found >= 0 && call->option[JSON] != NULL)
 		return reset_print_json(found, key != NULL);
 	if (found >= 0)

@@ -13,6 +13,7 @@
 #include "decision.h"
 #include "duration.h"
 #include "fail.h"
+#include "key_form.h"
 #include "key_option.h"
 #include "key_text.h"
 #include "named_segment.h"
@@ -48,10 +49,11 @@ static int print_json_line(json_t *json)
 struct lines {
 	struct shmlimit *limiter;
 	int rule, json, quiet;
+	const char *prefix; /* --prefix, or NULL */
 	uint64_t cost;
 };
 
-static int print_answer(const struct lines *lines, const char *key, size_t len, int answer,
+static int print_answer(const struct lines *lines, const char *text, const struct key *key, int answer,
                         const struct shmlimit_result *r)
 {
 	json_t *json;
@@ -60,29 +62,45 @@ static int print_answer(const struct lines *lines, const char *key, size_t len, 
 		return STATUS_OK;
 	if (!lines->json) {
 		printf("%s\t", answer == SHMLIMIT_ALLOWED ? "allowed" : "denied");
-		print_clean(stdout, key);
+		print_clean(stdout, text);
 		putchar('\n');
 		return STATUS_OK;
 	}
 	json = decision_json(answer, r);
-	if (json_object_update_new(json, json_key(key, len, len)) == 0)
+	if (json_object_update_new(json, json_key(key->bytes, key->len, key->len)) == 0)
 		return print_json_line(json);
 	json_decref(json);
 	return fail_memory();
 }
 
+/* With --prefix each line is an address; else one is taken as users store it. */
+static int line_key(const struct lines *lines, const char *text, size_t len, struct key *key)
+{
+	int status;
+
+	if (strlen(text) != len || len < 1 || len > SHMLIMIT_KEY_MAX)
+		return fail("key of %zu bytes: must be 1 to %d, none of them NUL", len, SHMLIMIT_KEY_MAX);
+	if (lines->prefix != NULL)
+		return key_ip_parse(text, lines->prefix, key);
+	status = key_text_parse(text, key);
+	if (status == STATUS_OK)
+		key_choose(lines->limiter, lines->rule, key);
+	return status;
+}
+
 /* A line without its end. Returns a status: STATUS_NO is denied. */
-static int take_line(const struct lines *lines, const char *key, size_t len)
+static int take_line(const struct lines *lines, const char *text, size_t len)
 {
 	struct shmlimit_result r;
-	int answer, status;
+	struct key key;
+	int answer, status = line_key(lines, text, len, &key);
 
-	if (strlen(key) != len || len < 1 || len > SHMLIMIT_KEY_MAX)
-		return fail("key of %zu bytes: must be 1 to %d, none of them NUL", len, SHMLIMIT_KEY_MAX);
-	answer = shmlimit_take(lines->limiter, lines->rule, key, len, lines->cost, &r);
+	if (status != STATUS_OK)
+		return status;
+	answer = shmlimit_take(lines->limiter, lines->rule, key.bytes, key.len, lines->cost, &r);
 	if (answer < 0)
 		return fail("%s", shmlimit_strerror(answer));
-	status = print_answer(lines, key, len, answer, &r);
+	status = print_answer(lines, text, &key, answer, &r);
 	return status == STATUS_OK && answer == SHMLIMIT_DENIED ? STATUS_NO : status;
 }
 
@@ -92,6 +110,7 @@ static int take_lines(const struct lines *lines, FILE *from, const char *path)
 	char *key = NULL;
 	size_t room = 0;
 	ssize_t len;
+	size_t mark;
 	int status = STATUS_OK, found;
 
 	/* Who asks by a pipe waits for the answer. */
@@ -99,8 +118,12 @@ static int take_lines(const struct lines *lines, FILE *from, const char *path)
 	for (int line = 1; (len = getline(&key, &room, from)) >= 0 && !ferror(stdout); line++) {
 		if (len > 0 && key[len - 1] == '\n')
 			key[--len] = '\0';
+		/* A list from Windows: the end of a line has two bytes, and the first line may begin with a mark. */
+		if (len > 0 && key[len - 1] == '\r')
+			key[--len] = '\0';
+		mark = line == 1 && strncmp(key, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 		fail_where(path, line);
-		found = take_line(lines, key, (size_t)len);
+		found = take_line(lines, key + mark, (size_t)len - mark);
 		if (found > status)
 			status = found;
 	}
@@ -117,6 +140,11 @@ static int take_keys(const struct call *call, const char *path)
 	int status = options_parse(call, &lines.cost), is_stdin = strcmp(path, "-") == 0;
 	FILE *from;
 
+	lines.prefix = call_option(call, "prefix");
+	if (status == STATUS_OK && key_is_single(call))
+		return fail(
+			"--keys-from %s: its lines are the keys: must be without --key-ip, --key-text and --key-hex",
+			path);
 	if (status == STATUS_OK)
 		status = segment_open(segment, 0, &lines.limiter);
 	if (status != STATUS_OK)
@@ -139,6 +167,7 @@ static int take_keys(const struct call *call, const char *path)
 struct limits {
 	size_t count, failed; /* failed: the one that denied */
 	char *const *words;   /* RULE KEY RULE KEY ... */
+	struct key key[SHMLIMIT_REQUESTS_MAX];
 	struct shmlimit_request request[SHMLIMIT_REQUESTS_MAX];
 	struct shmlimit_result result[SHMLIMIT_REQUESTS_MAX];
 };
@@ -162,14 +191,17 @@ static int limits_find(const struct call *call, struct shmlimit *limiter, uint64
 {
 	for (size_t i = 0; i < limits->count; i++) {
 		const char *rule = limits->words[2 * i], *key = limits->words[2 * i + 1];
-		size_t len = strlen(key);
 		int id, status = rule_find(limiter, call->operand[0], rule, &id);
 
 		if (status != STATUS_OK)
 			return status;
-		if (len < 1 || len > SHMLIMIT_KEY_MAX)
-			return fail("key of %zu bytes: must be 1 to %d", len, SHMLIMIT_KEY_MAX);
-		limits->request[i] = (struct shmlimit_request){ .rule = id, .key = key, .key_len = len, .cost = cost };
+		status = key_text_parse(key, &limits->key[i]);
+		if (status != STATUS_OK)
+			return status;
+		key_choose(limiter, id, &limits->key[i]);
+		limits->request[i] = (struct shmlimit_request){
+			.rule = id, .key = limits->key[i].bytes, .key_len = limits->key[i].len, .cost = cost
+		};
 	}
 	return STATUS_OK;
 }

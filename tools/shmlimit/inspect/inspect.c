@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "fail.h"
+#include "key_form.h"
 #include "inspect.h"
 #include "key_option.h"
 #include "named_segment.h"
@@ -41,6 +42,7 @@ static int look(struct view *view, const char *rule)
 		view->keys.rule = view->rule;
 		return top_keys_scan(view->limiter, 0, view->info.slots + view->info.old_slots, &view->keys);
 	}
+	key_choose(view->limiter, view->rule, view->key);
 	view->answer = shmlimit_peek(view->limiter, view->rule, view->key->bytes, view->key->len, 1, &view->result);
 	return view->answer < 0 ? fail_rule(view->name, rule, view->answer) : STATUS_OK;
 }

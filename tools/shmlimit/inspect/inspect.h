@@ -14,8 +14,8 @@ struct view {
 	struct shmlimit *limiter;
 	const char *name;
 	struct shmlimit_info info;
-	int rule;              /* -1: all */
-	const struct key *key; /* or NULL */
+	int rule;        /* -1: all */
+	struct key *key; /* or NULL */
 	int answer;
 	struct shmlimit_result result;
 	struct top_keys keys;
