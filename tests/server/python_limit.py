@@ -243,12 +243,53 @@ class LimitLaws(unittest.TestCase):
         for text in "", "a b/c", "x" * 100, "\u00e9", "10/s burst 20":
             self.shared.take(rule_name(text), Rule(1, 1, HOUR_NS), "k")
 
+    def test_blocked(self):
+        """a decorator with a limit of 0 denies each call for ever, and an unlimited one none"""
+        for text, allowed in ("0/s", 0), ("block", 0), ("unlimited", 50), ("off", 50):
+            for wait in False, True:
+                function = limit(text, segment=self.shared, wait=wait, rule=f"b.{text}.{wait}")(lambda: 1)
+                count = 0
+                for _ in range(50):
+                    try:
+                        count += function()
+                    except RateLimited as error:
+                        self.assertIsNone(error.retry_after_s)
+                self.assertEqual(count, allowed, text)
+
+    def test_throttle(self):
+        """a throttle of Django REST framework reads each rate, and takes 0 and unlimited for what they say"""
+        try:
+            import django
+            from django.conf import settings
+            import rest_framework  # noqa: F401
+        except ImportError:
+            self.skipTest("no Django REST framework")
+        settings.configure(SHMLIMIT={"name": SEGMENT}, REST_FRAMEWORK={"DEFAULT_THROTTLE_RATES": {}})
+        django.setup()
+        from shmlimit import drf
+
+        class Throttle(drf.RateThrottle):
+            scope = "x"
+
+            def get_cache_key(self, request, view):
+                return "k"
+
+        for text, allowed in ("0/min", 0), ("block", 0), ("unlimited", 30), ("5/m", 5), ("10/h burst 20", 20), ("9/d strict", 5):
+            Throttle.rate = text
+            throttle = Throttle()
+            self.assertEqual(sum(throttle.allow_request(None, None) for _ in range(30)), allowed, text)
+            if allowed == 0:
+                self.assertEqual((throttle.num_requests, throttle.wait()), (0, None))
+        for text in "5/minut", "20 at once", "5":
+            Throttle.rate = text
+            self.assertRaises(ValueError, Throttle)
+
     def test_rates(self):
         """a rate means to Python what it means to a gate, and what is none is none to both"""
         Limiter.create(SEGMENT, slots=64, window_max=1000).close()
         for i, text in enumerate(
             "5/minute|100 per hour|10/s burst 20|10r/s|1 / 3 days|2K/h|1M per 2weeks burst=3M| 7/month |1/Y|3 PER min BURST 9|"
-            "20 at once| 3  AT ONCE FOR 2days |1K at once for minute|2 at once for 5|2 at once for|0 at once|2 at onces|2 at oncefor 5m|3at once|1/s at once|"
+            "1k/s|1/1.5s|5/1m30s|9/h strict|block|unlimited|off|0|5/minut|20 at once| 3  AT ONCE FOR 2days |1K at once for minute|2 at once for 5|2 at once for|0 at once|2 at onces|2 at oncefor 5m|3at once|1/s at once|"
             "0/s|5|5/|/s|5/fortnight|5 a day|-1/s|1/0s|1/s burst 0|1/s burst|1/sburst 3|1.5/s|5/s 3|x|5m/s|1/s burst 3 4".split("|")
         ):
             try:

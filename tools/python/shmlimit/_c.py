@@ -153,6 +153,10 @@ class Fields(Structure):
     ]
 
 
+class Problem(Structure):
+    _fields_ = [("offset", c_uint64), ("text", c_char * 120)]
+
+
 STRUCTURES = {
     "options": Options,
     "rule": Rule,
@@ -163,6 +167,7 @@ STRUCTURES = {
     "fields": Fields,
     "count": Count,
     "hold": Hold,
+    "problem": Problem,
 }
 
 _decision = [c_void_p, c_int, c_char_p, c_size_t, c_uint64]
@@ -177,6 +182,7 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "gone": (c_int, [c_void_p]),
     "rule_set": (c_int, [c_void_p, c_char_p, POINTER(Rule)]),
     "rule_ensure": (c_int, [c_void_p, c_char_p, POINTER(Rule)]),
+    "rule_parse": (c_int, [c_char_p, POINTER(Rule), POINTER(Problem)]),
     "rule_find": (c_int, [c_void_p, c_char_p]),
     "rule_get": (c_int, [c_void_p, c_int, POINTER(Rule)]),
     "rule_name": (c_int, [c_void_p, c_int, c_char_p]),

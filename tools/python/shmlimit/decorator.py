@@ -37,6 +37,10 @@ class RateLimited(Exception):
         )
 
 
+def _seconds(result: Result) -> float | None:
+    return None if result.retry_after_ns == NEVER else result.retry_after_ns / 1e9
+
+
 class limit:  # noqa: N801 # a decorator
     """A limit for all processes of the host, as text: "10/s burst 20".
 
@@ -45,7 +49,7 @@ class limit:  # noqa: N801 # a decorator
     and of its module's file, unless `rule` says another, which other programs may share. A program that starts with another
     limit changes it. `segment` is a name or a Shared; default python-UID. Thread-safe; works on in forked children.
 
-    "2 at once" limits how many calls run at the same time: a call that is denied raises RateLimited, and there is no `wait`.
+    "block" denies each call, and "unlimited" none. "2 at once" limits how many calls run at the same time: a call that is denied raises RateLimited, and there is no `wait`.
     """
 
     def __init__(
@@ -114,7 +118,7 @@ class limit:  # noqa: N801 # a decorator
         name = self._rule_name
         with self._shared.use("enter", name, self._rule, key) as place:
             if not place:
-                raise RateLimited(name, place.result.retry_after_ns / 1e9)
+                raise RateLimited(name, _seconds(place.result))
             yield
 
     def _key_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Key:
@@ -126,7 +130,7 @@ class limit:  # noqa: N801 # a decorator
             raise ValueError(f"limit {name}: says how many at once: use held()")
         result: Result = self._shared.use(operation, name, self._rule, key, *arguments)
         if not result:
-            raise RateLimited(name, None if result.retry_after_ns == NEVER else result.retry_after_ns / 1e9)
+            raise RateLimited(name, _seconds(result))
         return result
 
     def take(self, key: Key = "", cost: int = 1) -> Result:
