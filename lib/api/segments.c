@@ -73,14 +73,16 @@ static int check_reserved(const struct segment *segment)
 static int check_file(const struct layout_header *header, const struct segment *segment, uint32_t flags, uint32_t owner)
 {
 	struct header_host host;
-	int error = 0;
+	int error = 0, layout;
 
-	if (flags & SHMLIMIT_OPEN_TRUSTED)
+	attach_host(&host);
+	layout = header_check(header, segment->size, &host, NULL);
+	/* A segment of another layout cannot be used, by any user. */
+	if (layout != -EPROTO && (flags & SHMLIMIT_OPEN_TRUSTED))
 		error = check_owner(segment, owner);
 	if (error != 0)
 		return error;
-	attach_host(&host);
-	error = header_check(header, segment->size, &host, NULL);
+	error = layout;
 	if (error == 0 && (flags & SHMLIMIT_OPEN_TRUSTED))
 		error = check_reserved(segment);
 	return error;

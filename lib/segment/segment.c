@@ -122,6 +122,18 @@ int segment_reserve_in(int fd, uint64_t offset, uint64_t size)
 	return failed_with(error);
 }
 
+/* Is it a group of this process, which may give its files to it? */
+static int is_member(gid_t group)
+{
+	gid_t groups[1024];
+	int n = getgroups(sizeof(groups) / sizeof(groups[0]), groups);
+
+	for (int i = 0; i < n; i++)
+		if (groups[i] == group)
+			return 1;
+	return group == getegid();
+}
+
 static int fill(int fd, const struct segment_file *file)
 {
 	int error = segment_reserve_in(fd, 0, file->size);
@@ -131,9 +143,11 @@ static int fill(int fd, const struct segment_file *file)
 	error = write_all(fd, file->head, file->head_len);
 	if (error != 0)
 		return error;
-	/* The kernel says so of a group that the user does not belong to. */
-	if (file->group != 0 && fchown(fd, (uid_t)-1, (gid_t)(file->group - 1)) != 0)
-		return errno == EPERM ? -EPERM : failed();
+	/* The kernel says so of a group that the user does not belong to; of another one a sandbox does. */
+	if (file->group != 0 && fchown(fd, (uid_t)-1, (gid_t)(file->group - 1)) != 0) {
+		error = errno;
+		return error == EPERM && !is_member((gid_t)(file->group - 1)) ? -EPERM : failed_with(error);
+	}
 	return fchmod(fd, (mode_t)file->mode) == 0 ? 0 : failed();
 }
 

@@ -21,7 +21,8 @@ is "$(fact "$SEGMENT.default" gid)" "$(id -g)" "without --group it is of its mak
 is "$(fact "$SEGMENT.default" name)" "$SEGMENT.default" "its name is as given"
 
 run shmlimit create "$SEGMENT.default" --slots 16
-is "$rc $err" "2 shmlimit: segment $SEGMENT.default: exists already (remove it with: shmlimit destroy $SEGMENT.default)" "a name that is taken is refused"
+is "$rc $err" "2 shmlimit: segment $SEGMENT.default: exists already (shmlimit inspect $SEGMENT.default shows it; create \
+--if-missing keeps it)" "a name that is taken is refused"
 is "$(fact "$SEGMENT.default" slots)" 65536 "a segment whose name was taken stays as it was"
 
 made=$(fact "$SEGMENT.default" created_unix_ns)

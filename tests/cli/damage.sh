@@ -65,15 +65,15 @@ is "$(cksum <"$file")" "$before" "verify changes nothing"
 # Not ours.
 fresh
 poke 0 S
-foreign="not a shmlimit segment: another program created $file; use another name"
+foreign="not a shmlimit segment: another program created $file, or something overwrote it (use another name; or remove it: \
+shmlimit destroy $segment --force)"
 refused "$foreign"
 for verb in verify create; do
 	run shmlimit $verb "$segment"
 	is "$rc $out$err" "2 shmlimit: segment $segment: $foreign" "$verb says: $foreign"
 done
-unlike="not a shmlimit segment: another program created $file, or something overwrote it (shmlimit destroy $segment --force removes it)"
 run shmlimit destroy "$segment"
-is "$rc $out$err" "2 shmlimit: segment $segment: $unlike" "destroy says: $unlike"
+is "$rc $out$err" "2 shmlimit: segment $segment: $foreign" "destroy says: $foreign"
 [ -e "$file" ]
 ok $? "a file that is not ours is not destroyed"
 shmlimit create "$segment.saved" --slots 16 && shmlimit save "$segment.saved" "$TMP/saved"
@@ -82,7 +82,7 @@ is "$rc $out$err" "2 shmlimit: segment $segment: $foreign" "load says: $foreign"
 shmlimit destroy "$segment.saved"
 : >"$file"
 run shmlimit destroy "$segment"
-is "$rc $err" "2 shmlimit: segment $segment: $unlike" "an empty file is not destroyed"
+is "$rc $err" "2 shmlimit: segment $segment: $foreign" "an empty file is not destroyed"
 run shmlimit destroy "$segment" --force
 like "$rc $err" "^2 shmlimit: segment $segment: not removed: .* has 0 bytes, and the smallest segment [1-9][0-9]*" \
 	"destroy --force does not remove a file that is too small for a segment"

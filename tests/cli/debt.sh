@@ -28,7 +28,7 @@ is "$(printf '%s\n' "$out" | sed -n '3p;6p' | tr '\n' ';')" "remaining: 2;wait: 
 	"what the funnel has is not waited for"
 run shmlimit reserve "$segment" r key --cost 4
 is $rc 0 "what it lacks can be reserved"
-like "$out" '^wait: 1d23h59m[0-9.]+s$' "to be waited for: two days"
+like "$out" '^wait: 2d$' "to be waited for: two days"
 is "$(facts r key)" "true 0 3 0" "the next one waits behind those before"
 is "$(facts r key --cost 3)" "false 0 0 1" "a wait that the rule does not allow is denied, until it would be"
 is "$(facts r key --cost 2)" "true 0 5 0" "a wait that was denied takes nothing"

@@ -188,10 +188,10 @@ is "$? $err $(cksum <"$file")" \
 	"a file that cannot be written whole replaces nothing"
 is "$(find "$TMP" -name '*.prom.*' -o -name 'folder.*')" "" "nothing is left of those"
 
-for arguments in "" "$segment --all"; do
-	run shmlimit metrics $arguments
-	is "$rc $err" "2 shmlimit: metrics: missing NAME or --all" "metrics $arguments is refused"
-done
+run shmlimit metrics
+is "$rc $err" "2 shmlimit: metrics: missing NAME or --all" "metrics of nothing is refused"
+run shmlimit metrics "$segment" --all
+is "$rc $err" "2 shmlimit: metrics: $segment and --all: give only one" "metrics of a segment and of all is refused"
 
 # The dashboard: each metric that it names is one of these.
 dashboard=$SOURCE/tools/grafana/shmlimit.json

@@ -81,7 +81,7 @@ if [ -n "$as" ]; then
 	is "$rc $out$err" "2 shmlimit: segment $segment: no permission (only its owner and root can destroy it)" \
 		"what is another's cannot be destroyed"
 	run $as shmlimit create "$SEGMENT.group" --slots 16 --group 0
-	is "$rc $out$err" "2 shmlimit: segment $SEGMENT.group: group root: cannot be set (you do not belong to it)" "a group that one is not in cannot be given"
+	is "$rc $out$err" "2 shmlimit: segment $SEGMENT.group: group root: cannot be set (only root, or a user who belongs to it, can)" "a group that one is not in cannot be given"
 	[ ! -e /dev/shm/"$SEGMENT.group" ]
 	ok $? "a group that cannot be given makes no segment"
 	run shmlimit create "$SEGMENT.group" --slots 16 --group 65534 --mode 0660

@@ -30,7 +30,9 @@ no_rule() {
 no_rule rule show "$segment" login
 no_rule rule remove "$segment" login
 no_rule rule set "$segment" login --mode off
-no_rule rule set "$segment" login --capacity 15
+run shmlimit rule set "$segment" login --capacity 15
+is "$rc $out$err" "2 shmlimit: rule login: not in segment $segment yet, and a new rule needs a rate too, such as --rate 5/m \
+(shmlimit rule list $segment lists its rules)" "a new rule without a rate is told what it needs"
 
 run shmlimit rule list "$segment"
 is "$rc $out" "0 RULE  ID  ALGORITHM  CAPACITY  RATE  WARMUP  COLD-FACTOR  COUNT-REFUSED  MAX-WAIT  \

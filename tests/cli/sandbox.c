@@ -41,7 +41,7 @@ static int refuse(int call, int fifth_is_a_file, int error)
 
 /* ---- A command in it ---- */
 
-static char made[80], folder[] = "/tmp/shmlimit-sandbox.XXXXXX", saved[64], to[64];
+static char made[80], folder[] = "/tmp/shmlimit-sandbox.XXXXXX", saved[64], to[64], own_group[16];
 
 /* aarch64 has unlinkat() only, which unlink() calls. */
 #ifndef SYS_unlink
@@ -51,7 +51,8 @@ static char made[80], folder[] = "/tmp/shmlimit-sandbox.XXXXXX", saved[64], to[6
 static const struct refusal {
 	const char *name; /* as the message has it */
 	int call, fifth_is_a_file;
-	const char *command; /* % is a segment, + one that is to be made, @ a file that is, = a saved segment */
+	const char *
+		command; /* % is a segment, + one that is to be made, @ a file that is, = a saved segment, ^ the group of this process */
 } refusals[] = {
 	{ "fallocate", SYS_fallocate, 0, "create + --slots 16" },
 	{ "pwrite", SYS_pwrite64, 0, "create + --slots 16" },
@@ -59,6 +60,7 @@ static const struct refusal {
 	{ "linkat", SYS_linkat, 0, "create + --slots 16" },
 	{ "getrandom", SYS_getrandom, 0, "create + --slots 16" },
 	{ "fallocate", SYS_fallocate, 0, "create + --slots 16 --group 1" },
+	{ "fchown", SYS_fchown, 0, "create + --slots 16 --group ^" },
 	{ "pread", SYS_pread64, 0, "take % login user:42" },
 	{ "mmap", SYS_mmap, ANY_FILE, "take % login user:42" },
 	{ "flock", SYS_flock, 0, "rule set % login --capacity 4" },
@@ -82,6 +84,7 @@ static int split(const char *command, char text[512], char *word[WORDS])
 		                       : *command == '+' ? made
 		                       : *command == '@' ? to
 		                       : *command == '=' ? saved
+		                       : *command == '^' ? own_group
 		                                         : (char[2]){ *command, '\0' });
 	for (char *next = strtok(text, " "); next != NULL; next = strtok(NULL, " "))
 		word[n++] = next;
@@ -139,6 +142,7 @@ int main(void)
 	struct shmlimit *l = unit_create("sandbox", &options);
 	char err[OUTPUT], want[64];
 
+	snprintf(own_group, sizeof(own_group), "%ju", (uintmax_t)getegid());
 	snprintf(made, sizeof(made), "%.60s.made", unit_name);
 	if (mkdtemp(folder) == NULL)
 		bail("no folder");

@@ -197,7 +197,8 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	shmlimit save "$s" file
 	chmod 644 file
 	run setpriv --reuid 65534 --regid 65534 --clear-groups shmlimit load "$c" file
-	is "$rc $err" "2 shmlimit: segment $c: its group cannot be set (you do not belong to it)" \
+	is "$rc $err" "2 shmlimit: segment $c: the group that it was saved with cannot be set (only root, or a user \
+who belongs to it, can)" \
 		"a group that cannot be given is an error"
 fi
 cd /

@@ -63,6 +63,12 @@ rm -f /dev/shm/"$SEGMENT.d"
 run shmlimit take "$linked" r key
 is $rc 0 "root decides in it when the second hard link is gone"
 
+cp /dev/shm/"$theirs" "$TMP/kept"
+printf '\377' | dd of=/dev/shm/"$theirs" bs=1 seek=8 conv=notrunc 2>/dev/null
+run shmlimit take "$theirs" r key
+like "$rc $err" "^2 shmlimit: segment $theirs: another layout version" "another layout is named before its owner is asked for"
+dd if="$TMP/kept" of=/dev/shm/"$theirs" conv=notrunc 2>/dev/null
+
 run shmlimit list
 like "$out" "^$theirs +(- +){5}the segment belongs to neither root nor this user" \
 	"list shows a stranger's segment with the reason why it is not opened"

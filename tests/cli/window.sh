@@ -40,7 +40,7 @@ is $rc 0 "what is given back can be taken again"
 run shmlimit inspect "$segment"
 like "$out" '^window max: 5$' "inspect shows the largest window"
 like "$out" '^w +window +3 +3/d +enforce +4 +2 ' "inspect shows windows among the rules"
-like "$out" '^w +[0-9a-f]{12} +0 +- +23h59m' "inspect shows windows that are not empty"
+like "$out" '^w +[0-9a-f]{12} +0 +- +(1d|23h59m)' "inspect shows windows that are not empty"
 run shmlimit rule set "$segment" w --rate 5/d
 is $rc 0 "a window can be made larger"
 is "$(shmlimit peek "$segment" w key --json | jq .remaining)" 2 "a window that was made larger remembers what it admitted"

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "about.h"
 #include "command.h"
 #include "decision.h"
 #include "duration_parse.h"
@@ -82,8 +83,8 @@ void decision_print(int answer, const struct shmlimit_result *r)
 	           is_shadow_denial(answer, r) ? " (dry run: would be denied)" : "");
 	print_line("limit", "%" PRIu64, r->limit);
 	print_line("remaining", "%" PRIu64, r->remaining);
-	print_line("retry after", "%s", duration_text(text, r->retry_after_ns));
-	print_line("reset after", "%s", duration_text(text, r->reset_after_ns));
+	print_line("retry after", "%s", duration_about(text, r->retry_after_ns));
+	print_line("reset after", "%s", duration_about(text, r->reset_after_ns));
 }
 
 json_t *decision_json(int answer, const struct shmlimit_result *r)
@@ -130,20 +131,27 @@ static void answer_print(const struct question *q, int answer, const struct shml
 
 	decision_print(answer, r);
 	if (q->reserve != NULL)
-		print_line("wait", "%s", duration_text(text, r->wait_ns));
+		print_line("wait", "%s", duration_about(text, r->wait_ns));
 	if (q->is_charge)
 		print_line("charged", "%s",
 		           q->charged_all ? "all" : "not all: the rule's max-wait allows no more debt");
 }
 
-/* Advice for a rule that allows no wait at all, the default: its author may have forgotten to allow one. */
-static void hint_no_wait(struct shmlimit *limiter, int id, const char *segment, const char *name)
+/*
+ * What no wait helps against; and advice for a rule that allows no wait at all, the default: its author may have forgotten
+ * to allow one.
+ */
+static void hint_no_wait(struct shmlimit *limiter, int id, uint64_t tokens, const char *segment, const char *name)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
 
-	if (shmlimit_rule_get(limiter, id, &rule) != 0 || rule.max_wait_ns != 0)
+	if (shmlimit_rule_get(limiter, id, &rule) != 0)
 		return;
-	if (rule.algorithm == SHMLIMIT_LEASE)
+	if (tokens > rule.capacity && rule.mode == SHMLIMIT_ENFORCE)
+		fail("rule %s: %" PRIu64 " tokens never fit: its capacity is %" PRIu64, name, tokens, rule.capacity);
+	else if (rule.max_wait_ns != 0)
+		return;
+	else if (rule.algorithm == SHMLIMIT_LEASE)
 		fail("rule %s: a lease's tokens cannot be waited for", name);
 	else
 		fail("rule %s: its max-wait is 0, so no wait is allowed (shmlimit rule set %s %s --max-wait 10s)", name,
@@ -167,7 +175,7 @@ static int decide(const struct call *call, struct shmlimit *limiter, struct ques
 	if (answer < 0)
 		return fail_rule(segment, rule, answer);
 	if (q->reserve != NULL && answer == SHMLIMIT_DENIED && q->max_wait_ns != 0 && call->option[QUIET] == NULL)
-		hint_no_wait(limiter, id, segment, rule);
+		hint_no_wait(limiter, id, q->tokens, segment, rule);
 	/* It is always allowed, and so has no time to try again at. */
 	q->charged_all = r.retry_after_ns == 0;
 	if (q->is_charge)

@@ -149,9 +149,10 @@ int fail_segment(const char *segment, int error)
 	case ENAMETOOLONG:
 		return fail("segment %s: name too long: must be 1 to %d bytes", segment, SHMLIMIT_NAME_MAX);
 	case EMEDIUMTYPE:
-		return fail("segment %s: not a shmlimit segment: another program created /dev/shm/%s; use another "
-		            "name",
-		            segment, segment);
+		return fail(
+			"segment %s: not a shmlimit segment: another program created /dev/shm/%s, or something overwrote "
+			"it (use another name; or remove it: shmlimit destroy %s --force)",
+			segment, segment, segment);
 	case EPROTO:
 		return fail("segment %s: another layout version: use the shmlimit that made it, or create it again "
 		            "(shmlimit destroy %s)",

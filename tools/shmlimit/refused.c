@@ -43,6 +43,7 @@ const char *refused_calls(char text[REFUSED_LEN])
 		note(&list, "pwrite", pwrite(fd, &byte, 1, 0) == 1);
 		note(&list, "pread", pread(fd, &byte, 1, 0) == 1);
 		note(&list, "fchmod", fchmod(fd, 0600) == 0);
+		note(&list, "fchown", fchown(fd, (uid_t)-1, getegid()) == 0);
 		note(&list, "flock", flock(fd, LOCK_EX | LOCK_NB) == 0);
 		/* A name that exists: so it makes none. */
 		note(&list, "linkat", linkat(fd, "", AT_FDCWD, "/dev/shm", AT_EMPTY_PATH) == 0);

@@ -83,8 +83,6 @@ const char *ban_error(int error)
 	switch (error) {
 	case -EOPNOTSUPP:
 		return "not a counter (use another rule, or set one with --algorithm counter)";
-	case -ERANGE:
-		return "this is longer than the rule can count for";
 	case -ESHUTDOWN:
 		return "the rule or the segment is off: nobody is banned";
 	case -ENOSPC:
@@ -154,16 +152,28 @@ static int print_forms(const struct call *call, const struct key_forms *forms, u
 	return status;
 }
 
+/* A count lives for its rule's period at most. */
+static int fail_for(const struct call *call, uint64_t most_ns)
+{
+	char text[TEXT_LEN];
+
+	return fail(
+		"--for %s: rule %s counts for %s at most (for longer bans set a rule of its own: shmlimit rule set %s "
+		"RULE --algorithm counter --period %s; then ban --rule RULE)",
+		call->option[FOR], rule_of(call), duration_text(text, most_ns), call->operand[NAME], call->option[FOR]);
+}
+
 static int ban_run(const struct call *call)
 {
 	struct shmlimit *limiter;
+	struct shmlimit_range range = { .struct_size = sizeof(range) };
 	struct key_forms forms;
 	struct key key;
-	uint64_t for_ns = 0;
+	uint64_t for_ns = 0, most_ns = 0;
 	int error, status = key_parse(call, call->operand[KEY], &key);
 
 	if (status == STATUS_OK && call->option[FOR] == NULL)
-		return fail("ban: missing --for DURATION, such as --for 1h");
+		return fail("ban: missing --for DURATION, how long the ban lasts, such as --for 1h");
 	if (status == STATUS_OK)
 		status = duration_parse("--for", call->option[FOR], &for_ns);
 	if (status == STATUS_OK && for_ns == 0)
@@ -174,11 +184,15 @@ static int ban_run(const struct call *call)
 		return status;
 	key_forms(limiter, shmlimit_rule_find(limiter, rule_of(call)), &key, &forms);
 	error = ban_forms(call, limiter, &forms, for_ns);
+	if (shmlimit_rule_range(limiter, shmlimit_rule_find(limiter, rule_of(call)), &range) == 0)
+		most_ns = range.refill_ns;
 	if (error >= 0)
 		warn_unprotected(limiter, call->operand[NAME], rule_of(call));
 	shmlimit_close(limiter);
 	if (error >= 0)
 		return print_forms(call, &forms, for_ns);
+	if (error == -ERANGE)
+		return fail_for(call, most_ns);
 	if (ban_error(error) != NULL)
 		return fail("rule %s: %s", rule_of(call), ban_error(error));
 	return fail_rule(call->operand[NAME], rule_of(call), error);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "about.h"
 #include "ban.h"
-#include "duration.h"
 #include "fail.h"
 #include "named_segment.h"
 #include "number_text.h"
@@ -30,7 +30,7 @@ static void put_line(struct slot_out *out, const struct top_key *slot)
 	out_text(out, "\t");
 	out_fingerprint(out, slot->fingerprint);
 	out_text(out, "\t");
-	out_text(out, duration_text(text, slot->reset_after_ns));
+	out_text(out, duration_about(text, slot->reset_after_ns));
 }
 
 static int print_bans(struct shmlimit *limiter, int rule, int json)

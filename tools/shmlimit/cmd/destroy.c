@@ -82,10 +82,7 @@ static int run(const struct call *call)
 	if (error == -EMEDIUMTYPE && call->option[FORCE] != NULL)
 		return remove_overwritten(name);
 	if (error == -EMEDIUMTYPE)
-		return fail(
-			"segment %s: not a shmlimit segment: another program created /dev/shm/%s, or something overwrote "
-			"it (shmlimit destroy %s --force removes it)",
-			name, name, name);
+		return fail_segment(name, error);
 	return error < 0 ? fail_segment(name, error) : STATUS_OK;
 }
 

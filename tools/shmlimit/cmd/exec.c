@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "about.h"
 #include "command.h"
 #include "duration_parse.h"
 #include "fail.h"
@@ -153,7 +154,7 @@ static int deny(const char *rule, const struct request *q, const struct shmlimit
 {
 	char text[TEXT_LEN];
 
-	fail("rule %s: denied, and not run: it would fit after %s", rule, duration_text(text, r->retry_after_ns));
+	fail("rule %s: denied, and not run: it would fit after %s", rule, duration_about(text, r->retry_after_ns));
 	return (int)q->denied_status;
 }
 

@@ -6,7 +6,7 @@
  */
 #include <inttypes.h>
 
-#include "duration.h"
+#include "about.h"
 #include "global.h"
 #include "key_option.h"
 #include "number_text.h"
@@ -37,8 +37,8 @@ static int show(const struct global_call *g, const struct shmlimit_global_funnel
 	/* clang-format on */
 	print_line("limit", "%" PRIu64, here->limit);
 	print_line("remaining", "%" PRIu64, there->remaining);
-	print_line("reset after", "%s", duration_text(text, there->reset_after_ns));
-	print_line("lease", "%s", duration_text(text, there->lease_ns));
+	print_line("reset after", "%s", duration_about(text, there->reset_after_ns));
+	print_line("lease", "%s", duration_about(text, there->lease_ns));
 	print_line("held here", "%" PRIu64, here->remaining);
 	return STATUS_OK;
 }

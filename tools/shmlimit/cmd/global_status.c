@@ -5,8 +5,8 @@
  */
 #include <inttypes.h>
 
+#include "about.h"
 #include "command.h"
-#include "duration.h"
 #include "fail.h"
 #include "named_segment.h"
 #include "number_text.h"
@@ -45,9 +45,9 @@ static int show(const struct call *call, const struct shmlimit_global_status *s)
 	print_line("agent", "%s", s->serving ? "serving" : "none");
 	if (s->serving) {
 		print_line("pid", "%" PRIu64, s->pid);
-		print_line("running", "%s", duration_text(text, s->running_ns));
+		print_line("running", "%s", duration_about(text, s->running_ns));
 		print_line("connections", "%" PRIu64, s->connections);
-		print_line("round trip", "%s", duration_text(text, s->round_trip_ns));
+		print_line("round trip", "%s", duration_about(text, s->round_trip_ns));
 		print_line("breaker", "%s", s->breaker_ns != 0 ? "open" : "closed");
 		print_line("waiting", "%" PRIu64, s->waiting);
 	}

@@ -4,9 +4,9 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 
+#include "about.h"
 #include "choice.h"
 #include "decision.h"
-#include "duration.h"
 #include "fail.h"
 #include "global.h"
 #include "key_option.h"
@@ -89,7 +89,7 @@ static int run(const struct call *call)
 	if (answer >= 0 && breaker_ns > 0 && !g.told)
 		fail("backend: not asked for %s: this host's circuit breaker is open after a failure (shmlimit global ping says "
 		     "what is wrong)",
-		     duration_text(text, breaker_ns));
+		     duration_about(text, breaker_ns));
 	if (answer >= 0)
 		status = answer_print(call, answer, &r, breaker_ns);
 	else

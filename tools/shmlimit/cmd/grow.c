@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "about.h"
 #include "command.h"
-#include "duration.h"
 #include "fail.h"
 #include "named_segment.h"
 #include "number_text.h"
@@ -64,7 +64,7 @@ static int fail_growth(const char *name, struct shmlimit *limiter, const char *s
 		return fail("segment %s: has grown before, and %" PRIu64
 		            " keys are left in the old table, the last for %s: "
 		            "try again then, or use --wait",
-		            name, rest.keys, duration_text(until, rest.until_ns));
+		            name, rest.keys, duration_about(until, rest.until_ns));
 	case EINVAL:
 		return fail("--slots %s: segment %s has %s: must be %" PRIu64 " or more", slots, name,
 		            number_text(text, info.slots), 2 * info.slots);
@@ -122,7 +122,7 @@ static void print_rest(struct shmlimit *limiter)
 
 	if (rest.keys > 0)
 		printf("%" PRIu64 " keys are left in the old table, the last for %s\n", rest.keys,
-		       duration_text(until, rest.until_ns));
+		       duration_about(until, rest.until_ns));
 }
 
 /* What `slots` says, if anything; then what is left of the old table. */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "about.h"
 #include "choice.h"
-#include "duration.h"
 #include "fail.h"
 #include "named_segment.h"
 #include "number_text.h"
@@ -53,9 +53,9 @@ static void put_line(struct slot_out *out, const struct top_key *slot)
 	out_text(out, "\t");
 	out_number(out, slot->remaining);
 	out_text(out, "\t");
-	out_text(out, duration_text(text, slot->debt_ns));
+	out_text(out, duration_about(text, slot->debt_ns));
 	out_text(out, "\t");
-	out_text(out, duration_text(text, slot->reset_after_ns));
+	out_text(out, duration_about(text, slot->reset_after_ns));
 }
 
 /* Ends when the reader has closed the pipe, as head(1) does; main() has the message. */

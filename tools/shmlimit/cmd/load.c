@@ -28,6 +28,11 @@ static int fail_load(const char *segment, const char *path, int error)
 		return fail("%s: saved by another version: load it with the shmlimit that saved it", path);
 	case EUCLEAN:
 		return fail("%s: damaged or incomplete: save the segment again", path);
+	case EPERM:
+		return fail(
+			"segment %s: the group that it was saved with cannot be set (only root, or a user who belongs to "
+			"it, can)",
+			segment);
 	case EISDIR:
 		return fail("%s: %s", path, strerror(-error));
 	default:

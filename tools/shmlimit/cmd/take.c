@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "about.h"
 #include "columns.h"
 #include "command.h"
 #include "decision.h"
-#include "duration.h"
 #include "fail.h"
 #include "key_form.h"
 #include "key_option.h"
@@ -229,8 +229,8 @@ static int print_limits(const struct limits *limits, int answer)
 		table_cell(&table, "%s", key_show(key, q->key, q->key_len, q->key_len));
 		table_cell(&table, "%" PRIu64, r->limit);
 		table_cell(&table, "%" PRIu64, r->remaining);
-		table_cell(&table, "%s", duration_text(text, r->retry_after_ns));
-		table_cell(&table, "%s", duration_text(text, r->reset_after_ns));
+		table_cell(&table, "%s", duration_about(text, r->retry_after_ns));
+		table_cell(&table, "%s", duration_about(text, r->reset_after_ns));
 	}
 	return table_print(&table);
 }

@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
+#include "about.h"
 #include "choice.h"
-#include "duration.h"
 #include "inspect.h"
 #include "key_text.h"
 #include "number_text.h"
@@ -16,14 +16,14 @@ static size_t duration_width(uint64_t ns)
 {
 	char text[TEXT_LEN];
 
-	return strlen(duration_text(text, ns));
+	return strlen(duration_about(text, ns));
 }
 
 static void put_duration(struct slot_out *out, uint64_t ns, size_t width)
 {
 	char text[TEXT_LEN];
 
-	out_spaces(out, width - strlen(duration_text(text, ns)));
+	out_spaces(out, width - strlen(duration_about(text, ns)));
 	out_text(out, text);
 }
 

@@ -171,7 +171,9 @@ static int run(const struct call *call)
 	struct metrics m = { 0 };
 	int status;
 
-	if ((name != NULL) == (call->option[ALL] != NULL))
+	if (name != NULL && call->option[ALL] != NULL)
+		return fail("metrics: %s and --all: give only one", name);
+	if (name == NULL && call->option[ALL] == NULL)
 		return fail("metrics: missing NAME or --all");
 	status = name != NULL ? collect_one(&m, name) : collect_all(&m);
 	if (status == STATUS_OK && path != NULL)

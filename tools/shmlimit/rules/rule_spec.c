@@ -160,6 +160,11 @@ int rule_spec_complete(struct rule_spec *spec, struct shmlimit *limiter, const c
 		return status;
 	if ((error == -ESRCH || error == -EUCLEAN) && rule_spec_lacks(spec) == NULL)
 		return fit(spec);
+	if (error == -ESRCH && spec->line == 0 && (spec->given & 1u << FIELD_CAPACITY))
+		return fail(
+			"rule %s: not in segment %s yet, and a new rule needs a %s too, such as --rate 5/m (shmlimit "
+			"rule list %s lists its rules)",
+			spec->name, segment, rule_spec_lacks(spec), segment);
 	if (error == -ESRCH && (spec->line != 0 || spec->rule.algorithm != SHMLIMIT_FUNNEL))
 		return fail("rule %s: new, its %s is missing: must have %s", spec->name, rule_spec_lacks(spec),
 		            spec->rule.algorithm == SHMLIMIT_WARMUP ? "rate and warmup"

@@ -212,8 +212,6 @@ int segment_options_fail(const char *name, int error)
 		return fail("segment %s: no permission to create files in /dev/shm (root can grant it: chmod 1777 "
 		            "/dev/shm)",
 		            name);
-	case EPERM:
-		return fail("segment %s: its group cannot be set (you do not belong to it)", name);
 	default:
 		return fail_segment(name, error);
 	}
@@ -223,8 +221,11 @@ int segment_options_fail_as(const char *name, const struct shmlimit_options *o, 
 {
 	char group[TEXT_LEN];
 
+	if (error == -EEXIST && !is_foreign(name))
+		return fail("segment %s: exists already (shmlimit inspect %s shows it; create --if-missing keeps it)",
+		            name, name);
 	if (error == -EPERM && (o->flags & SHMLIMIT_OPTION_GROUP))
-		return fail("segment %s: group %s: cannot be set (you do not belong to it)", name,
+		return fail("segment %s: group %s: cannot be set (only root, or a user who belongs to it, can)", name,
 		            group_text(group, o->gid));
 	if (error == -EINVAL && o->slots_max != 0 && o->slots > o->slots_max)
 		return fail("segment %s: slots-max %" PRIu64 ": must be as many as slots or more", name, o->slots_max);
