@@ -37,6 +37,11 @@
 
 #include "shmlimit_global.h"
 
+/*
+ * WHY NOT 1,024: the area of each segment would be 1.2 MB, for hosts that have no backend too. At a
+ * round trip of a millisecond 64 requests at once are 64,000 a second. One that finds no cell is
+ * made again until its deadline; that is counted (`full`), and there is an alert for it.
+ */
 #define MAILBOX_CELLS 64u
 
 /* An agent that does not renew its claim for this long is replaced. */
