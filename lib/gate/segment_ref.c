@@ -254,6 +254,7 @@ static void open_global(struct segment_ref *ref, struct view *view)
 		                                  : SHMLIMIT_GLOBAL_DENY,
 		.deadline_ns = UINT64_C(1000) * s->deadline_us,
 		.local_milli = s->share_milli,
+		.prefix = s->backend_prefix,
 		.agent = s->agent != SPEC_AGENT_NO ? SHMLIMIT_GLOBAL_AGENT_THREAD : 0,
 		.no_wait = (uint32_t)s->no_wait,
 		.report = report_backend,

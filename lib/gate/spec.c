@@ -12,6 +12,7 @@
 
 #include "number.h"
 #include "scheme.h"
+#include "shmlimit_global.h"
 #include "spec.h"
 
 #define NTH_MAX 1000 /* addresses of a list */
@@ -112,6 +113,15 @@ static const char *read_backend(struct spec *spec, struct spec_limit *limit, con
 		return "must be backend=- or backend=URL; a URL begins with " SCHEME_NAMES;
 	spec->backend = value;
 	return NULL;
+}
+
+static const char *read_backend_prefix(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)limit;
+	spec->backend_prefix = value;
+	return value[0] != '\0' && strlen(value) <= SHMLIMIT_GLOBAL_PREFIX_MAX && strchr(value, '{') == NULL
+	               ? NULL
+	               : "must be backend_prefix=TEXT, 1 to 64 bytes without {";
 }
 
 static const char *read_deadline(struct spec *spec, struct spec_limit *limit, const char *value)
@@ -293,13 +303,11 @@ static const struct option of_limits[] = {
 };
 
 static const struct option of_gates[] = {
-	{ "segment=", read_segment }, { "fail=", read_fail },
-	{ "owner=", read_owner },     { "create=", read_create },
-	{ "mode=", read_mode },       { "group=", read_group },
-	{ "slots=", read_slots },     { "x_fields", read_x_fields },
-	{ "backend=", read_backend }, { "deadline=", read_deadline },
-	{ "share=", read_share },     { "agent=", read_agent },
-	{ "wait=", read_wait },       { NULL, NULL },
+	{ "segment=", read_segment }, { "fail=", read_fail },         { "owner=", read_owner },
+	{ "create=", read_create },   { "mode=", read_mode },         { "group=", read_group },
+	{ "slots=", read_slots },     { "x_fields", read_x_fields },  { "backend_prefix=", read_backend_prefix },
+	{ "backend=", read_backend }, { "deadline=", read_deadline }, { "share=", read_share },
+	{ "agent=", read_agent },     { "wait=", read_wait },         { NULL, NULL },
 };
 
 /* Returns the option that matches the word, and its value; or NULL. */

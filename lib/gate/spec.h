@@ -49,6 +49,7 @@ struct spec {
 	int x_fields;
 	struct shmlimit_options options; /* of a segment that is created */
 	const char *backend;             /* the URL, or NULL */
+	const char *backend_prefix;      /* of the backend's keys; NULL: the default */
 	unsigned deadline_us;            /* 0: the default */
 	unsigned share_milli;            /* 0: no share; fail_open decides */
 	int no_wait;                     /* no request waits for the backend: `fail` decides at once */

@@ -70,6 +70,20 @@ static void rates(void)
 	}
 }
 
+/* What one prefix has spent is not another's. */
+static void prefixes(void)
+{
+	hosts_begin("backend_prefix=prod: rule=login rate=5/day");
+	is(admitted("h"), 5, "hosts of one prefix share a limit");
+	hosts_end();
+	hosts_begin("backend_prefix=staging: rule=login rate=5/day");
+	is(admitted("h"), 5, "hosts of another prefix have a limit of their own");
+	hosts_end();
+	hosts_begin("backend_prefix=prod: rule=login rate=5/day");
+	is(admitted("h"), 0, "the first prefix has what it had left");
+	hosts_end();
+}
+
 /* A rule that was set by hand is what the hand said, but it is reported: each host admits it. */
 static void by_hand(void)
 {
@@ -108,6 +122,7 @@ int main(void)
 	shmlimit_close(unit_create("shared", NULL));
 	shmlimit_destroy(unit_name);
 	rates();
+	prefixes();
 	by_hand();
 	return tap_done();
 }

@@ -82,7 +82,7 @@ static void words(void)
 {
 	/* clang-format off */
 	static const char *const of_gates[] = { "fail", "fail=", "fail=shut", "backend", "backend=", "backend=localhost",
-		"backend=http://host", "deadline=", "deadline=5", "deadline=5m", "deadline=5s", "deadline=0ms", "deadline=99us", "deadline=10000001us",
+		"backend=http://host", "backend_prefix=", "backend_prefix={a}", "backend_prefix=12345678901234567890123456789012345678901234567890123456789012345", "deadline=", "deadline=5", "deadline=5m", "deadline=5s", "deadline=0ms", "deadline=99us", "deadline=10000001us",
 		"deadline=10001ms", "owner=", "owner=65534", "owner=no-such-user", "share=0", "share=1001", "share=10%", "agent=", "agent=yes", "agent=none", "wait=", "wait=1", "wait=5ms",
 		"create", "create=", "create=maybe", "mode=", "mode=0", "mode=1000", "mode=8", "mode=0660x", "group=",
 		"group=no-such-group", "slots=15", "slots=", "x_fields=1", "segment=", "segment=a/b" };
@@ -118,7 +118,8 @@ static void words(void)
 	is_wrong("segment=web rule=r rate=5/s", "", "rule=r: rate=\"5/s\" needs create=yes");
 	is_wrong("segment=web create=yes rule=r rate=5/s rule=r rate=6/s", "",
 	         "is not the rate that another limit gives");
-	is_wrong("segment=web create=yes rule=r rate=\"5/s burst 9\" algorithm=window", "", "this algorithm has no burst");
+	is_wrong("segment=web create=yes rule=r rate=\"5/s burst 9\" algorithm=window", "",
+	         "this algorithm has no burst");
 	is_wrong("segment=web create=yes rule=r rate=1000000G/s", "", "is out of range");
 	is_wrong("segment=web rule=r nth=1", "", "rule=r: nth= needs prefix=");
 	is(check("segment=web rule=r nth=-1000 prefix=32,64"), 0, "the place in a list may come before the prefix");
