@@ -124,7 +124,10 @@ test: export TEST_SCALE ?= 0.3
 test:
 	@command -v prove >/dev/null || { echo 'make test needs prove: Debian has it in perl' >&2; exit 1; }
 	@$(MAKE) --no-print-directory $(jobs) -s GROUPS='$(GROUPS)' tests
-	@prove -j$$(nproc) --exec '' $(foreach g,$(filter-out $(left_out),$(GROUPS)),$(call t,$(g)))
+	@SKIPPED=$$(mktemp) && export SKIPPED && \
+		prove -j$$(nproc) --exec tests/note_skips.sh $(foreach g,$(filter-out $(left_out),$(GROUPS)),$(call t,$(g))); \
+		rc=$$?; sort "$$SKIPPED" | uniq -c | sed 's/^ *\([0-9]*\) \(.*\)/skipped: \2 (\1)/'; rm -f "$$SKIPPED"; exit $$rc
+	$(if $(filter $(left_out),$(GROUPS)),@echo 'left out: tests of $(filter $(left_out),$(GROUPS)): they need $(call lacking,$(for_command) global gate)')
 
 # As T=unit/take; more than one is several. What they print is shown as it is.
 t:

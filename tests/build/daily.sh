@@ -38,6 +38,23 @@ like "$rc $err" '^2 usage: make t T=unit/take' "make t without a test says how i
 make_it -n test
 is "$rc $(has need.sh)" "0 no" "make test installs nothing"
 
+# ---- what a run skips is said at its end ----
+
+mkdir -p "$TMP/tests/unit"
+printf '#!/bin/sh\necho "ok 1 - a"\necho "ok 2 - b # SKIP no gdb"\necho "ok 3 - c # SKIP no gdb"\necho 1..3\nexit 3\n' >"$TMP/tests/unit/some.t"
+printf '#!/bin/sh\necho "1..0 # SKIP no jq"\n' >"$TMP/tests/unit/all.t"
+chmod +x "$TMP"/tests/unit/*.t
+for t in some all; do
+	SKIPPED=$TMP/skipped "$SOURCE/tests/note_skips.sh" "$TMP/tests/unit/$t.t" >"$TMP/said"
+	is "$? $(cat "$TMP/said")" "$("$TMP/tests/unit/$t.t" >"$TMP/plain"; echo $?) $(cat "$TMP/plain")" \
+		"$t.t prints the same, and ends with the same status, where its skips are noted"
+done
+is "$(cat "$TMP/skipped")" "unit/some: no gdb
+unit/some: no gdb
+unit/all: no jq" "each skip is noted with its reason"
+run make -s -C "$SOURCE" --no-print-directory O="$TMP" -n test
+like "$out" 'note_skips.sh' "make test notes what its tests skip"
+
 # ---- tools/need.sh, on a system of our own making ----
 
 mkdir "$TMP/bin" "$TMP/sbin"
