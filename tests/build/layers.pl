@@ -1,5 +1,5 @@
 # layers.pl SOURCE BUILD: what is wrong with the layers of the libraries below SOURCE/lib, by the symbols of their
-# object files below BUILD/lib. Prints a line for each mistake. The rooms and their order, from the bottom, are the
+# object files below BUILD/lib, and which files of the command call each other in a circle. Prints a line for each mistake. The rooms and their order, from the bottom, are the
 # table in SOURCE/lib/README.md.
 #
 # SPDX-License-Identifier: BSD-2-Clause
@@ -110,10 +110,38 @@ sub circle {
 	return (@way, $at);
 }
 
-while (my @way = circle(\%calls)) {
-	print 'circle: ', join(' -> ', map { short($_) } @way), "\n";
-	delete $calls{ $way[0] }{ $way[1] };
+sub report_circles {
+	my ($calls) = @_;
+
+	while (my @way = circle($calls)) {
+		print 'circle: ', join(' -> ', map { short($_) } @way), "\n";
+		delete $calls->{ $way[0] }{ $way[1] };
+	}
 }
+report_circles(\%calls);
+
+# The command has no rooms in an order, and no circles either.
+chomp(my @command = `cd '$source' && find tools/shmlimit -name '*.c' 2>/dev/null | LC_ALL=C sort`);
+my (%owner, %wants, %command_calls);
+for my $file (@command) {
+	my $object = "$build/" . ($file =~ s/c$/o/r);
+
+	for (-f $object ? `nm -g -P '$object'` : ()) {
+		my ($symbol, $type) = /^(\S+) (\S)/ or next;
+
+		if ($type eq 'U') {
+			$wants{$file}{$symbol} = 1;
+		} elsif (exists $owner{$symbol}) {
+			print "$symbol: defined in $owner{$symbol} and $file\n";
+		} else {
+			$owner{$symbol} = $file;
+		}
+	}
+}
+for my $file (sort keys %wants) {
+	$command_calls{$file}{$_} = 1 for grep { defined } map { $owner{$_} } keys %{ $wants{$file} };
+}
+report_circles(\%command_calls);
 
 # ---- Headers ----
 

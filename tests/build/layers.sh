@@ -25,10 +25,17 @@ printf 'int shmlimit_up(void) { return 0; }\n' >"$kit/lib/high/up.c"
 printf 'int attic;\n' >"$kit/lib/attic/attic.c"
 printf 'int high(void), shmlimit_up(void);\nint gate(void) { return high() + shmlimit_up(); }\n' >"$kit/lib/gate/gate.c"
 printf 'int old;\n' >"$kit/lib/gate/high.c"
+mkdir -p "$kit/tools/shmlimit/cmd"
+printf 'int ask(void);\nint tell(void) { return ask(); }\n' >"$kit/tools/shmlimit/tell.c"
+printf 'int tell(void);\nint ask(void) { return tell(); }\n' >"$kit/tools/shmlimit/cmd/ask.c"
 compiler=$(command -v cc || command -v gcc) || skip_all "no compiler"
 for file in low/up low/include low/one low/two low/three high/high high/up gate/gate; do
 	mkdir -p "$kit/build/lib/${file%/*}"
 	"$compiler" -I"$kit/lib/high" -c -o "$kit/build/lib/$file.o" "$kit/lib/$file.c"
+done
+for file in tell cmd/ask; do
+	mkdir -p "$kit/build/tools/shmlimit/cmd"
+	"$compiler" -c -o "$kit/build/tools/shmlimit/$file.o" "$kit/tools/shmlimit/$file.c"
 done
 is "$(perl "$SOURCE/tests/build/layers.pl" "$kit" "$kit/build")" \
 	"room gone: there is no such folder
@@ -40,5 +47,6 @@ sum: defined in lib/high/high.c and lib/low/include.c
 gate/gate.c calls high, which high/high.c does not make public
 low/up.c calls up to high/high.c: high
 circle: low/one.c -> low/two.c -> low/three.c -> low/one.c
+circle: tools/shmlimit/cmd/ask.c -> tools/shmlimit/tell.c -> tools/shmlimit/cmd/ask.c
 low/include.c includes high/high.h, above it" "the check finds each of these mistakes"
 done_testing

@@ -19,11 +19,6 @@ enum {
 	FOUND_OPTION = 256, /* + its place in command.options */
 };
 
-char command_letter(const struct command *command, size_t i)
-{
-	return command->letters != NULL && i < strlen(command->letters) ? command->letters[i] : '\0';
-}
-
 /* getopt's own tables of the command's options, and of their letters. */
 static void list_options(const struct command *command, struct option list[OPTIONS_MAX + 2],
                          char letters[2 * OPTIONS_MAX + 3])
@@ -194,6 +189,17 @@ const char *call_option(const struct call *call, const char *name)
 		if (strcmp(o[i].name, name) == 0)
 			return call->option[i];
 	return NULL;
+}
+
+int key_is_single(const struct call *call)
+{
+	return call_option(call, "key-ip") != NULL || call_option(call, "key-text") != NULL ||
+	       call_option(call, "key-hex") != NULL || call_option(call, "fingerprint") != NULL;
+}
+
+int key_is_option(const struct call *call)
+{
+	return key_is_single(call) || call_option(call, "keys-from") != NULL;
 }
 
 /* The operands without KEY, which an option gives: it is NULL among the others. They are the caller's to free. */

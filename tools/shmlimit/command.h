@@ -58,6 +58,8 @@ char command_letter(const struct command *command, size_t i);
 
 /* An option by its name; NULL: not given, or the command has none of that name. */
 const char *call_option(const struct call *call, const char *name);
+int key_is_single(const struct call *call); /* is one key given by an option? */
+int key_is_option(const struct call *call); /* or many, by --keys-from? */
 
 extern const struct command command_create, command_destroy, command_grow, command_list, command_enable,
 	command_disable;

@@ -13,6 +13,7 @@
 #include <sys/sysmacros.h>
 #include <string.h>
 
+#include "escape.h"
 #include "command.h"
 #include "duration.h"
 #include "fail.h"

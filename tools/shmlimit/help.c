@@ -8,6 +8,11 @@
 #include "command.h"
 #include "number_text.h"
 
+char command_letter(const struct command *command, size_t i)
+{
+	return command->letters != NULL && i < strlen(command->letters) ? command->letters[i] : '\0';
+}
+
 #define COLUMN "  %-24s"
 #define COLUMN_MAX 23 /* what is longer gets a line of its own */
 

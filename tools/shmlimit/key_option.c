@@ -123,17 +123,6 @@ static int fingerprint_parse(const char *text, struct key *key)
 	return STATUS_OK;
 }
 
-int key_is_single(const struct call *call)
-{
-	return call_option(call, "key-ip") != NULL || call_option(call, "key-text") != NULL ||
-	       call_option(call, "key-hex") != NULL || call_option(call, "fingerprint") != NULL;
-}
-
-int key_is_option(const struct call *call)
-{
-	return key_is_single(call) || call_option(call, "keys-from") != NULL;
-}
-
 int key_parse(const struct call *call, const char *text, struct key *key)
 {
 	const char *ip = call_option(call, "key-ip"), *hex = call_option(call, "key-hex");

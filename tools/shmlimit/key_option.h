@@ -41,8 +41,6 @@ struct key {
 	uint64_t fingerprint;
 };
 
-int key_is_single(const struct call *call);                                /* is one key given by an option? */
-int key_is_option(const struct call *call);                                /* or many, by --keys-from? */
 int key_text_parse(const char *text, struct key *key);                     /* a status; as an operand */
 int key_ip_parse(const char *text, const char *prefix, struct key *key);   /* as --key-ip; prefix: --prefix or NULL */
 int key_parse(const struct call *call, const char *text, struct key *key); /* a status; text: KEY, or NULL */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "escape.h"
 #include "fail.h"
 #include "print.h"
 #include "rules.h"

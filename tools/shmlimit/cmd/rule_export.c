@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "escape.h"
 #include "choice.h"
 #include "field.h"
 #include "named_segment.h"

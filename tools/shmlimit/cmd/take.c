@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "escape.h"
 #include "about.h"
 #include "columns.h"
 #include "command.h"

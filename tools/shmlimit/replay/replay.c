@@ -45,17 +45,6 @@ static const struct command_option options[] = {
 };
 /* clang-format on */
 
-int replay_rule_parse(const char *text, struct shmlimit_rule *rule)
-{
-	int status;
-
-	*rule = (struct shmlimit_rule){ .struct_size = sizeof(*rule) };
-	status = limit_option_parse("--rule", text, rule);
-	if (status == STATUS_OK && rule->algorithm == SHMLIMIT_HOLD)
-		return fail("--rule %s: no log says how long a place is held: use COUNT/PERIOD", text);
-	return status;
-}
-
 static int open_rule(struct replay_rule *rule, uint64_t slots)
 {
 	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = slots, .rules = 1 };
@@ -233,6 +222,8 @@ static int replay(const struct call *call, struct replay *r)
 	if (status != STATUS_OK)
 		return status;
 	status = replay_finish(r);
+	if (status == STATUS_OK)
+		status = replay_suggest(r);
 	if (status == STATUS_OK && call->option[PLOT] != NULL)
 		status = replay_plot(r, call->option[PLOT]);
 	/* A picture on standard output is all that is printed. */

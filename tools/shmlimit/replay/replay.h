@@ -134,14 +134,13 @@ int replay_worst(struct replay *r, size_t rule, struct replay_key ***list, size_
 /* One request, by one rule, and what it is counted in. A status. */
 int replay_decide(struct replay *r, size_t rule, struct replay_key *k, uint64_t cost, int64_t now_ns, size_t step);
 
-/* replay.c: "10/s burst 20". A status. */
+/* replay_suggest.c: "10/s burst 20". A status. */
 int replay_rule_parse(const char *text, struct shmlimit_rule *rule);
 
 /* replay_suggest.c: numbers that are left open. All but the first return a status. */
 int suggest_is_open(const char *pattern);
 int suggest_parse(const char *pattern, uint64_t number, struct shmlimit_rule *rule);
-int suggest_note(struct replay_key *k, int64_t unix_ns); /* before the request is counted */
-int replay_suggest(struct replay *r);                    /* when all requests are known */
+int replay_suggest(struct replay *r); /* when all requests are known */
 int share_parse(const char *what, const char *text, struct share *share);
 uint64_t share_of(const struct share *share, uint64_t requests); /* rounded down */
 

@@ -85,10 +85,26 @@ int replay_decide(struct replay *r, size_t i, struct replay_key *k, uint64_t cos
 	return STATUS_OK;
 }
 
+static int note_time(struct replay_key *k, int64_t unix_ns)
+{
+	size_t room = k->room > 0 ? 2 * k->room : 4;
+	int64_t *at_ns;
+
+	if (k->requests == k->room) {
+		at_ns = reallocarray(k->at_ns, room, sizeof(*at_ns));
+		if (at_ns == NULL)
+			return fail_memory();
+		k->at_ns = at_ns;
+		k->room = room;
+	}
+	k->at_ns[k->requests] = unix_ns;
+	return STATUS_OK;
+}
+
 static int decide(struct replay *r, struct replay_key *k, uint64_t cost, int64_t now_ns)
 {
 	size_t step = step_at(&r->steps, now_ns);
-	int status = r->suggest.scale != 0 ? suggest_note(k, now_ns) : STATUS_OK;
+	int status = r->suggest.scale != 0 ? note_time(k, now_ns) : STATUS_OK;
 
 	k->requests++;
 	r->steps.requests[step]++;
@@ -183,7 +199,7 @@ int replay_finish(struct replay *r)
 		     " lines the client is no address (the first: %s): if the log has its "
 		     "clients elsewhere, these limits are not what it would have seen",
 		     r->no_address, r->lines, r->no_address_text != NULL ? r->no_address_text : "?");
-	return status == STATUS_OK ? replay_suggest(r) : status;
+	return status;
 }
 
 void replay_free(struct replay *r)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "duration_parse.h"
 #include "fail.h"
 #include "number_text.h"
 #include "print.h"
@@ -44,6 +45,17 @@ int suggest_is_open(const char *pattern)
 	return strchr(pattern, '?') != NULL;
 }
 
+int replay_rule_parse(const char *text, struct shmlimit_rule *rule)
+{
+	int status;
+
+	*rule = (struct shmlimit_rule){ .struct_size = sizeof(*rule) };
+	status = limit_option_parse("--rule", text, rule);
+	if (status == STATUS_OK && rule->algorithm == SHMLIMIT_HOLD)
+		return fail("--rule %s: no log says how long a place is held: use COUNT/PERIOD", text);
+	return status;
+}
+
 int suggest_parse(const char *pattern, uint64_t number, struct shmlimit_rule *rule)
 {
 	char *text = text_with(pattern, number);
@@ -51,22 +63,6 @@ int suggest_parse(const char *pattern, uint64_t number, struct shmlimit_rule *ru
 
 	free(text);
 	return status;
-}
-
-int suggest_note(struct replay_key *k, int64_t unix_ns)
-{
-	size_t room = k->room > 0 ? 2 * k->room : 4;
-	int64_t *at_ns;
-
-	if (k->requests == k->room) {
-		at_ns = reallocarray(k->at_ns, room, sizeof(*at_ns));
-		if (at_ns == NULL)
-			return fail_memory();
-		k->at_ns = at_ns;
-		k->room = room;
-	}
-	k->at_ns[k->requests] = unix_ns;
-	return STATUS_OK;
 }
 
 static int open_number(struct replay_rule *rule, uint64_t number)

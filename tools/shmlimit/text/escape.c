@@ -67,3 +67,13 @@ char *escape(char *to, const void *from, size_t len, unsigned how)
 	}
 	return to;
 }
+
+void print_clean(FILE *to, const char *text)
+{
+	char one[ESCAPE_ONE_LEN];
+
+	for (size_t n, len = strlen(text); len > 0; text += n, len -= n) {
+		n = escape_one(one, text, len, 0);
+		fputs(one, to);
+	}
+}

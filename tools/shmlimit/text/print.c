@@ -15,16 +15,6 @@
 #include "number_text.h"
 #include "print.h"
 
-void print_clean(FILE *to, const char *text)
-{
-	char one[ESCAPE_ONE_LEN];
-
-	for (size_t n, len = strlen(text); len > 0; text += n, len -= n) {
-		n = escape_one(one, text, len, 0);
-		fputs(one, to);
-	}
-}
-
 void print_line(const char *name, const char *format, ...)
 {
 	char text[KEY_TEXT_LEN]; /* nothing that is printed is longer than a key */

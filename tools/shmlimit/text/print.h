@@ -11,8 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Text, escaped; a line `name: value`; JSON. */
-void print_clean(FILE *to, const char *text);
+/* A line `name: value`; JSON. */
 void print_line(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int print_json(json_t *root);        /* takes the reference; NULL means out of memory; a status */
 char *json_write(json_t *root);      /* the same as text, which is the caller's to free, or NULL */

@@ -35,19 +35,6 @@ static const struct command_option options[] = {
 	{ 0 },
 };
 
-const struct choice choices_top_sort[] = {
-	{ "denied", TOP_DENIED },
-	{ "allowed", TOP_ALLOWED },
-	{ "name", TOP_NAME },
-	{ 0 },
-};
-const struct choice choices_top_order[] = {
-	{ "denial", TOP_KEYS_BY_DENIAL },
-	{ "near", TOP_KEYS_BY_NEAR },
-	{ "reset", TOP_KEYS_BY_RESET },
-	{ 0 },
-};
-
 int top_interval_parse(const char *text, uint64_t *ns)
 {
 	const char *end = text;

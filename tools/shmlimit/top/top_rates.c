@@ -7,9 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "choice.h"
 #include "duration.h"
 #include "number_text.h"
 #include "top.h"
+
+const struct choice choices_top_sort[] = {
+	{ "denied", TOP_DENIED },
+	{ "allowed", TOP_ALLOWED },
+	{ "name", TOP_NAME },
+	{ 0 },
+};
+const struct choice choices_top_order[] = {
+	{ "denial", TOP_KEYS_BY_DENIAL },
+	{ "near", TOP_KEYS_BY_NEAR },
+	{ "reset", TOP_KEYS_BY_RESET },
+	{ 0 },
+};
 
 #define SECOND UINT64_C(1000000000)
 
