@@ -143,7 +143,14 @@ static void lease(uint64_t n, int rule, int answer)
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 
 	while (n--)
-		bench_expect(shmlimit_lease_take(precise, rule, key, KEY_LEN, 1, SECOND, SECOND, &lease, NULL), answer);
+		bench_expect(shmlimit_lease_take(precise, rule, key, KEY_LEN,
+		                                 &(struct shmlimit_lease_request){
+							 .struct_size = sizeof(struct shmlimit_lease_request),
+							 .cost = 1,
+							 .lease_ns = SECOND,
+							 .claim_ns = SECOND },
+		                                 &lease, NULL),
+		             answer);
 }
 
 static void run_lease(uint64_t n)
@@ -188,7 +195,12 @@ static void run_count(uint64_t n)
 	struct shmlimit_count count = { .struct_size = sizeof(count) };
 
 	while (n--)
-		bench_expect(shmlimit_count(precise, counted_rule, key, KEY_LEN, 1, 0, INT64_MAX, 0, &count),
+		bench_expect(shmlimit_count(precise, counted_rule, key, KEY_LEN,
+		                            &(struct shmlimit_count_request){
+						    .struct_size = sizeof(struct shmlimit_count_request),
+						    .n = 1,
+						    .bound = INT64_MAX },
+		                            &count),
 		             SHMLIMIT_ALLOWED);
 	sink = (uint64_t)count.count;
 }
@@ -237,7 +249,12 @@ static void run_count_denied(uint64_t n)
 	struct shmlimit_count count = { .struct_size = sizeof(count) };
 
 	while (n--)
-		bench_expect(shmlimit_count(precise, counted_rule, key, KEY_LEN, 1, 0, 1, 0, &count), SHMLIMIT_DENIED);
+		bench_expect(shmlimit_count(
+				     precise, counted_rule, key, KEY_LEN,
+				     &(struct shmlimit_count_request){
+					     .struct_size = sizeof(struct shmlimit_count_request), .n = 1, .bound = 1 },
+				     &count),
+		             SHMLIMIT_DENIED);
 	sink = (uint64_t)count.count;
 }
 

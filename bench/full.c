@@ -78,7 +78,13 @@ static int set_bans(struct shmlimit *l, int is_protected)
 static void ban(struct shmlimit *l, int rule, uint64_t first, uint64_t n, uint64_t now_ns)
 {
 	for (uint64_t key = first; key < first + n; key++)
-		shmlimit_count_at(l, rule, &key, sizeof(key), 1, 600 * SECOND, INT64_MAX, 0, NULL, now_ns);
+		shmlimit_count_at(
+			l, rule, &key, sizeof(key),
+			&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+		                                          .n = 1,
+		                                          .bound = INT64_MAX,
+		                                          .ttl_ns = 600 * SECOND },
+			NULL, now_ns);
 }
 
 static uint64_t count_unbanned(struct shmlimit *l, int rule, uint64_t n, uint64_t now_ns)

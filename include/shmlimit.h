@@ -279,6 +279,24 @@ struct shmlimit_lease {
 	uint64_t wait_ns; /* time until the current claim ends; 0 if there is none */
 };
 
+/* What shmlimit_lease_take() is asked for. Zero everything, set struct_size, then each member that is not 0. */
+struct shmlimit_lease_request {
+	uint32_t struct_size; /* sizeof(struct shmlimit_lease_request) */
+	uint32_t reserved32;  /* must be zero */
+	uint64_t cost;        /* tokens to take */
+	uint64_t lease_ns;    /* how long tokens that are leased can be spent */
+	uint64_t claim_ns;    /* how long the caller may ask the backend; 0: no caller gets a claim */
+};
+
+/* What shmlimit_count() is asked for. Zero everything, set struct_size, `n` and `bound`. */
+struct shmlimit_count_request {
+	uint32_t struct_size; /* sizeof(struct shmlimit_count_request) */
+	uint32_t flags;       /* SHMLIMIT_COUNT_SATURATE, _RESTART or none */
+	int64_t n;            /* what to add; below 0: to take away; 0: only read */
+	int64_t bound;        /* the largest sum, 0 or more, and at most the rule's capacity */
+	uint64_t ttl_ns;      /* time to live of a count that begins; 0: the rule's period, the longest */
+};
+
 /* What shmlimit_count() found and did. */
 struct shmlimit_count {
 	uint32_t struct_size; /* sizeof(struct shmlimit_count) */
@@ -844,7 +862,7 @@ int shmlimit_charge_at(struct shmlimit *limiter, int rule, const void *key, size
                        struct shmlimit_result *r, uint64_t now_ns);
 
 /*
- * Add `n` to the key's count under a COUNTER rule, or take away what is below 0, as INCREX with ENX does in
+ * Add request->n to the key's count under a COUNTER rule, or take away what is below 0, as INCREX with ENX does in
  * Redis 8.8 and Valkey 9.2. A key without a count counts 0; the first addition starts its
  * time to live, `ttl_ns` nanoseconds (0: the rule's period, which is the longest too),
  * and later ones leave that alone. When it is over the count is 0 again, and the slot free. `n`
@@ -855,16 +873,16 @@ int shmlimit_charge_at(struct shmlimit *limiter, int rule, const void *key, size
  * SHMLIMIT_COUNT_SATURATE the count becomes the bound, or 0, and `applied` is what that
  * made of `n`. With SHMLIMIT_COUNT_RESTART the time to live begins again, unless the call was denied.
  *
- * Returns SHMLIMIT_ALLOWED or SHMLIMIT_DENIED, and fills *out unless it is NULL; or -EINVAL: the bound
- * is below 0, a flag is unknown or `out` says no size; -ERANGE: ttl_ns is longer than the
+ * Returns SHMLIMIT_ALLOWED or SHMLIMIT_DENIED, and fills *out unless it is NULL; or -EINVAL: `request` is
+ * NULL or too small, its bound below 0, a flag unknown, or `out` says no size; -E2BIG: a member is set that this library does not know; -ERANGE: ttl_ns is longer than the
  * rule's period; -EOPNOTSUPP: it is no COUNTER rule; or as shmlimit_take(). On any error nothing
  * was changed. Additions are counted as takes are. Without room for a new key the answer is on_full's. A
  * rule that is off answers allowed, with a count of 0. Cost, threads, processes, signals, fork: as shmlimit_take().
  */
-int shmlimit_count(struct shmlimit *limiter, int rule, const void *key, size_t key_len, int64_t n, uint64_t ttl_ns,
-                   int64_t bound, uint32_t flags, struct shmlimit_count *out);
-int shmlimit_count_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, int64_t n, uint64_t ttl_ns,
-                      int64_t bound, uint32_t flags, struct shmlimit_count *out, uint64_t now_ns);
+int shmlimit_count(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                   const struct shmlimit_count_request *request, struct shmlimit_count *out);
+int shmlimit_count_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                      const struct shmlimit_count_request *request, struct shmlimit_count *out, uint64_t now_ns);
 
 /*
  * Enter one of the key's places under a HOLD rule, if fewer than `capacity` are held. The place is
@@ -1041,10 +1059,11 @@ int shmlimit_reset_fingerprint(struct shmlimit *limiter, int rule, uint64_t fing
  * struct_size too small. If killed inside, or before ending the claim: the claim ends after
  * claim_ns.
  */
-int shmlimit_lease_take(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                        uint64_t lease_ns, uint64_t claim_ns, struct shmlimit_lease *lease, struct shmlimit_result *r);
-int shmlimit_lease_take_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                           uint64_t lease_ns, uint64_t claim_ns, struct shmlimit_lease *lease,
+int shmlimit_lease_take(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                        const struct shmlimit_lease_request *request, struct shmlimit_lease *lease,
+                        struct shmlimit_result *r);
+int shmlimit_lease_take_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                           const struct shmlimit_lease_request *request, struct shmlimit_lease *lease,
                            struct shmlimit_result *r, uint64_t now_ns);
 
 /*

@@ -48,8 +48,11 @@ static void decide_count(void *session, enum peer_limit limit, const struct peer
 	struct shmlimit_count count = { .struct_size = sizeof(count) };
 
 	for (int i = 0; i < n; i++)
-		answers[i] =
-			shmlimit_count(session, counted, keys[i].bytes, keys[i].len, 1, 0, bounds[limit], 0, &count);
+		answers[i] = shmlimit_count(
+			session, counted, keys[i].bytes, keys[i].len,
+			&(struct shmlimit_count_request){
+				.struct_size = sizeof(struct shmlimit_count_request), .n = 1, .bound = bounds[limit] },
+			&count);
 }
 
 static void close_session(void *session)

@@ -8,6 +8,9 @@
 #include "rule.h"
 #include "sized.h"
 
+/* Bytes in release 1.0, which has all that is used here. */
+#define REQUEST_SIZE_1_0 32u
+
 /* A time to live that the word cannot tell. Whether the rule is a COUNTER's is looked at again when it is decided. */
 static int is_too_long(const struct shmlimit *l, uint32_t rule, uint64_t ttl_ns)
 {
@@ -80,21 +83,45 @@ FAST int count(const struct shmlimit *l, struct request *request, struct count_r
 	return answer;
 }
 
-EXPORT int shmlimit_count(struct shmlimit *l, int rule, const void *key, size_t key_len, int64_t n, uint64_t ttl_ns,
-                          int64_t bound, uint32_t flags, struct shmlimit_count *out)
+/* Returns 0, -EINVAL or -E2BIG. */
+static inline int read_request(const struct shmlimit_count_request *from, struct count_request *asked)
 {
-	struct count_request asked = { n, bound, ttl_ns, flags, NULL };
-	struct request q = request_make(OP_COUNT, rule, key_bytes(key, key_len), n > 0 ? (uint64_t)n : 0, when_clock());
+	struct shmlimit_count_request known;
 
+	if (from == NULL || from->struct_size < REQUEST_SIZE_1_0)
+		return -EINVAL;
+	if (__builtin_expect(from->struct_size != sizeof(known), 0)) {
+		int error = sized_in(&known, from, sizeof(known));
+
+		if (error != 0)
+			return error;
+		from = &known;
+	}
+	*asked = (struct count_request){ from->n, from->bound, from->ttl_ns, from->flags, NULL };
+	return 0;
+}
+
+FAST int count_when(const struct shmlimit *l, int rule, struct key_bytes key, const struct shmlimit_count_request *from,
+                    struct shmlimit_count *out, struct when when)
+{
+	struct count_request asked;
+	struct request q;
+	int error = read_request(from, &asked);
+
+	if (error != 0)
+		return error;
+	q = request_make(OP_COUNT, rule, key, asked.n > 0 ? (uint64_t)asked.n : 0, when);
 	return count(l, &q, &asked, out);
 }
 
-EXPORT int shmlimit_count_at(struct shmlimit *l, int rule, const void *key, size_t key_len, int64_t n, uint64_t ttl_ns,
-                             int64_t bound, uint32_t flags, struct shmlimit_count *out, uint64_t now_ns)
+EXPORT int shmlimit_count(struct shmlimit *l, int rule, const void *key, size_t key_len,
+                          const struct shmlimit_count_request *request, struct shmlimit_count *out)
 {
-	struct count_request asked = { n, bound, ttl_ns, flags, NULL };
-	struct request q =
-		request_make(OP_COUNT, rule, key_bytes(key, key_len), n > 0 ? (uint64_t)n : 0, when_given(now_ns));
+	return count_when(l, rule, key_bytes(key, key_len), request, out, when_clock());
+}
 
-	return count(l, &q, &asked, out);
+EXPORT int shmlimit_count_at(struct shmlimit *l, int rule, const void *key, size_t key_len,
+                             const struct shmlimit_count_request *request, struct shmlimit_count *out, uint64_t now_ns)
+{
+	return count_when(l, rule, key_bytes(key, key_len), request, out, when_given(now_ns));
 }

@@ -11,6 +11,9 @@
 #include "fast_lease.h"
 #include "sized.h"
 
+/* Bytes in release 1.0, which has all that is used here. */
+#define REQUEST_SIZE_1_0 32u
+
 /* *out is the caller's, perhaps of another release, and is written only when there is something to say. */
 __attribute__((noinline, cold)) static int runs_low(struct shmlimit_lease *out, uint64_t want)
 {
@@ -50,26 +53,42 @@ FAST int lease_take(const struct shmlimit *l, const struct request *request, str
 	return answer;
 }
 
-EXPORT int shmlimit_lease_take(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                               uint64_t lease_ns, uint64_t claim_ns, struct shmlimit_lease *out,
-                               struct shmlimit_result *r)
+FAST int take_when(const struct shmlimit *l, int rule, struct key_bytes key, const struct shmlimit_lease_request *from,
+                   struct shmlimit_lease *out, struct shmlimit_result *r, struct when when)
 {
-	struct lease_request leased = { .lease_ns = lease_ns, .claim_ns = claim_ns };
-	struct request q = request_make(OP_LEASE, rule, key_bytes(key, key_len), cost, when_clock());
+	struct shmlimit_lease_request known;
+	struct lease_request leased;
+	struct request q;
 
+	if (from == NULL || from->struct_size < REQUEST_SIZE_1_0)
+		return -EINVAL;
+	if (__builtin_expect(from->struct_size != sizeof(known), 0)) {
+		int error = sized_in(&known, from, sizeof(known));
+
+		if (error != 0)
+			return error;
+		from = &known;
+	}
+	if (from->reserved32 != 0)
+		return -E2BIG;
+	leased = (struct lease_request){ .lease_ns = from->lease_ns, .claim_ns = from->claim_ns };
+	q = request_make(OP_LEASE, rule, key, from->cost, when);
 	q.lease = &leased;
 	return lease_take(l, &q, out, r);
 }
 
-EXPORT int shmlimit_lease_take_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                                  uint64_t lease_ns, uint64_t claim_ns, struct shmlimit_lease *out,
+EXPORT int shmlimit_lease_take(struct shmlimit *l, int rule, const void *key, size_t key_len,
+                               const struct shmlimit_lease_request *request, struct shmlimit_lease *out,
+                               struct shmlimit_result *r)
+{
+	return take_when(l, rule, key_bytes(key, key_len), request, out, r, when_clock());
+}
+
+EXPORT int shmlimit_lease_take_at(struct shmlimit *l, int rule, const void *key, size_t key_len,
+                                  const struct shmlimit_lease_request *request, struct shmlimit_lease *out,
                                   struct shmlimit_result *r, uint64_t now_ns)
 {
-	struct lease_request leased = { .lease_ns = lease_ns, .claim_ns = claim_ns };
-	struct request q = request_make(OP_LEASE, rule, key_bytes(key, key_len), cost, when_given(now_ns));
-
-	q.lease = &leased;
-	return lease_take(l, &q, out, r);
+	return take_when(l, rule, key_bytes(key, key_len), request, out, r, when_given(now_ns));
 }
 
 EXPORT int shmlimit_lease_deposit(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,

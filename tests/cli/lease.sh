@@ -78,7 +78,8 @@ lease() {
 		u64 = ctypes.c_uint64
 		room = (ctypes.c_uint32 * 16)(64)
 		def take(cost):
-		    return library.shmlimit_lease_take(limiter, rule, b"key", u64(3), u64(cost), u64(10**12), u64(10**12), room, None)
+		    asked = (u64 * 4)(32, cost, 10**12, 10**12)
+		    return library.shmlimit_lease_take(limiter, rule, b"key", u64(3), asked, room, None)
 		def deposit(tokens, cost):
 		    return library.shmlimit_lease_deposit(limiter, rule, b"key", u64(3), u64(tokens), u64(cost), u64(10**12), None)
 		def deny(cost):

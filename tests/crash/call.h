@@ -208,8 +208,13 @@ static inline int call_lease(const struct call *c)
 
 	switch (c->act) {
 	case LEASE:
-		return shmlimit_lease_take_at(scene.l, c->rule, c->key, len, c->amount, 5 * HOUR_NS, HOUR_NS, &lease,
-		                              &r, call_ns(c));
+		return shmlimit_lease_take_at(
+			scene.l, c->rule, c->key, len,
+			&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+		                                          .cost = c->amount,
+		                                          .lease_ns = 5 * HOUR_NS,
+		                                          .claim_ns = HOUR_NS },
+			&lease, &r, call_ns(c));
 	case DEPOSIT:
 		return shmlimit_lease_deposit_at(scene.l, c->rule, c->key, len, c->amount, 1, 5 * HOUR_NS, &r,
 		                                 call_ns(c));
@@ -332,14 +337,30 @@ static int call_make(const void *arg)
 	case GIVE_UP:
 		return call_lease(c);
 	case COUNT:
-		return shmlimit_count_at(l, c->rule, c->key, len, (int64_t)c->amount, 5 * HOUR_NS, 5, 0, NULL,
-		                         call_ns(c));
+		return shmlimit_count_at(
+			l, c->rule, c->key, len,
+			&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+		                                          .n = (int64_t)c->amount,
+		                                          .bound = 5,
+		                                          .ttl_ns = 5 * HOUR_NS },
+			NULL, call_ns(c));
 	case COUNT_DOWN:
-		return shmlimit_count_at(l, c->rule, c->key, len, -(int64_t)c->amount, 5 * HOUR_NS, 5, 0, NULL,
-		                         call_ns(c));
+		return shmlimit_count_at(
+			l, c->rule, c->key, len,
+			&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+		                                          .n = -(int64_t)c->amount,
+		                                          .bound = 5,
+		                                          .ttl_ns = 5 * HOUR_NS },
+			NULL, call_ns(c));
 	case COUNT_RESTART:
-		return shmlimit_count_at(l, c->rule, c->key, len, (int64_t)c->amount, 5 * HOUR_NS, 5,
-		                         SHMLIMIT_COUNT_SATURATE | SHMLIMIT_COUNT_RESTART, NULL, call_ns(c));
+		return shmlimit_count_at(
+			l, c->rule, c->key, len,
+			&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+		                                          .flags = SHMLIMIT_COUNT_SATURATE | SHMLIMIT_COUNT_RESTART,
+		                                          .n = (int64_t)c->amount,
+		                                          .bound = 5,
+		                                          .ttl_ns = 5 * HOUR_NS },
+			NULL, call_ns(c));
 	case ENTER:
 	case RENEW:
 	case LEAVE:

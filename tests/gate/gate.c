@@ -72,8 +72,14 @@ static void bans(struct shmlimit *l, int large)
 	ok(answer.outcome == SHMLIMIT_GATE_PASSED && answer.error == 0 && answer.remaining == before - 1,
 	   "such a request passed its other limits");
 	ban = shmlimit_rule_set(l, "ban", &rule);
-	is(shmlimit_count(l, ban, "k", 1, 1, 3600 * SECOND, INT64_MAX, SHMLIMIT_COUNT_RESTART, NULL), SHMLIMIT_ALLOWED,
-	   "a key is banned");
+	is(shmlimit_count(l, ban, "k", 1,
+	                  &(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+	                                                    .flags = SHMLIMIT_COUNT_RESTART,
+	                                                    .n = 1,
+	                                                    .bound = INT64_MAX,
+	                                                    .ttl_ns = 3600 * SECOND },
+	                  NULL),
+	   SHMLIMIT_ALLOWED, "a key is banned");
 	is(ASK(g, "k", 0, 1), SHMLIMIT_DENIED, "a rule that is created later is in force from the next request");
 	ok(answer.outcome == SHMLIMIT_GATE_REJECTED && answer.denied_by == 1 && answer.status == 403 &&
 	           answer.remaining == 0 && answer.retry_after_ns > 3590 * SECOND && answer.field_count == 6,

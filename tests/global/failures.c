@@ -159,8 +159,13 @@ static void late(const char *url)
 	struct shmlimit_lease_counters before = counted();
 
 	shmlimit_reset(l, shmlimit_rule_find(l, "~backend"), NULL, 0);
-	is(shmlimit_lease_take(l, rule, "late", 4, 1, LATE_NS, LATE_NS / 2, &lease, NULL), SHMLIMIT_LEASE_ASK,
-	   "somebody asks");
+	is(shmlimit_lease_take(l, rule, "late", 4,
+	                       &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                                         .cost = 1,
+	                                                         .lease_ns = LATE_NS,
+	                                                         .claim_ns = LATE_NS / 2 },
+	                       &lease, NULL),
+	   SHMLIMIT_LEASE_ASK, "somebody asks");
 	is(shmlimit_global_take(g, rule, "late", 4, 1, NULL), SHMLIMIT_DENIED,
 	   "a caller that waited for another asks next, in vain");
 	is(counted().breaker_openings, before.breaker_openings,

@@ -75,7 +75,13 @@ static int lease(struct play *p, const char *key, uint64_t cost, const struct sh
 static void take(struct play *p, const char *key, uint64_t cost, uint64_t now_us)
 {
 	struct shmlimit_lease asked = { .struct_size = sizeof(asked) };
-	int answer = shmlimit_lease_take_at(l, p->rule, key, 1, cost, p->lease_ns, MS, &asked, NULL, now_us * 1000);
+	int answer = shmlimit_lease_take_at(
+		l, p->rule, key, 1,
+		&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                          .cost = cost,
+	                                          .lease_ns = p->lease_ns,
+	                                          .claim_ns = MS },
+		&asked, NULL, now_us * 1000);
 
 	if (answer == SHMLIMIT_LEASE_ASK)
 		answer = lease(p, key, cost, &asked, now_us);

@@ -85,8 +85,13 @@ static void call(int index, uint64_t key, struct rng *rng)
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 	uint64_t cost = 1 + rng_below(rng, COST_MAX), now_ns = atomic_load(&play->now_ns);
 
-	switch (shmlimit_lease_take_at(play->l, play->rule, &key, sizeof(key), cost, LEASE_NS, CLAIM_NS, &lease, NULL,
-	                               now_ns)) {
+	switch (shmlimit_lease_take_at(
+		play->l, play->rule, &key, sizeof(key),
+		&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                          .cost = cost,
+	                                          .lease_ns = LEASE_NS,
+	                                          .claim_ns = CLAIM_NS },
+		&lease, NULL, now_ns)) {
 	case SHMLIMIT_ALLOWED:
 		atomic_fetch_add(&play->key[key].spent, cost);
 		break;

@@ -251,7 +251,11 @@ static void act_losing_lease(unsigned who)
 		struct call *c = call_begin(key, 1);
 
 		actor_calls();
-		answer = shmlimit_lease_take(stage.l, stage.rule, &key, sizeof(key), 1, SECOND, 0, &lease, NULL);
+		answer = shmlimit_lease_take(
+			stage.l, stage.rule, &key, sizeof(key),
+			&(struct shmlimit_lease_request){
+				.struct_size = sizeof(struct shmlimit_lease_request), .cost = 1, .lease_ns = SECOND },
+			&lease, NULL);
 		call_end(c, answer == SHMLIMIT_LEASE_ASK ? SHMLIMIT_ALLOWED : answer);
 		return;
 	}

@@ -32,7 +32,11 @@ static void add(uint32_t key, int64_t n)
 
 	actor_calls();
 	memcpy(before, stage.l->tables->slots, sizeof(before));
-	call_end(c, shmlimit_count(handle(), stage.rule, &key, sizeof(key), n, 0, INT64_MAX, 0, &count));
+	call_end(c, shmlimit_count(
+			    handle(), stage.rule, &key, sizeof(key),
+			    &(struct shmlimit_count_request){
+				    .struct_size = sizeof(struct shmlimit_count_request), .n = n, .bound = INT64_MAX },
+			    &count));
 	counted[c - stage.calls] = count.count;
 	if (c->answer == SHMLIMIT_DENIED && turns == schedule.turns && !stage.changing &&
 	    memcmp(before, stage.l->tables->slots, sizeof(before)) != 0)
@@ -110,7 +114,11 @@ static void add_of(uint32_t key)
 	struct shmlimit_count count = { .struct_size = sizeof(count) };
 
 	actor_calls();
-	call_end(c, shmlimit_count(handle(), stage.rule, &key, sizeof(key), n, 0, INT64_MAX, 0, &count));
+	call_end(c, shmlimit_count(
+			    handle(), stage.rule, &key, sizeof(key),
+			    &(struct shmlimit_count_request){
+				    .struct_size = sizeof(struct shmlimit_count_request), .n = n, .bound = INT64_MAX },
+			    &count));
 	if (count.count % n != 0 || count.count < 0 || count.count > CAPACITY)
 		blame("key %u: %" PRId64 " is counted, and each addition is of %" PRId64, key, count.count, n);
 }

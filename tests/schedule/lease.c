@@ -51,7 +51,13 @@ static void spend(uint32_t key, uint64_t cost, int yes)
 	int answer;
 
 	actor_calls();
-	answer = shmlimit_lease_take(stage.l, stage.rule, &key, sizeof(key), cost, LEASE_NS, CLAIM_NS, &lease, NULL);
+	answer = shmlimit_lease_take(
+		stage.l, stage.rule, &key, sizeof(key),
+		&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                          .cost = cost,
+	                                          .lease_ns = LEASE_NS,
+	                                          .claim_ns = CLAIM_NS },
+		&lease, NULL);
 	if (answer == SHMLIMIT_LEASE_ASK) {
 		if (asking++ != 0 && schedule.now_ns == START_NS)
 			blame("two ask at once");
@@ -161,7 +167,13 @@ static void spend_on_credit(uint32_t key, uint64_t cost)
 	int answer;
 
 	actor_calls();
-	answer = shmlimit_lease_take(stage.l, stage.rule, &key, sizeof(key), cost, LEASE_NS, CLAIM_NS, &lease, NULL);
+	answer = shmlimit_lease_take(
+		stage.l, stage.rule, &key, sizeof(key),
+		&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                          .cost = cost,
+	                                          .lease_ns = LEASE_NS,
+	                                          .claim_ns = CLAIM_NS },
+		&lease, NULL);
 	if (answer == SHMLIMIT_LEASE_ASK && lease.unknown) {
 		lent++;
 		answer = deposit(key, CREDIT, cost);

@@ -48,7 +48,13 @@ static inline int leases_spend(struct shmlimit *l, int rule, struct books *books
 {
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 	uint64_t began_ns = shmlimit_now(l);
-	int answer = shmlimit_lease_take(l, rule, &key, sizeof(key), cost, LEASE_NS, CLAIM_NS, &lease, NULL);
+	int answer = shmlimit_lease_take(
+		l, rule, &key, sizeof(key),
+		&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                          .cost = cost,
+	                                          .lease_ns = LEASE_NS,
+	                                          .claim_ns = CLAIM_NS },
+		&lease, NULL);
 
 	if (answer == SHMLIMIT_ALLOWED)
 		books_add(books, SPENT, key, cost, began_ns, shmlimit_now(l));

@@ -142,8 +142,12 @@ static void watched_take(struct rng *rng)
 	if (i == THROTTLE)
 		answer = shmlimit_throttle(play->l, &key, sizeof(key), 3, 10000, 1, tokens, reply);
 	else if (i == COUNTED && began_ns % 2 == 0)
-		answer =
-			shmlimit_count(play->l, play->id[i], &key, sizeof(key), (int64_t)tokens, 0, INT64_MAX, 0, NULL);
+		answer = shmlimit_count(
+			play->l, play->id[i], &key, sizeof(key),
+			&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+		                                          .n = (int64_t)tokens,
+		                                          .bound = INT64_MAX },
+			NULL);
 	else if (i == HELD && began_ns % 2 == 0)
 		answer = shmlimit_enter(play->l, play->id[i], &key, sizeof(key), &hold, NULL);
 	else
@@ -230,8 +234,13 @@ static void wild_call(struct rng *rng)
 		answer = shmlimit_throttle(play->l, &key, sizeof(key), 5, 100000, 1 + rng_below(rng, 2), tokens, NULL);
 		break;
 	case 7:
-		answer = shmlimit_lease_take(play->l, rule, &key, sizeof(key), tokens, MILLISECOND, MILLISECOND, &lease,
-		                             NULL);
+		answer = shmlimit_lease_take(
+			play->l, rule, &key, sizeof(key),
+			&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+		                                          .cost = tokens,
+		                                          .lease_ns = MILLISECOND,
+		                                          .claim_ns = MILLISECOND },
+			&lease, NULL);
 		break;
 	case 8:
 		answer = shmlimit_lease_deposit(play->l, rule, &key, sizeof(key), tokens, 1, MILLISECOND, NULL);
@@ -469,8 +478,13 @@ static void outlast(const struct rule_view *view, uint32_t key, const struct tra
 	if (left.state != LEASE_ASKED || left.left_ns == 0)
 		return;
 	sum.left_asking++;
-	if (shmlimit_lease_take_at(play->l, play->id[LEASED], &key, sizeof(key), 1, LEASE_NS, CLAIM_NS, &lease, NULL,
-	                           then_ns) == SHMLIMIT_LEASE_ASK)
+	if (shmlimit_lease_take_at(
+		    play->l, play->id[LEASED], &key, sizeof(key),
+		    &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                              .cost = 1,
+	                                              .lease_ns = LEASE_NS,
+	                                              .claim_ns = CLAIM_NS },
+		    &lease, NULL, then_ns) == SHMLIMIT_LEASE_ASK)
 		sum.claims_ended++;
 	else
 		sum.claims_stuck++;

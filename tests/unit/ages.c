@@ -131,7 +131,12 @@ static struct answers ask(uint64_t key, uint64_t now_ns, int looks)
 	if (looks) {
 		a.peek = shmlimit_peek_at(l, id, &key, sizeof(key), capacity, &a.peeked, now_ns);
 		if (rule->algorithm == SHMLIMIT_COUNTER) {
-			shmlimit_count_at(l, id, &key, sizeof(key), 0, 0, INT64_MAX, 0, &count, now_ns);
+			shmlimit_count_at(
+				l, id, &key, sizeof(key),
+				&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+			                                          .n = 0,
+			                                          .bound = INT64_MAX },
+				&count, now_ns);
 			a.count = count.count;
 		}
 	}
@@ -139,7 +144,13 @@ static struct answers ask(uint64_t key, uint64_t now_ns, int looks)
 		a.take = shmlimit_enter_at(l, id, &key, sizeof(key), &hold, &a.taken, now_ns);
 	} else if (rule->algorithm == SHMLIMIT_LEASE) {
 		/* Whether something is known of the key's rate is no answer. */
-		a.take = shmlimit_lease_take_at(l, id, &key, sizeof(key), 1, SECOND, SECOND, &lease, &a.taken, now_ns);
+		a.take = shmlimit_lease_take_at(
+			l, id, &key, sizeof(key),
+			&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+		                                          .cost = 1,
+		                                          .lease_ns = SECOND,
+		                                          .claim_ns = SECOND },
+			&lease, &a.taken, now_ns);
 	} else {
 		a.take = shmlimit_take_at(l, id, &key, sizeof(key), capacity, &a.taken, now_ns);
 		a.more = shmlimit_take_at(l, id, &key, sizeof(key), 1, NULL, now_ns);

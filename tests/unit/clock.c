@@ -764,8 +764,18 @@ static int allows(const struct kind *kind, int given, uint64_t now)
 	if (kind->counts) {
 		struct shmlimit_count c = { .struct_size = sizeof(c) };
 
-		answer = given ? shmlimit_count_at(l, kind->id, &key, sizeof(key), 1, 0, INT64_MAX, 0, &c, now)
-		               : shmlimit_count(l, kind->id, &key, sizeof(key), 1, 0, INT64_MAX, 0, &c);
+		answer = given ? shmlimit_count_at(l, kind->id, &key, sizeof(key),
+		                                   &(struct shmlimit_count_request){
+							   .struct_size = sizeof(struct shmlimit_count_request),
+							   .n = 1,
+							   .bound = INT64_MAX },
+		                                   &c, now)
+		               : shmlimit_count(l, kind->id, &key, sizeof(key),
+		                                &(struct shmlimit_count_request){
+							.struct_size = sizeof(struct shmlimit_count_request),
+							.n = 1,
+							.bound = INT64_MAX },
+		                                &c);
 		r.retry_after_ns = c.ttl_ns;
 		return answer == SHMLIMIT_ALLOWED;
 	}
@@ -896,8 +906,13 @@ static void leases_and_steps(void)
 		uint64_t base = 1000 * DAY + up_to(DAY), spent = 0;
 
 		key = draw();
-		if (shmlimit_lease_take_at(l, id, &key, sizeof(key), 1, SECOND, SECOND, &lease, NULL, base) !=
-		    SHMLIMIT_LEASE_ASK)
+		if (shmlimit_lease_take_at(
+			    l, id, &key, sizeof(key),
+			    &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+		                                              .cost = 1,
+		                                              .lease_ns = SECOND,
+		                                              .claim_ns = SECOND },
+			    &lease, NULL, base) != SHMLIMIT_LEASE_ASK)
 			bail("no caller is told to ask");
 		shmlimit_lease_deposit_at(l, id, &key, sizeof(key), 50, 0, SECOND, NULL, base);
 		for (int i = 0; i < 100; i++)
@@ -905,8 +920,13 @@ static void leases_and_steps(void)
 			                          base + up_to(4 * SECOND) - 2 * SECOND -
 			                                  (up_to(3) == 0 ? up_to(YEAR) : 0)) == SHMLIMIT_ALLOWED;
 		too_many += spent > 50;
-		not_asked += shmlimit_lease_take_at(l, id, &key, sizeof(key), 1, SECOND, SECOND, &lease, NULL,
-		                                    base + SECOND + HOUR) != SHMLIMIT_LEASE_ASK;
+		not_asked += shmlimit_lease_take_at(l, id, &key, sizeof(key),
+		                                    &(struct shmlimit_lease_request){
+							    .struct_size = sizeof(struct shmlimit_lease_request),
+							    .cost = 1,
+							    .lease_ns = SECOND,
+							    .claim_ns = SECOND },
+		                                    &lease, NULL, base + SECOND + HOUR) != SHMLIMIT_LEASE_ASK;
 	}
 	is(too_many, 0, "what is leased is spent once, however the clock steps");
 	is(not_asked, 0, "when a lease is over a caller is told to ask");

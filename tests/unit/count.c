@@ -44,7 +44,13 @@ static int rule(const char *name, uint64_t capacity, uint64_t period_ns)
 static int count(int id, int64_t n, uint64_t ttl_ns, int64_t bound, uint32_t flags, uint64_t at)
 {
 	c = (struct shmlimit_count){ .struct_size = sizeof(c) };
-	return shmlimit_count_at(l, id, "k", 1, n, ttl_ns, bound, flags, &c, at);
+	return shmlimit_count_at(l, id, "k", 1,
+	                         &(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+	                                                           .flags = flags,
+	                                                           .n = n,
+	                                                           .bound = bound,
+	                                                           .ttl_ns = ttl_ns },
+	                         &c, at);
 }
 
 static int take(int id, uint64_t n, uint64_t at)
@@ -115,8 +121,11 @@ static void counting(void)
 	is(count(id, 2147483645, SECOND, INT64_MAX, 0, T0 + 3901 * MS), SHMLIMIT_ALLOWED, "2^31 - 1 can be counted");
 	is(count(id, 1, SECOND, INT64_MAX, 0, T0 + 3901 * MS), SHMLIMIT_DENIED,
 	   "a count above 2^31 - 1 is denied by default");
-	is(shmlimit_count_at(l, id, "k", 1, 0, 0, 0, 0, NULL, T0 + 3901 * MS), SHMLIMIT_ALLOWED,
-	   "no answer need be wanted");
+	is(shmlimit_count_at(l, id, "k", 1,
+	                     &(struct shmlimit_count_request){
+				     .struct_size = sizeof(struct shmlimit_count_request), .n = 0, .bound = 0 },
+	                     NULL, T0 + 3901 * MS),
+	   SHMLIMIT_ALLOWED, "no answer need be wanted");
 }
 
 /* A read-only handle looks at a key that is left in the old table: it carries nothing, and writes nothing. */
@@ -127,17 +136,30 @@ static void looks(void)
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	int id = shmlimit_rule_set(old, "r", &counter);
 
-	if (id < 0 || shmlimit_count(old, id, "k", 1, 3, 3600 * SECOND, 9, 0, NULL) != SHMLIMIT_ALLOWED)
+	if (id < 0 ||
+	    shmlimit_count(old, id, "k", 1,
+	                   &(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+	                                                     .n = 3,
+	                                                     .bound = 9,
+	                                                     .ttl_ns = 3600 * SECOND },
+	                   NULL) != SHMLIMIT_ALLOWED)
 		bail("count");
 	shmlimit_info(old, &info);
 	is(shmlimit_grow(old, 4 * info.slots), 0, "a segment with a count grows");
 	if (shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &reader) != 0)
 		bail("open");
 	c = (struct shmlimit_count){ .struct_size = sizeof(c) };
-	is(shmlimit_count(reader, id, "k", 1, 0, 0, 9, 0, &c), SHMLIMIT_ALLOWED,
-	   "a read-only handle reads a count that is left in the old table");
+	is(shmlimit_count(reader, id, "k", 1,
+	                  &(struct shmlimit_count_request){
+				  .struct_size = sizeof(struct shmlimit_count_request), .n = 0, .bound = 9 },
+	                  &c),
+	   SHMLIMIT_ALLOWED, "a read-only handle reads a count that is left in the old table");
 	is(c.count, 3, "the count is the same after growing");
-	is(shmlimit_count(reader, id, "k", 1, 1, 0, 9, 0, NULL), -EROFS, "a read-only handle adds nothing");
+	is(shmlimit_count(reader, id, "k", 1,
+	                  &(struct shmlimit_count_request){
+				  .struct_size = sizeof(struct shmlimit_count_request), .n = 1, .bound = 9 },
+	                  NULL),
+	   -EROFS, "a read-only handle adds nothing");
 	shmlimit_close(reader);
 	shmlimit_close(old);
 }
@@ -156,11 +178,31 @@ static void errors(void)
 	is(count(funnel, 1, SECOND, 1, 0, T0), -EOPNOTSUPP, "a funnel does not count");
 	is(count(9, 1, SECOND, 1, 0, T0), -ESRCH, "an id of no rule is refused");
 	is(count(-1, 1, SECOND, 1, 0, T0), -ESRCH, "whatever its number");
-	is(shmlimit_count(NULL, id, "k", 1, 1, SECOND, 1, 0, NULL), -EINVAL, "a limiter is needed");
-	is(shmlimit_count(l, id, NULL, 1, 1, SECOND, 1, 0, NULL), -EINVAL, "a key is needed");
-	is(shmlimit_count(l, id, "k", 0, 1, SECOND, 1, 0, NULL), -EMSGSIZE, "with a length");
+	is(shmlimit_count(
+		   NULL, id, "k", 1,
+		   &(struct shmlimit_count_request){
+			   .struct_size = sizeof(struct shmlimit_count_request), .n = 1, .bound = 1, .ttl_ns = SECOND },
+		   NULL),
+	   -EINVAL, "a limiter is needed");
+	is(shmlimit_count(
+		   l, id, NULL, 1,
+		   &(struct shmlimit_count_request){
+			   .struct_size = sizeof(struct shmlimit_count_request), .n = 1, .bound = 1, .ttl_ns = SECOND },
+		   NULL),
+	   -EINVAL, "a key is needed");
+	is(shmlimit_count(
+		   l, id, "k", 0,
+		   &(struct shmlimit_count_request){
+			   .struct_size = sizeof(struct shmlimit_count_request), .n = 1, .bound = 1, .ttl_ns = SECOND },
+		   NULL),
+	   -EMSGSIZE, "with a length");
 	c.struct_size = 4;
-	is(shmlimit_count_at(l, id, "new", 3, 1, SECOND, 1, 0, &c, T0), -EINVAL, "an answer says how large it is");
+	is(shmlimit_count_at(
+		   l, id, "new", 3,
+		   &(struct shmlimit_count_request){
+			   .struct_size = sizeof(struct shmlimit_count_request), .n = 1, .bound = 1, .ttl_ns = SECOND },
+		   &c, T0),
+	   -EINVAL, "an answer says how large it is");
 	is(shmlimit_peek_at(l, id, "new", 3, 0, &r, T0), SHMLIMIT_ALLOWED,
 	   "a peek finds that a refused call did nothing");
 	is(r.remaining, r.limit, "a call with a bad structure counts nothing");
@@ -274,7 +316,14 @@ static unsigned history(struct rng *rng, int id, const struct layout_params *par
 			         r.reset_after_ns != want.ttl_ns;
 		} else {
 			expected = plainly(&p, params, n, ttl_ns, bound, flags, now_ns, &want);
-			answer = shmlimit_count_at(l, id, &key, sizeof(key), n, ttl_ns, bound, flags, &got, now_ns);
+			answer = shmlimit_count_at(
+				l, id, &key, sizeof(key),
+				&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+			                                          .flags = flags,
+			                                          .n = n,
+			                                          .bound = bound,
+			                                          .ttl_ns = ttl_ns },
+				&got, now_ns);
 			wrong += answer != expected || got.count != want.count || got.applied != want.applied ||
 			         got.ttl_ns != want.ttl_ns;
 		}
@@ -508,11 +557,29 @@ static void damaged_capacity(void)
 		for (uint32_t i = 0; i < 4; i++) {
 			uint32_t flags = i * SHMLIMIT_COUNT_SATURATE;
 
-			shmlimit_count_at(other, id, "k", 1, 50 - 13 * (int64_t)i, 0, 1000, flags, &got, T0);
+			shmlimit_count_at(
+				other, id, "k", 1,
+				&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+			                                          .flags = flags,
+			                                          .n = 50 - 13 * (int64_t)i,
+			                                          .bound = 1000 },
+				&got, T0);
 			wrong += got.count < 0 || got.count > 1000;
-			shmlimit_count_at(other, id, "k", 1, INT64_MAX, 0, INT64_MAX, flags, &got, T0);
+			shmlimit_count_at(
+				other, id, "k", 1,
+				&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+			                                          .flags = flags,
+			                                          .n = INT64_MAX,
+			                                          .bound = INT64_MAX },
+				&got, T0);
 			wrong += got.count < 0;
-			shmlimit_count_at(other, id, "k", 1, -INT64_MAX, 0, INT64_MAX, flags, &got, T0);
+			shmlimit_count_at(
+				other, id, "k", 1,
+				&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+			                                          .flags = flags,
+			                                          .n = -INT64_MAX,
+			                                          .bound = INT64_MAX },
+				&got, T0);
 			wrong += got.count < 0;
 		}
 		shmlimit_take_at(other, id, "k", 1, UINT64_MAX, &r, T0);

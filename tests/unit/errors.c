@@ -221,8 +221,13 @@ static void no_limiter(void)
 	is(shmlimit_charge(NULL, 0, "k", 1, 1, NULL), -EINVAL, "charge refuses to have no limiter");
 	is(shmlimit_refund(NULL, 0, "k", 1, 1, NULL), -EINVAL, "refund refuses to have no limiter");
 	is(shmlimit_peek(NULL, 0, "k", 1, 1, NULL), -EINVAL, "peek refuses to have no limiter");
-	is(shmlimit_lease_take(NULL, 0, "k", 1, 1, SECOND, SECOND, &lease, NULL), -EINVAL,
-	   "lease_take refuses to have no limiter");
+	is(shmlimit_lease_take(NULL, 0, "k", 1,
+	                       &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                                         .cost = 1,
+	                                                         .lease_ns = SECOND,
+	                                                         .claim_ns = SECOND },
+	                       &lease, NULL),
+	   -EINVAL, "lease_take refuses to have no limiter");
 	is(shmlimit_lease_deny(NULL, 0, "k", 1, 1, SECOND, NULL), -EINVAL, "lease_deny refuses to have no limiter");
 	ok(shmlimit_now(NULL) != 0, "now without a limiter is the time of the default clock");
 }
@@ -251,10 +256,20 @@ static void no_rule(void)
 	is(shmlimit_rule_find(l, NULL), -EINVAL, "a rule without a name is not found");
 	is(shmlimit_rule_remove(l, NULL), -EINVAL, "a rule without a name is not removed");
 	is(shmlimit_info(l, &info), -EINVAL, "info refuses a structure of 4 bytes");
-	is(shmlimit_lease_take(l, id, "k", 1, 1, SECOND, SECOND, &lease, NULL), -EINVAL,
-	   "lease_take refuses a structure of 4 bytes");
-	is(shmlimit_lease_take(l, id, "k", 1, 1, SECOND, SECOND, NULL, NULL), -EINVAL,
-	   "lease_take refuses to have no structure");
+	is(shmlimit_lease_take(l, id, "k", 1,
+	                       &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                                         .cost = 1,
+	                                                         .lease_ns = SECOND,
+	                                                         .claim_ns = SECOND },
+	                       &lease, NULL),
+	   -EINVAL, "lease_take refuses a structure of 4 bytes");
+	is(shmlimit_lease_take(l, id, "k", 1,
+	                       &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                                         .cost = 1,
+	                                                         .lease_ns = SECOND,
+	                                                         .claim_ns = SECOND },
+	                       NULL, NULL),
+	   -EINVAL, "lease_take refuses to have no structure");
 	is(shmlimit_lease_deny(l, id, NULL, 1, 1, SECOND, NULL), -EINVAL, "lease_deny refuses to have no key");
 	is(shmlimit_lease_deny(l, id, "k", 0, 1, SECOND, NULL), -EMSGSIZE, "lease_deny refuses a key of no bytes");
 	is(shmlimit_lease_count(l, SHMLIMIT_LEASE_BREAKER_OPENINGS + 1, 1), -EINVAL,

@@ -99,8 +99,14 @@ static void leased(void)
 	shmlimit_lease_deposit_at(l, id, "user:42", 7, 10, 1, 60 * SECOND, NULL, T0);
 	slowly = 0;
 	shmlimit_take_at(l, id, "user:42", 7, 1, NULL, T0);
-	is(shmlimit_lease_take_at(l, id, "user:42", 7, 1, SECOND, SECOND, &lease, NULL, T0), SHMLIMIT_ALLOWED,
-	   "a leased token is spent");
+	is(shmlimit_lease_take_at(
+		   l, id, "user:42", 7,
+		   &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                             .cost = 1,
+	                                             .lease_ns = SECOND,
+	                                             .claim_ns = SECOND },
+		   &lease, NULL, T0),
+	   SHMLIMIT_ALLOWED, "a leased token is spent");
 	is(slowly, 0, "lease: a take of what is leased is decided at the first try");
 }
 
@@ -110,12 +116,21 @@ static void counted(void)
 	struct shmlimit_count count = { .struct_size = sizeof(count) };
 
 	slowly = 0;
-	shmlimit_count_at(l, id, "user:42", 7, 1, 0, 10, 0, &count, T0);
+	shmlimit_count_at(l, id, "user:42", 7,
+	                  &(struct shmlimit_count_request){
+				  .struct_size = sizeof(struct shmlimit_count_request), .n = 1, .bound = 10 },
+	                  &count, T0);
 	is(slowly, 1, "a count that begins is not decided at the first try");
-	is(shmlimit_count_at(l, id, "user:42", 7, 9, 0, 10, 0, &count, T0), SHMLIMIT_ALLOWED,
-	   "a count goes up to its bound");
-	is(shmlimit_count_at(l, id, "user:42", 7, 1, 0, 10, 0, &count, T0), SHMLIMIT_DENIED,
-	   "a count goes no further than its bound");
+	is(shmlimit_count_at(l, id, "user:42", 7,
+	                     &(struct shmlimit_count_request){
+				     .struct_size = sizeof(struct shmlimit_count_request), .n = 9, .bound = 10 },
+	                     &count, T0),
+	   SHMLIMIT_ALLOWED, "a count goes up to its bound");
+	is(shmlimit_count_at(l, id, "user:42", 7,
+	                     &(struct shmlimit_count_request){
+				     .struct_size = sizeof(struct shmlimit_count_request), .n = 1, .bound = 10 },
+	                     &count, T0),
+	   SHMLIMIT_DENIED, "a count goes no further than its bound");
 	is(slowly, 1, "count: a count that goes up or is denied is decided at the first try");
 }
 
@@ -153,11 +168,21 @@ static void of_another_algorithm(int rule)
 	struct shmlimit_hold hold = { .struct_size = sizeof(hold), .value = 1 };
 
 	shmlimit_take_at(l, rule, "user:42", 7, 1, NULL, T0);
-	is(shmlimit_count_at(l, rule, "user:42", 7, 1, 0, 10, 0, &count, T0), -EOPNOTSUPP, "a funnel counts nothing");
+	is(shmlimit_count_at(l, rule, "user:42", 7,
+	                     &(struct shmlimit_count_request){
+				     .struct_size = sizeof(struct shmlimit_count_request), .n = 1, .bound = 10 },
+	                     &count, T0),
+	   -EOPNOTSUPP, "a funnel counts nothing");
 	is(shmlimit_enter_at(l, rule, "user:42", 7, &hold, NULL, T0), -EOPNOTSUPP, "a funnel has no places to enter");
 	is(shmlimit_leave_at(l, rule, "user:42", 7, &hold, T0), -EOPNOTSUPP, "a funnel has no places to leave");
-	is(shmlimit_lease_take_at(l, rule, "user:42", 7, 1, SECOND, SECOND, &lease, NULL, T0), -EOPNOTSUPP,
-	   "a funnel leases nothing, whether the key has a slot or not");
+	is(shmlimit_lease_take_at(
+		   l, rule, "user:42", 7,
+		   &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                             .cost = 1,
+	                                             .lease_ns = SECOND,
+	                                             .claim_ns = SECOND },
+		   &lease, NULL, T0),
+	   -EOPNOTSUPP, "a funnel leases nothing, whether the key has a slot or not");
 }
 
 static void on_its_own_clock(int rule)

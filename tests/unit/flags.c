@@ -48,12 +48,20 @@ static int try_load(uint32_t flags)
 
 static int try_count(uint32_t flags)
 {
-	return shmlimit_count(l, count_rule, "user:42", 7, 1, 0, 5, flags, NULL);
+	return shmlimit_count(
+		l, count_rule, "user:42", 7,
+		&(struct shmlimit_count_request){
+			.struct_size = sizeof(struct shmlimit_count_request), .flags = flags, .n = 1, .bound = 5 },
+		NULL);
 }
 
 static int try_count_at(uint32_t flags)
 {
-	return shmlimit_count_at(l, count_rule, "user:42", 7, 1, 0, 5, flags, NULL, SECOND);
+	return shmlimit_count_at(
+		l, count_rule, "user:42", 7,
+		&(struct shmlimit_count_request){
+			.struct_size = sizeof(struct shmlimit_count_request), .flags = flags, .n = 1, .bound = 5 },
+		NULL, SECOND);
 }
 
 /* The first rule is made by a good call; a rule that was refused does not change it. */
@@ -144,7 +152,11 @@ int main(void)
 		is(obeyed, 32 - expected, "%s accepts each flag of its set", c->name);
 	}
 	/* The two flags of COUNT, by shmlimit_count() on its own clock; shmlimit_count_at() came at another time. */
-	is(shmlimit_count(l, count_rule, "user:43", 7, 0, 0, 5, 0, &count), SHMLIMIT_ALLOWED, "a count can be read");
+	is(shmlimit_count(l, count_rule, "user:43", 7,
+	                  &(struct shmlimit_count_request){
+				  .struct_size = sizeof(struct shmlimit_count_request), .n = 0, .bound = 5 },
+	                  &count),
+	   SHMLIMIT_ALLOWED, "a count can be read");
 	is(count.count, 0, "calls that were refused have counted nothing for another key");
 	return tap_done();
 }

@@ -59,7 +59,13 @@ static int rule(const char *name, uint64_t capacity)
 static int ask(int id, uint64_t cost, uint64_t at)
 {
 	lease = (struct shmlimit_lease){ .struct_size = sizeof(lease) };
-	return shmlimit_lease_take_at(l, id, "k", 1, cost, LEASE_NS, CLAIM_NS, &lease, &r, at);
+	return shmlimit_lease_take_at(
+		l, id, "k", 1,
+		&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                          .cost = cost,
+	                                          .lease_ns = LEASE_NS,
+	                                          .claim_ns = CLAIM_NS },
+		&lease, &r, at);
 }
 
 static int take(int id, uint64_t cost, uint64_t at)
@@ -145,7 +151,11 @@ static void by_hand(void)
 static int look(int id, uint64_t cost, uint64_t at)
 {
 	lease = (struct shmlimit_lease){ .struct_size = sizeof(lease) };
-	return shmlimit_lease_take_at(l, id, "k", 1, cost, LEASE_NS, 0, &lease, &r, at);
+	return shmlimit_lease_take_at(
+		l, id, "k", 1,
+		&(struct shmlimit_lease_request){
+			.struct_size = sizeof(struct shmlimit_lease_request), .cost = cost, .lease_ns = LEASE_NS },
+		&lease, &r, at);
 }
 
 static void looks(void)
@@ -345,7 +355,14 @@ static void other_verbs(void)
 	is(r.remaining, 0, "a charge takes no more than there is");
 	deposit(id, 6, 1, T0);
 	given_back(id, T0);
-	is(shmlimit_lease_take_at(l, funnel, "k", 1, 1, 1, 1, &lease, &r, T0), -EOPNOTSUPP, "a funnel leases nothing");
+	is(shmlimit_lease_take_at(
+		   l, funnel, "k", 1,
+		   &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                             .cost = 1,
+	                                             .lease_ns = 1,
+	                                             .claim_ns = 1 },
+		   &lease, &r, T0),
+	   -EOPNOTSUPP, "a funnel leases nothing");
 	is(shmlimit_lease_deposit_at(l, funnel, "k", 1, 1, 1, 1, &r, T0), -EOPNOTSUPP, "a funnel takes no deposits");
 
 	id = shmlimit_rule_set_at(l, "dry", &dry, T0);
@@ -360,16 +377,37 @@ static void other_verbs(void)
 
 	if (shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &reader) != 0)
 		bail("open");
-	is(shmlimit_lease_take(reader, id, "k", 1, 1, 1, 1, &lease, &r), -EROFS, "a read-only handle leases nothing");
+	is(shmlimit_lease_take(reader, id, "k", 1,
+	                       &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                                         .cost = 1,
+	                                                         .lease_ns = 1,
+	                                                         .claim_ns = 1 },
+	                       &lease, &r),
+	   -EROFS, "a read-only handle leases nothing");
 	is(shmlimit_lease_count(reader, 0, 1), -EROFS, "a read-only handle counts nothing");
 	shmlimit_close(reader);
-	is(shmlimit_lease_take(l, id, "k", 1, 1, 1, 1, NULL, &r), -EINVAL,
-	   "the structure for what to lease must be given");
+	is(shmlimit_lease_take(l, id, "k", 1,
+	                       &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                                         .cost = 1,
+	                                                         .lease_ns = 1,
+	                                                         .claim_ns = 1 },
+	                       NULL, &r),
+	   -EINVAL, "the structure for what to lease must be given");
 	lease.struct_size = 0;
-	is(shmlimit_lease_take(l, id, "k", 1, 1, 1, 1, &lease, &r), -EINVAL,
-	   "the structure for what to lease must have its size");
-	is(shmlimit_lease_take(l, id, "k", 0, 1, 1, 1, &lease, &r), -EINVAL,
-	   "the structure's size is checked before the key's length");
+	is(shmlimit_lease_take(l, id, "k", 1,
+	                       &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                                         .cost = 1,
+	                                                         .lease_ns = 1,
+	                                                         .claim_ns = 1 },
+	                       &lease, &r),
+	   -EINVAL, "the structure for what to lease must have its size");
+	is(shmlimit_lease_take(l, id, "k", 0,
+	                       &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                                         .cost = 1,
+	                                                         .lease_ns = 1,
+	                                                         .claim_ns = 1 },
+	                       &lease, &r),
+	   -EINVAL, "the structure's size is checked before the key's length");
 	is(shmlimit_lease_abandon(l, id, NULL, 1), -EINVAL, "a claim of no key is not abandoned");
 	is(shmlimit_lease_abandon(l, id, "k", 0), -EMSGSIZE, "a claim of an empty key is not abandoned");
 	is(shmlimit_lease_abandon(l, 63, "k", 1), -ESRCH, "a claim of no rule is not abandoned");
@@ -592,8 +630,14 @@ static void ahead(void)
 	ask(id, 100, T0);
 	deposit(id, 64, 1, T0 + LEASE_NS);
 	lease.want = 7;
-	is(shmlimit_lease_take_at(l, id, "k", 1, 1, LEASE_NS, CLAIM_NS, &lease, NULL, T0 + LEASE_NS), SHMLIMIT_ALLOWED,
-	   "a take of a lease that does not run low is allowed");
+	is(shmlimit_lease_take_at(
+		   l, id, "k", 1,
+		   &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                             .cost = 1,
+	                                             .lease_ns = LEASE_NS,
+	                                             .claim_ns = CLAIM_NS },
+		   &lease, NULL, T0 + LEASE_NS),
+	   SHMLIMIT_ALLOWED, "a take of a lease that does not run low is allowed");
 	is(lease.want, 7, "a take of a lease that does not run low leaves the caller's structure alone");
 }
 
@@ -797,8 +841,13 @@ static void any_history(void)
 		case 3:
 			looked = rng_below(&rng, 4) == 0;
 			lease = (struct shmlimit_lease){ .struct_size = sizeof(lease) };
-			answer = shmlimit_lease_take_at(l, id, "k", 1, cost, LEASE_NS, looked ? 0 : time | 1, &lease,
-			                                &r, at);
+			answer = shmlimit_lease_take_at(
+				l, id, "k", 1,
+				&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+			                                          .cost = cost,
+			                                          .lease_ns = LEASE_NS,
+			                                          .claim_ns = looked ? 0 : time | 1 },
+				&lease, &r, at);
 			if (answer == SHMLIMIT_ALLOWED)
 				unpaid += !bag_take(cost, at);
 			spent += answer == SHMLIMIT_ALLOWED;
@@ -893,8 +942,13 @@ static void full(void)
 		id = rule("full", CAPACITY);
 		for (uint32_t key = 0; key < 100; key++) {
 			lease = (struct shmlimit_lease){ .struct_size = sizeof(lease) };
-			switch (shmlimit_lease_take_at(l, id, &key, sizeof(key), 1, LEASE_NS, CLAIM_NS, &lease, &r,
-			                               T0)) {
+			switch (shmlimit_lease_take_at(
+				l, id, &key, sizeof(key),
+				&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+			                                          .cost = 1,
+			                                          .lease_ns = LEASE_NS,
+			                                          .claim_ns = CLAIM_NS },
+				&lease, &r, T0)) {
 			case SHMLIMIT_LEASE_ASK:
 				asked++;
 				allowed += shmlimit_lease_deposit_at(l, id, &key, sizeof(key), 5, 1, LEASE_NS, NULL,

@@ -140,7 +140,12 @@ static void verbs(void)
 	is_str(shown(NULL), "window", "a window has a name");
 	shmlimit_reset(l, -1, NULL, 0);
 	rule = shmlimit_rule_set_at(l, "leased", &leased, T0);
-	shmlimit_lease_take_at(l, rule, "lease", 5, 1, SECOND, SECOND, &lease, NULL, T0);
+	shmlimit_lease_take_at(l, rule, "lease", 5,
+	                       &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                                         .cost = 1,
+	                                                         .lease_ns = SECOND,
+	                                                         .claim_ns = SECOND },
+	                       &lease, NULL, T0);
 	is_str(shown(NULL), "lease", "a lease has one");
 	shmlimit_reset(l, -1, NULL, 0);
 	shmlimit_throttle(l, "throttle", 8, 5, 1, 1000000, 1, reply);

@@ -41,7 +41,10 @@ static void call(int which, int id, const char *key, uint64_t now_ns, struct shm
 		shmlimit_peek_at(l, id, key, 1, 4, r, now_ns);
 		break;
 	default:
-		shmlimit_count_at(l, id, key, 1, 0, 0, 5, 0, NULL, now_ns);
+		shmlimit_count_at(l, id, key, 1,
+		                  &(struct shmlimit_count_request){
+					  .struct_size = sizeof(struct shmlimit_count_request), .n = 0, .bound = 5 },
+		                  NULL, now_ns);
 		break;
 	}
 }

@@ -152,7 +152,13 @@ static void call(int id, uint64_t now_ns)
 		shmlimit_peek_at(l, id, &key, sizeof(key), n, r, now_ns);
 		break;
 	case 5:
-		shmlimit_lease_take_at(l, id, &key, sizeof(key), n, SECOND, SECOND / 10, &lease, r, now_ns);
+		shmlimit_lease_take_at(
+			l, id, &key, sizeof(key),
+			&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+		                                          .cost = n,
+		                                          .lease_ns = SECOND,
+		                                          .claim_ns = SECOND / 10 },
+			&lease, r, now_ns);
 		break;
 	case 6:
 		shmlimit_lease_deposit_at(l, id, &key, sizeof(key), n, rng_below(&rng, 3), SECOND, r, now_ns);
@@ -161,7 +167,11 @@ static void call(int id, uint64_t now_ns)
 		shmlimit_lease_deny_at(l, id, &key, sizeof(key), n, SECOND, r, now_ns);
 		break;
 	case 8:
-		shmlimit_count_at(l, id, &key, sizeof(key), (int64_t)n - 1, 0, 5, 0, &count, now_ns);
+		shmlimit_count_at(
+			l, id, &key, sizeof(key),
+			&(struct shmlimit_count_request){
+				.struct_size = sizeof(struct shmlimit_count_request), .n = (int64_t)n - 1, .bound = 5 },
+			&count, now_ns);
 		break;
 	case 9:
 		if (shmlimit_enter_at(l, id, &key, sizeof(key), &hold, r, now_ns) == SHMLIMIT_ALLOWED && n != 0)

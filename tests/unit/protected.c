@@ -173,7 +173,12 @@ static int take(int id, int64_t key, uint64_t cost, uint64_t at)
 
 static int ban(int id, int64_t key)
 {
-	return shmlimit_count_at(l, id, &key, sizeof(key), 1, 600 * SECOND, INT64_MAX, 0, NULL, T0);
+	return shmlimit_count_at(l, id, &key, sizeof(key),
+	                         &(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+	                                                           .n = 1,
+	                                                           .bound = INT64_MAX,
+	                                                           .ttl_ns = 600 * SECOND },
+	                         NULL, T0);
 }
 
 /* Eight bans: half of a probe window even where it has all their lines twice. */

@@ -35,7 +35,7 @@ static int rule_of(const char *text)
 
 static int take(int rule, uint64_t cost, uint64_t at_ns, struct shmlimit_result *r)
 {
-	int answer = shmlimit_take_at(l, rule, "k", 1, cost, at_ns, r);
+	int answer = shmlimit_take_at(l, rule, "k", 1, cost, r, at_ns);
 
 	if (answer == SHMLIMIT_ALLOWED && passes < TAKES_MAX) {
 		passed[passes].ns = at_ns;

@@ -217,10 +217,20 @@ static void blocked(uint32_t algorithm)
 	is(shmlimit_reserve_at(l, id, "k", 1, 1, SECOND, &r, T0), SHMLIMIT_DENIED, "a reservation is denied");
 	is(shmlimit_acquire(l, id, "k", 1, 1, SECOND, &r), SHMLIMIT_DENIED, "nobody waits for it");
 	if (algorithm == SHMLIMIT_LEASE)
-		is(shmlimit_lease_take_at(l, id, "k", 1, 1, SECOND, SECOND, &lease, &r, T0), SHMLIMIT_DENIED,
-		   "nobody asks a backend");
+		is(shmlimit_lease_take_at(
+			   l, id, "k", 1,
+			   &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+		                                             .cost = 1,
+		                                             .lease_ns = SECOND,
+		                                             .claim_ns = SECOND },
+			   &lease, &r, T0),
+		   SHMLIMIT_DENIED, "nobody asks a backend");
 	if (algorithm == SHMLIMIT_COUNTER)
-		is(shmlimit_count_at(l, id, "k", 1, 1, 0, 0, 0, &count, T0), SHMLIMIT_DENIED, "nothing is counted");
+		is(shmlimit_count_at(l, id, "k", 1,
+		                     &(struct shmlimit_count_request){
+					     .struct_size = sizeof(struct shmlimit_count_request), .n = 1, .bound = 0 },
+		                     &count, T0),
+		   SHMLIMIT_DENIED, "nothing is counted");
 	if (algorithm == SHMLIMIT_HOLD)
 		is(shmlimit_enter_at(l, id, "k", 1, &hold, &r, T0), SHMLIMIT_DENIED, "nobody enters");
 	n += (algorithm == SHMLIMIT_LEASE) + (algorithm == SHMLIMIT_COUNTER) + (algorithm == SHMLIMIT_HOLD);

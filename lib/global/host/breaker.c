@@ -45,7 +45,13 @@ int breaker_permits(struct breaker *b)
 
 	if (answer == SHMLIMIT_ALLOWED || answer < 0)
 		return answer < 0 ? answer : BREAKER_CLOSED;
-	answer = shmlimit_lease_take(b->limiter, b->rule, b->key, len, 1, CLOSED_NS, b->claim_ns, &lease, NULL);
+	answer = shmlimit_lease_take(
+		b->limiter, b->rule, b->key, len,
+		&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                          .cost = 1,
+	                                          .lease_ns = CLOSED_NS,
+	                                          .claim_ns = b->claim_ns },
+		&lease, NULL);
 	switch (answer) {
 	case SHMLIMIT_LEASE_ASK:
 	case SHMLIMIT_ALLOWED: /* it closed a moment ago: the token is taken, so this call is the probe */

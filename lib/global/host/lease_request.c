@@ -20,8 +20,13 @@ int lease_request_slot(struct shmlimit_global *g, int rule, struct key_bytes key
 
 	lease->struct_size = sizeof(*lease);
 	lease->want = 0;
-	answer = shmlimit_lease_take(g->limiter, rule, key.bytes, key.len, cost,
-	                             lease_ns != 0 ? lease_ns : g->options.lease_ns, g->breaker.claim_ns, lease, r);
+	answer = shmlimit_lease_take(
+		g->limiter, rule, key.bytes, key.len,
+		&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                          .cost = cost,
+	                                          .lease_ns = lease_ns != 0 ? lease_ns : g->options.lease_ns,
+	                                          .claim_ns = g->breaker.claim_ns },
+		lease, r);
 	if (__builtin_expect(answer == SHMLIMIT_ALLOWED && lease->want != 0, 0))
 		via_agent_prefetch(g, rule, key.bytes, key.len, lease->want);
 	if (__builtin_expect(answer == SHMLIMIT_LEASE_ASK && lease->unknown, 0))

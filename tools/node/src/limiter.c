@@ -148,7 +148,14 @@ static napi_value count(napi_env env, napi_callback_info info)
 	                    read_signed(env, argv[5], &bound) != 0 || read_whole(env, argv[6], &flags) != 0))
 		answer = -EINVAL;
 	if (answer == 0)
-		answer = shmlimit_count(s.limiter, s.rule, s.key, s.length, n, ttl_ns, bound, (uint32_t)flags, &out);
+		answer = shmlimit_count(
+			s.limiter, s.rule, s.key, s.length,
+			&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+		                                          .flags = (uint32_t)flags,
+		                                          .n = n,
+		                                          .bound = bound,
+		                                          .ttl_ns = ttl_ns },
+			&out);
 	if (answer >= 0) {
 		addon->numbers[COUNT] = (double)out.count;
 		addon->numbers[APPLIED] = (double)out.applied;

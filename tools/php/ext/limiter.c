@@ -298,8 +298,14 @@ PHP_METHOD(Shmlimit_Limiter, count)
 		RETURN_THROWS();
 	answer = ttl_ns < 0 || flags != (uint32_t)flags ? -EINVAL : rule_id(Z_OBJ_P(ZEND_THIS), rule);
 	if (answer >= 0)
-		answer = shmlimit_count(limiter, answer, ZSTR_VAL(key), ZSTR_LEN(key), n, (uint64_t)ttl_ns, bound,
-		                        (uint32_t)flags, &count);
+		answer = shmlimit_count(
+			limiter, answer, ZSTR_VAL(key), ZSTR_LEN(key),
+			&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+		                                          .flags = (uint32_t)flags,
+		                                          .n = n,
+		                                          .bound = bound,
+		                                          .ttl_ns = (uint64_t)ttl_ns },
+			&count);
 	if (is_answer(Z_OBJ_P(ZEND_THIS), rule, answer))
 		shmlimit_return_count(return_value, answer, &count);
 }

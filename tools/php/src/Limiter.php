@@ -149,7 +149,12 @@ final class Limiter
         int $flags = 0,
     ): Count {
         $out = $this->sized('struct shmlimit_count');
-        $more = [$n, Library::unsigned($ttlNs), $bound, Library::unsigned($flags), \FFI::addr($out)];
+        $asked = $this->sized('struct shmlimit_count_request');
+        $asked->flags = Library::unsigned($flags);
+        $asked->n = $n;
+        $asked->bound = $bound;
+        $asked->ttl_ns = Library::unsigned($ttlNs);
+        $more = [\FFI::addr($asked), \FFI::addr($out)];
         $answer = $this->ffi->shmlimit_count($this->handle, $this->find($rule), $key, strlen($key), ...$more);
         Library::check($answer, $this->about($rule));
         return new Count($answer === 0, $out->count, $out->applied, Library::int($out->ttl_ns));

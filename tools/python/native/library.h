@@ -18,6 +18,12 @@ struct result {
 	uint64_t limit, remaining, wait_ns, retry_after_ns, reset_after_ns;
 };
 
+struct count_request {
+	uint32_t struct_size, flags;
+	int64_t n, bound;
+	uint64_t ttl_ns;
+};
+
 struct count {
 	uint32_t struct_size, reserved32;
 	int64_t count, applied;
@@ -76,8 +82,8 @@ struct functions {
 	int (*rule_find)(void *limiter, const char *rule);
 	int (*take)(void *limiter, int rule, const void *key, size_t key_len, uint64_t cost, struct result *r);
 	int (*peek)(void *limiter, int rule, const void *key, size_t key_len, uint64_t cost, struct result *r);
-	int (*count)(void *limiter, int rule, const void *key, size_t key_len, int64_t n, uint64_t ttl_ns,
-	             int64_t bound, uint32_t flags, struct count *out);
+	int (*count)(void *limiter, int rule, const void *key, size_t key_len, const struct count_request *request,
+	             struct count *out);
 	int (*gate_ask)(void *gate, const struct gate_key *keys, size_t n, struct gate_answer *out);
 	int (*gate_enter)(void *gate, const struct gate_key *keys, size_t n, struct gate_answer *out,
 	                  struct gate_held *held);

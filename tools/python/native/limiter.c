@@ -87,12 +87,10 @@ PyObject *limiter_count(PyObject *module, PyObject *const *args, Py_ssize_t n)
 {
 	const struct state *s = PyModule_GetState(module);
 	struct count c = { .struct_size = sizeof(c) };
-	unsigned long long ttl_ns;
-	long long by, bound;
+	struct count_request asked = { .struct_size = sizeof(asked) };
 	Py_ssize_t length;
 	const char *key;
 	void *limiter;
-	long flags;
 	int id, answer;
 
 	if (n != 7 || s->f.count == NULL || !PyLong_Check(args[0]))
@@ -101,13 +99,13 @@ PyObject *limiter_count(PyObject *module, PyObject *const *args, Py_ssize_t n)
 		if (!PyLong_Check(args[i]))
 			Py_RETURN_NONE;
 	limiter = PyLong_AsVoidPtr(args[0]);
-	by = PyLong_AsLongLong(args[3]);
-	ttl_ns = PyLong_AsUnsignedLongLong(args[4]);
-	bound = PyLong_AsLongLong(args[5]);
-	flags = PyLong_AsLong(args[6]);
+	asked.n = PyLong_AsLongLong(args[3]);
+	asked.ttl_ns = PyLong_AsUnsignedLongLong(args[4]);
+	asked.bound = PyLong_AsLongLong(args[5]);
+	asked.flags = (uint32_t)PyLong_AsLong(args[6]);
 	key = PyErr_Occurred() ? NULL : key_bytes(args[2], &length);
 	id = key == NULL ? -1 : rule_id(s, limiter, args[1]);
-	answer = id < 0 ? id : s->f.count(limiter, id, key, (size_t)length, by, ttl_ns, bound, (uint32_t)flags, &c);
+	answer = id < 0 ? id : s->f.count(limiter, id, key, (size_t)length, &asked, &c);
 	if (answer < 0)
 		return left_to_python();
 	PyObject *values[] = {

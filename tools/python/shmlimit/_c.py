@@ -129,6 +129,16 @@ class Request(Structure):
     ]
 
 
+class CountRequest(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("flags", c_uint32),
+        ("n", c_int64),
+        ("bound", c_int64),
+        ("ttl_ns", c_uint64),
+    ]
+
+
 class Count(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -166,6 +176,7 @@ STRUCTURES = {
     "request": Request,
     "fields": Fields,
     "count": Count,
+    "count_request": CountRequest,
     "hold": Hold,
     "problem": Problem,
 }
@@ -193,7 +204,7 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "charge": (c_int, [*_decision, _result]),
     "peek": (c_int, [*_decision, _result]),
     "throttle": (c_int, [c_void_p, c_char_p, c_size_t, *[c_uint64] * 4, POINTER(c_int64)]),
-    "count": (c_int, [*_decision[:4], c_int64, c_uint64, c_int64, c_uint32, POINTER(Count)]),
+    "count": (c_int, [*_decision[:4], POINTER(CountRequest), POINTER(Count)]),
     "enter": (c_int, [*_decision[:4], POINTER(Hold), _result]),
     "renew": (c_int, [*_decision[:4], POINTER(Hold)]),
     "leave": (c_int, [*_decision[:4], POINTER(Hold)]),

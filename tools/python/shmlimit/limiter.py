@@ -502,9 +502,9 @@ class Limiter:
         if counted is not None:
             return counted
         c, encoded = _c.Count(struct_size=ctypes.sizeof(_c.Count)), key_bytes(key)
+        asked = _c.CountRequest(ctypes.sizeof(_c.CountRequest), flags, _signed(n), _signed(bound), _unsigned(ttl_ns))
         answer = library.count(
-            self._handle, self._id(rule), encoded, len(encoded), _signed(n), _unsigned(ttl_ns), _signed(bound), flags,
-            ctypes.byref(c),
+            self._handle, self._id(rule), encoded, len(encoded), ctypes.byref(asked), ctypes.byref(c)
         )
         _check(answer, f"{self.name}: rule {rule}")
         return Count(answer == 0, c.count, c.applied, c.ttl_ns)

@@ -71,8 +71,14 @@ int ban_begin(struct shmlimit *limiter, const char *rule, const struct key *key,
 
 	if (id < 0)
 		return id;
-	answer = shmlimit_count(limiter, id, key->bytes, key->len, SHMLIMIT_CAPACITY_MAX, for_ns, INT64_MAX,
-	                        SHMLIMIT_COUNT_SATURATE | SHMLIMIT_COUNT_RESTART, NULL);
+	answer = shmlimit_count(
+		limiter, id, key->bytes, key->len,
+		&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+	                                          .flags = SHMLIMIT_COUNT_SATURATE | SHMLIMIT_COUNT_RESTART,
+	                                          .n = SHMLIMIT_CAPACITY_MAX,
+	                                          .bound = INT64_MAX,
+	                                          .ttl_ns = for_ns },
+		NULL);
 	if (answer == SHMLIMIT_DENIED)
 		return -ENOSPC;
 	return answer < 0 ? answer : check_banned(limiter, id, key, begun_ns);

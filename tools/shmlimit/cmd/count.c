@@ -108,7 +108,13 @@ static int ask(const struct call *call, struct shmlimit *limiter, struct questio
 	if (status != STATUS_OK)
 		return status;
 	key_choose(limiter, id, &q->key);
-	answer = shmlimit_count(limiter, id, q->key.bytes, q->key.len, q->n, q->ttl_ns, q->bound, q->flags, &c);
+	answer = shmlimit_count(limiter, id, q->key.bytes, q->key.len,
+	                        &(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+	                                                          .flags = q->flags,
+	                                                          .n = q->n,
+	                                                          .bound = q->bound,
+	                                                          .ttl_ns = q->ttl_ns },
+	                        &c);
 	if (answer < 0)
 		return fail_count(limiter, call, id, q, answer);
 	if (call->option[JSON] != NULL)

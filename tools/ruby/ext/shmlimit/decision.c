@@ -102,8 +102,13 @@ static VALUE limiter_count(int argc, VALUE *argv, VALUE self)
 	key = native_key(argv[1]);
 	bound = argv[4];
 	how = (RTEST(argv[5]) ? SHMLIMIT_COUNT_SATURATE : 0) | (RTEST(argv[6]) ? SHMLIMIT_COUNT_RESTART : 0);
-	answer = shmlimit_count(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, NUM2LL(argv[2]),
-	                        native_ns(argv[3], "ttl"), NIL_P(bound) ? INT64_MAX : NUM2LL(bound), how, &out);
+	answer = shmlimit_count(l->handle, limiter_rule(self, l, rule), key.bytes, key.length,
+	                        &(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+	                                                          .flags = how,
+	                                                          .n = NUM2LL(argv[2]),
+	                                                          .bound = NIL_P(bound) ? INT64_MAX : NUM2LL(bound),
+	                                                          .ttl_ns = native_ns(argv[3], "ttl") },
+	                        &out);
 	RB_GC_GUARD(key.owner);
 	answer = native_check(answer, rule);
 	return rb_struct_new(count_class, answer == SHMLIMIT_ALLOWED ? Qtrue : Qfalse, LL2NUM(out.count),
@@ -133,8 +138,13 @@ static VALUE limiter_add(VALUE self, VALUE rule, VALUE key_value, VALUE by, VALU
 	}
 	if (ttl_ns == 0 && !NIL_P(ttl))
 		ttl_ns = 1;
-	answer = shmlimit_count(l->handle, NUM2INT(rule), key.bytes, key.length, n, ttl_ns, INT64_MAX,
-	                        SHMLIMIT_COUNT_SATURATE, &out);
+	answer = shmlimit_count(l->handle, NUM2INT(rule), key.bytes, key.length,
+	                        &(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+	                                                          .flags = SHMLIMIT_COUNT_SATURATE,
+	                                                          .n = n,
+	                                                          .bound = INT64_MAX,
+	                                                          .ttl_ns = ttl_ns },
+	                        &out);
 	RB_GC_GUARD(key.owner);
 	if (answer == -ERANGE)
 		rb_raise(rb_eArgError, "expires_in is longer than the store's TTL_MAX");
