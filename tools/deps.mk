@@ -24,7 +24,7 @@ need_demo  := $(call packages,demo) wrk curl
 need_cli   := jq gnuplot-nox python3-prometheus-client bsdutils util-linux zsh fish
 need_server := redis-tools openssl nginx nginx-dev apache2-bin apache2-dev libssl-dev procps mypy python3-dev python3-pip python3-setuptools \
 	python3-wheel python3-tap iproute2 gunicorn uwsgi-core uwsgi-plugin-python3 python3-uvicorn php-cli php-fpm php-apcu php-dev libfcgi-bin nodejs $(if $(node_inc),,libnode-dev) \
-	python3-flask-limiter python3-djangorestframework python3-django-axes python3-fastapi \
+	faketime python3-flask-limiter python3-djangorestframework python3-django-axes python3-fastapi \
 	ruby ruby-dev ruby-rack ruby-rack-attack ruby-activesupport puma unicorn \
 	php-symfony-rate-limiter php-symfony-http-foundation php-illuminate-cache php-illuminate-routing php-nyholm-psr7 php-psr-log
 # For benches nginx is unpacked into O= and not installed, for that would start it; these are what it needs.
