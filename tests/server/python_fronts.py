@@ -1,4 +1,4 @@
-"""A storage for limits beside limits' own: random histories with a moved clock.
+"""Storages for limits and Django beside their own: random histories with a moved clock.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -114,3 +114,33 @@ class LimitsHistories(Histories):
     def test_moving(self):
         """limits: over any history a moving window answers like limits' own"""
         self.strategy("moving-window")
+
+
+class DjangoHistories(Histories):
+    def told(self, of, name, answer):
+        """Django's own says True of the deletion of a value that is over, too."""
+        return None if name == "delete" else answer
+
+    def test_cache(self):
+        """Django: over any history a cache of counters answers like Django's own"""
+        from django.conf import settings
+
+        if not settings.configured:
+            settings.configure()
+        from django.core.cache.backends.locmem import LocMemCache
+
+        from shmlimit.django_cache import CounterCache
+
+        def both(history):
+            mine, own = CounterCache(SEGMENT, {}), LocMemCache(f"own{history}", {})
+            mine.clear()
+            return mine, own
+
+        def draw():
+            key, n, timeout = self.random.choice("abc"), self.random.randrange(1, 5), self.random.choice((2, 5, None, 0))
+            return self.random.choice(
+                [("get", key), ("set", key, n, timeout), ("add", key, n, timeout), ("incr", key, n), ("touch", key, timeout)]
+                + [("delete", key), ("has_key", key), ("get_or_set", key, n, timeout)]
+            )
+
+        self.same(draw, both)

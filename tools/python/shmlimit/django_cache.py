@@ -89,14 +89,16 @@ class CounterCache(BaseCache):
         return had
 
     def incr(self, key: str, delta: int = 1, version: Any = None) -> int:
-        if self._count(key, version).value + delta < 1:
+        value = self._count(key, version).value
+        if value == 0 or value + delta < 1:
             raise ValueError(f"Key '{key}' not found, or below 0")
         count = self._count(key, version, delta)
         if not count:
             raise ValueError(f"Key '{key}' out of range: 0 to {COUNTER_MAX - 2}")
         if count.value == delta:
             # It expired, or another process deleted it, since it was looked at: what was added is alone.
-            self._count(key, version, -delta, saturate=True)
+            if self._count(key, version, -delta, saturate=True).value == 0:
+                self.delete(key, version)  # with its time, which an add() would not begin again
             raise ValueError(f"Key '{key}' not found")
         return count.value - 1
 
