@@ -106,6 +106,15 @@ static int read_v4(struct text t, struct address *out)
 	return read_as(AF_INET, (struct text){ t.at, bare }, out);
 }
 
+/* A colon comes before any point, which IPv4 has before its port. */
+static int is_v6(struct text t)
+{
+	for (size_t i = 0; i < t.len && t.at[i] != '.'; i++)
+		if (t.at[i] == ':')
+			return 1;
+	return 0;
+}
+
 int address_read(const char *text, size_t len, struct address *out)
 {
 	struct text t = unquote(trim((struct text){ text, len }));
@@ -115,7 +124,7 @@ int address_read(const char *text, size_t len, struct address *out)
 		return 0;
 	if (t.at[0] == '[')
 		return read_brackets(t, out);
-	return read_v6(t, out) || read_v4(t, out);
+	return is_v6(t) ? read_v6(t, out) : read_v4(t, out);
 }
 
 /* The next element that is not empty; *rest becomes what is behind it. Returns 0 if there is none. */
@@ -137,6 +146,12 @@ int address_nth(const char *text, size_t len, int nth, const char **element, siz
 	struct text list = unquote(trim((struct text){ text, len })), rest = list, found;
 	int64_t place = nth;
 
+	/* Nearly every list is one address. */
+	if (list.len > 0 && memchr(list.at, ',', list.len) == NULL) {
+		*element = list.at;
+		*element_len = list.len;
+		return nth == 1 || nth == -1;
+	}
 	if (nth < 0)
 		for (place = (int64_t)nth + 1; next_element(&rest, &found); place++)
 			;
