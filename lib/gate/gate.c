@@ -91,7 +91,7 @@ EXPORT int shmlimit_gate_enter(struct shmlimit_gate *gate, const struct shmlimit
 {
 	struct gate_request q;
 
-	if (held == NULL || held->struct_size < sizeof(*held))
+	if (held == NULL || held->struct_size < HELD_SIZE_1_0)
 		return -EINVAL;
 	held->count = 0;
 	q.held = held;
@@ -115,7 +115,7 @@ EXPORT int shmlimit_gate_leave(struct shmlimit_gate *gate, const struct shmlimit
 	const struct view *view;
 	int error;
 
-	if (gate == NULL || (keys == NULL && n > 0) || held == NULL || held->struct_size < sizeof(*held) ||
+	if (gate == NULL || (keys == NULL && n > 0) || held == NULL || held->struct_size < HELD_SIZE_1_0 ||
 	    held->count > SHMLIMIT_REQUESTS_MAX)
 		return -EINVAL;
 	for (uint32_t i = 0; i < held->count; i++)

@@ -338,7 +338,7 @@ int gate_request_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_ke
 	int error;
 
 	if (gate == NULL || (keys == NULL && n > 0) || n > SHMLIMIT_REQUESTS_MAX || out == NULL ||
-	    out->struct_size < ANSWER_MIN)
+	    out->struct_size < ANSWER_SIZE_1_0)
 		return -EINVAL;
 	if (!has_room(out, n))
 		return -ENOBUFS;

@@ -10,8 +10,12 @@
 #include "key.h"
 #include "held.h"
 
-/* The structure's size in the first release: a caller's must be at least this large. */
-#define ANSWER_MIN sizeof(struct shmlimit_gate_answer)
+/*
+ * Bytes of the structures in release 1.0: a caller's must be at least this large. WHY NOT sizeof:
+ * programs that were built before a structure grows would be refused.
+ */
+#define ANSWER_SIZE_1_0 920u
+#define HELD_SIZE_1_0 400u
 
 struct shmlimit_gate {
 	struct spec spec;

@@ -54,7 +54,7 @@ EXPORT int shmlimit_gate_begin(struct shmlimit_gate *gate, const struct shmlimit
 	struct gate_request q;
 	int answer;
 
-	if (pending == NULL || (held != NULL && held->struct_size < sizeof(*held)))
+	if (pending == NULL || (held != NULL && held->struct_size < HELD_SIZE_1_0))
 		return -EINVAL;
 	if (held != NULL)
 		held->count = 0;
@@ -75,7 +75,7 @@ EXPORT int shmlimit_gate_poll(struct shmlimit_gate *gate, struct shmlimit_gate_p
 {
 	int answer;
 
-	if (gate == NULL || pending == NULL || out == NULL || out->struct_size < ANSWER_MIN ||
+	if (gate == NULL || pending == NULL || out == NULL || out->struct_size < ANSWER_SIZE_1_0 ||
 	    (held == NULL) != (pending->q.held == NULL))
 		return -EINVAL;
 	pending->q.held = held;

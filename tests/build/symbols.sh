@@ -33,6 +33,9 @@ is "$(readelf -d "$BUILD/libshmlimit-global.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]
 	"libc.so.6 libcrypto.so.3 libhiredis.so.0.14 libshmlimit.so.0 libssl.so.3 " "the one for many hosts needs that, hiredis and OpenSSL"
 is "$(readelf -d "$BUILD/libshmlimit-gate.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]/\1/p" | grep -v "^ld-linux" | sort | tr "\n" " ")" \
 	"libc.so.6 libcrypto.so.3 libshmlimit.so.0 liburcu-bp.so.8 " "the gate needs libcrypto and liburcu besides, and not the one for many hosts"
+# A structure that grows is larger than that of a program which was built before.
+is "$(cd "$SOURCE" && grep -rnE 'struct_size (<|>=) sizeof\(' lib --include='*.[ch]')" "" \
+	"no call refuses a structure that is as large as in release 1.0, however it grows"
 is "$(grep -c '#include' "$SOURCE/include/shmlimit.h")" 2 "the header includes two headers"
 is "$(grep -oE '#include <.*>' "$SOURCE/include/shmlimit.h" | sort | tr '\n' ' ')" \
 	"#include <stddef.h> #include <stdint.h> " "of the standard's, which define no functions"

@@ -25,6 +25,9 @@
 #include "policy.h"
 #include "pool.h"
 
+/* Bytes in release 1.0, which are all that is used here. */
+#define TICKET_SIZE_1_0 104u
+
 static struct ticket_state state_of(const struct shmlimit_global_ticket *ticket)
 {
 	struct ticket_state p;
@@ -40,7 +43,7 @@ static void set_state(struct shmlimit_global_ticket *ticket, const struct ticket
 
 int ticket_is_valid(const struct shmlimit_global_ticket *ticket)
 {
-	return ticket != NULL && ticket->struct_size >= sizeof(*ticket) &&
+	return ticket != NULL && ticket->struct_size >= TICKET_SIZE_1_0 &&
 	       (ticket->flags == 0 || ticket->flags == SHMLIMIT_GLOBAL_TICKET_NO_WAIT ||
 	        ticket->flags == SHMLIMIT_GLOBAL_TICKET_AGENT_ONLY);
 }
