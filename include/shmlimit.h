@@ -1,5 +1,5 @@
 /*
- * shmlimit: one rate limit for all processes of a host.
+ * shmlimit: a token bucket rate limiter that all processes of a host share.
  *
  * A limiter is a POSIX shared-memory segment. It holds rules and a table of token buckets,
  * called funnels here: one for each (rule, key). A funnel holds up to `capacity` tokens;

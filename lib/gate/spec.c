@@ -241,7 +241,7 @@ static const char *read_algorithm(struct spec *spec, struct spec_limit *limit, c
 	                   : strcmp(value, "lease") == 0 ? SHMLIMIT_LEASE
 	                                                 : SHMLIMIT_FUNNEL;
 	limit->has_algorithm = 1;
-	return limit->algorithm != SHMLIMIT_FUNNEL || strcmp(value, "funnel") == 0
+	return limit->algorithm != SHMLIMIT_FUNNEL || strcmp(value, "funnel") == 0 || strcmp(value, "token-bucket") == 0
 	               ? NULL
 	               : "must be algorithm=funnel, algorithm=window or algorithm=lease";
 }

@@ -40,6 +40,7 @@ static void shared(void)
 		{ "rule=r rate=5/s algorithm=lease", NULL },
 		{ "rule=r rate=5/s local", NULL },
 		{ "rule=r rate=5/s algorithm=funnel local", NULL },
+		{ "rule=r rate=5/s algorithm=token-bucket local", NULL },
 		{ "rule=r rate=5/s algorithm=window local", NULL },
 		{ "rule=r rate=\"5 at once\" local", NULL },
 		{ "rule=r rate=5/s protected local", NULL },

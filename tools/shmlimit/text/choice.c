@@ -24,7 +24,8 @@ const struct choice choices_clock[] = {
 };
 
 const struct choice choices_algorithm[] = {
-	{ "funnel", SHMLIMIT_FUNNEL },
+	{ "funnel", SHMLIMIT_FUNNEL }, /* the word that is printed */
+	{ "token-bucket", SHMLIMIT_FUNNEL },
 	{ "warmup", SHMLIMIT_WARMUP },
 	{ "window", SHMLIMIT_WINDOW },
 	{ "lease", SHMLIMIT_LEASE },
