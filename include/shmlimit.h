@@ -862,22 +862,24 @@ int shmlimit_charge_at(struct shmlimit *limiter, int rule, const void *key, size
                        struct shmlimit_result *r, uint64_t now_ns);
 
 /*
- * Add request->n to the key's count under a COUNTER rule, or take away what is below 0, as INCREX with ENX does in
- * Redis 8.8 and Valkey 9.2. A key without a count counts 0; the first addition starts its
- * time to live, `ttl_ns` nanoseconds (0: the rule's period, which is the longest too),
- * and later ones leave that alone. When it is over the count is 0 again, and the slot free. `n`
- * of 0 reads, and then works on a read-only handle.
+ * Add request->n to the key's count under a COUNTER rule, or take away what is below 0, as INCREX
+ * with ENX does in Redis 8.8 and Valkey 9.2. A key without a count counts 0; the first addition
+ * starts its time to live, `ttl_ns` nanoseconds (0: the rule's period, which is the longest too),
+ * and later ones leave that alone. When it is over the count is 0 again, and the slot free. `n` of
+ * 0 reads, and then works on a read-only handle.
  *
- * Where the sum would be above `bound` (0 or more; at most the rule's capacity counts) or
- * below 0: SHMLIMIT_DENIED, nothing is written, and the answer's `applied` is 0; with
- * SHMLIMIT_COUNT_SATURATE the count becomes the bound, or 0, and `applied` is what that
- * made of `n`. With SHMLIMIT_COUNT_RESTART the time to live begins again, unless the call was denied.
+ * Where the sum would be above `bound` (0 or more; at most the rule's capacity counts) or below 0:
+ * SHMLIMIT_DENIED, nothing is written, and the answer's `applied` is 0; with
+ * SHMLIMIT_COUNT_SATURATE the count becomes the bound, or 0, and `applied` is what that made of
+ * `n`. With SHMLIMIT_COUNT_RESTART the time to live begins again, unless the call was denied.
  *
- * Returns SHMLIMIT_ALLOWED or SHMLIMIT_DENIED, and fills *out unless it is NULL; or -EINVAL: `request` is
- * NULL or too small, its bound below 0, a flag unknown, or `out` says no size; -E2BIG: a member is set that this library does not know; -ERANGE: ttl_ns is longer than the
- * rule's period; -EOPNOTSUPP: it is no COUNTER rule; or as shmlimit_take(). On any error nothing
- * was changed. Additions are counted as takes are. Without room for a new key the answer is on_full's. A
- * rule that is off answers allowed, with a count of 0. Cost, threads, processes, signals, fork: as shmlimit_take().
+ * Returns SHMLIMIT_ALLOWED or SHMLIMIT_DENIED, and fills *out unless it is NULL; or -EINVAL:
+ * `request` is NULL or too small, its bound below 0, a flag unknown, or `out` says no size; -E2BIG:
+ * a member is set that this library does not know; -ERANGE: ttl_ns is longer than the rule's
+ * period; -EOPNOTSUPP: it is no COUNTER rule; or as shmlimit_take(). On any error nothing was
+ * changed. Additions are counted as takes are. Without room for a new key the answer is on_full's.
+ * A rule that is off answers allowed, with a count of 0. Cost, threads, processes, signals, fork:
+ * as shmlimit_take().
  */
 int shmlimit_count(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
                    const struct shmlimit_count_request *request, struct shmlimit_count *out);
@@ -886,24 +888,26 @@ int shmlimit_count_at(struct shmlimit *limiter, int rule, const void *key, size_
 
 /*
  * Enter one of the key's places under a HOLD rule, if fewer than `capacity` are held. The place is
- * held until shmlimit_leave(), or for the rule's period, whichever comes first: a
- * holder that was killed blocks its place no longer than that. A holder that needs more time calls
- * shmlimit_renew() before the period is over; once it is, another may have the place.
+ * held until shmlimit_leave(), or for the rule's period, whichever comes first: a holder that was
+ * killed blocks its place no longer than that. A holder that needs more time calls shmlimit_renew()
+ * before the period is over; once it is, another may have the place.
  *
  * Returns SHMLIMIT_ALLOWED and fills *hold (set its struct_size first); or SHMLIMIT_DENIED, and
- * hold->value is 0; or -EINVAL: `hold` is NULL or says a smaller size;
- * -EOPNOTSUPP: it is no HOLD rule; or as shmlimit_take(). *r, unless NULL: `remaining` counts
- * free places, `retry_after_ns` is the time until the first place ends if none is left. On an error nothing was changed.
+ * hold->value is 0; or -EINVAL: `hold` is NULL or says a smaller size; -EOPNOTSUPP: it is no HOLD
+ * rule; or as shmlimit_take(). *r, unless NULL: `remaining` counts free places, `retry_after_ns` is
+ * the time until the first place ends if none is left. On an error nothing was changed.
  *
  * The place is one of the key, whichever thread or process calls. With no slot for a new key
- * (on_full evict or allow), under a rule in DRY_RUN that would have denied, or one that is OFF, it is
- * allowed, and hold->value is 0: nothing is held, and there is nothing to leave. An evicted key's
- * places are forgotten: with on_full deny they never are. Places are not saved. A place that is held longer than its
- * rule's period was shortened to keeps its end. If killed inside: nothing was entered, or a place that ends by itself.
+ * (on_full evict or allow), under a rule in DRY_RUN that would have denied, or one that is OFF, it
+ * is allowed, and hold->value is 0: nothing is held, and there is nothing to leave. An evicted
+ * key's places are forgotten: with on_full deny they never are. Places are not saved. A place that
+ * is held longer than its rule's period was shortened to keeps its end. If killed inside: nothing
+ * was entered, or a place that ends by itself.
  *
- * shmlimit_take() on a HOLD rule with a cost of 1 is an enter that is never left; a larger cost returns
- * -EOPNOTSUPP, as shmlimit_refund() and shmlimit_charge() do. Threads, processes, signals, fork: as
- * shmlimit_take(). Cost: a take's, one compare-and-swap more, and a look at each place that is held.
+ * shmlimit_take() on a HOLD rule with a cost of 1 is an enter that is never left; a larger cost
+ * returns -EOPNOTSUPP, as shmlimit_refund() and shmlimit_charge() do. Threads, processes, signals,
+ * fork: as shmlimit_take(). Cost: a take's, one compare-and-swap more, and a look at each place
+ * that is held.
  */
 int shmlimit_enter(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_hold *hold,
                    struct shmlimit_result *r);
