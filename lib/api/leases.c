@@ -53,12 +53,12 @@ FAST int lease_take(const struct shmlimit *l, const struct request *request, str
 	return answer;
 }
 
-FAST int take_when(const struct shmlimit *l, int rule, struct key_bytes key, const struct shmlimit_lease_request *from,
-                   struct shmlimit_lease *out, struct shmlimit_result *r, struct when when)
+/* Of q what the caller's structure has is missing. */
+FAST int take_asked(const struct shmlimit *l, struct request q, const struct shmlimit_lease_request *from,
+                    struct shmlimit_lease *out, struct shmlimit_result *r)
 {
 	struct shmlimit_lease_request known;
 	struct lease_request leased;
-	struct request q;
 
 	if (from == NULL || from->struct_size < REQUEST_SIZE_1_0)
 		return -EINVAL;
@@ -72,7 +72,7 @@ FAST int take_when(const struct shmlimit *l, int rule, struct key_bytes key, con
 	if (from->reserved32 != 0)
 		return -E2BIG;
 	leased = (struct lease_request){ .lease_ns = from->lease_ns, .claim_ns = from->claim_ns };
-	q = request_make(OP_LEASE, rule, key, from->cost, when);
+	q.amount = from->cost;
 	q.lease = &leased;
 	return lease_take(l, &q, out, r);
 }
@@ -81,14 +81,15 @@ EXPORT int shmlimit_lease_take(struct shmlimit *l, int rule, const void *key, si
                                const struct shmlimit_lease_request *request, struct shmlimit_lease *out,
                                struct shmlimit_result *r)
 {
-	return take_when(l, rule, key_bytes(key, key_len), request, out, r, when_clock());
+	return take_asked(l, request_make(OP_LEASE, rule, key_bytes(key, key_len), 0, when_clock()), request, out, r);
 }
 
 EXPORT int shmlimit_lease_take_at(struct shmlimit *l, int rule, const void *key, size_t key_len,
                                   const struct shmlimit_lease_request *request, struct shmlimit_lease *out,
                                   struct shmlimit_result *r, uint64_t now_ns)
 {
-	return take_when(l, rule, key_bytes(key, key_len), request, out, r, when_given(now_ns));
+	return take_asked(l, request_make(OP_LEASE, rule, key_bytes(key, key_len), 0, when_given(now_ns)), request, out,
+	                  r);
 }
 
 EXPORT int shmlimit_lease_deposit(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,

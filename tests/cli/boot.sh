@@ -173,7 +173,7 @@ wrong 2 "section [*]: size: no such key: use enabled, slots, slots-max, mode, gr
 [*]
 size = 1Ki
 END
-wrong 5 "rule login: new, its rate is missing: must have capacity and rate" <<END
+wrong 5 "rule login: new, its rate is missing: must have rate" <<END
 [page]
 capacity = 5
 rate = 1/s
@@ -207,7 +207,7 @@ rm "d/$a.conf"
 rm -f /dev/shm/"$SEGMENT"*
 echo other >/dev/shm/"$b"
 run shmlimit apply --all d
-is "$rc $out$err" "2 shmlimit: segment $b: not a shmlimit segment: another program created /dev/shm/$b; use another name" \
+is "$rc $out$err" "2 shmlimit: segment $b: not a shmlimit segment: another program created /dev/shm/$b, or something overwrote it (use another name; or remove it: shmlimit destroy $b --force)" \
 	"what is somebody else's is left alone"
 is "$(cat /dev/shm/"$b")" other "what is somebody else's is as it was"
 rm /dev/shm/"$b"

@@ -61,7 +61,7 @@ take login key --cost 14 --json
 is "$rc $(printf '%s\n' "$out" | jq -c '[.allowed, .remaining]')" "0 [true,0]" "--cost takes the others"
 take login key
 is "$rc $(printf '%s\n' "$out" | sed -n 1p)" "1 decision: denied" "a take from an empty funnel is denied"
-like "$out" '^retry after: 1d[0-9]\.' "a denied take says until when: leases last 5 s, and then a token takes a day"
+like "$out" '^retry after: 1d[0-9]h' "a denied take says until when: leases last 5 s, and then a token takes a day"
 is "$err" "" "a denial is no error"
 take login key --quiet
 is "$rc $out" "1 " "--quiet prints nothing"

@@ -96,7 +96,7 @@ static const struct plan {
 			  { EPERM, ENOSYS } } },
 	[PWRITE] = { "pwrite", { { EINTR, GOES_ON }, { EIO, 0 }, { ENOSPC, 0 }, { EDQUOT, 0 }, { EPERM, ENOSYS }, { NOTHING, EIO } } },
 	[FCHMOD] = { "fchmod", { { EPERM, ENOSYS }, { EROFS, 0 }, { EIO, 0 } } },
-	[FCHOWN] = { "fchown", { { EPERM, 0 }, { EROFS, 0 }, { EDQUOT, 0 }, { EIO, 0 } } },
+	[FCHOWN] = { "fchown", { { EPERM, ENOSYS }, { EROFS, 0 }, { EDQUOT, 0 }, { EIO, 0 } } },
 	[GIVE] = { "fchown to another owner", { { EPERM, GOES_ON }, { EROFS, GOES_ON } } },
 	[FSTAT] = { "fstat", { { EIO, 0 }, { EPERM, ENOSYS }, { ENOMEM, 0 }, { EOVERFLOW, 0 } } },
 	[PREAD] = { "pread", { { EINTR, GOES_ON }, { EIO, 0 }, { EAGAIN, EIO }, { EPERM, ENOSYS } } },

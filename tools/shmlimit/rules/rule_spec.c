@@ -160,7 +160,8 @@ int rule_spec_complete(struct rule_spec *spec, struct shmlimit *limiter, const c
 		return status;
 	if ((error == -ESRCH || error == -EUCLEAN) && rule_spec_lacks(spec) == NULL)
 		return fit(spec);
-	if (error == -ESRCH && spec->line == 0 && (spec->given & 1u << FIELD_CAPACITY))
+	if (error == -ESRCH && spec->line == 0 && (spec->given & 1u << FIELD_CAPACITY) &&
+	    spec->rule.algorithm != SHMLIMIT_HOLD && spec->rule.algorithm != SHMLIMIT_WARMUP)
 		return fail(
 			"rule %s: not in segment %s yet, and a new rule needs a %s too, such as --rate 5/m (shmlimit "
 			"rule list %s lists its rules)",
