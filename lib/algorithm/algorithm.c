@@ -8,7 +8,10 @@
 
 #include "algorithm.h"
 
-/* To add one: its row here, its number in shmlimit.h, what it has in struct balance. See lib/adding.md. */
+/*
+ * To add one: its row here, its number in shmlimit.h, what it has in struct balance. See
+ * lib/adding.md.
+ */
 /* clang-format off */
 const struct algorithm *const algorithms[ALGORITHMS] = {
 	[SHMLIMIT_FUNNEL] = &algorithm_funnel,

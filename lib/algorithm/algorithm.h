@@ -68,8 +68,9 @@ struct algorithm {
 	uint64_t (*wait)(const struct look *k, const struct balance *b);
 
 	/*
-	 * Words, where nothing is decided. Nanoseconds since the time in a word that is equivalent to an empty slot: how long
-	 * ago, about, its key was last granted something; 0 where that is in the future.
+	 * Words, where nothing is decided. Nanoseconds since the time in a word that is equivalent
+	 * to an empty slot: how long ago, about, its key was last granted something; 0 where that
+	 * is in the future.
 	 */
 	uint64_t (*idle_ns)(const struct look *k, uint64_t word);
 	/* See algorithm_convert(). The look's parameters are the old ones. */
@@ -77,22 +78,28 @@ struct algorithm {
 	/* What is wrong with a word, in a few words, or NULL. NULL: any bits are a word. */
 	const char *(*fault)(const struct layout_params *params, uint64_t word, uint32_t window_max);
 	/*
-	 * What decisions make of a word that has a fault, as a word without: *mended. Returns what that is, in a few
-	 * words, or NULL where no word says it: such a slot holds nothing.
+	 * What decisions make of a word that has a fault, as a word without: *mended. Returns what
+	 * that is, in a few words, or NULL where no word says it: such a slot holds nothing.
 	 */
 	const char *(*mend)(const struct layout_params *params, uint64_t word, uint32_t window_max, uint64_t *mended);
-	/* Saved state, if there is no log, or NULL, it is not saved: two numbers, told from the moment then_ns, and the word that says it elsewhere. */
+	/*
+	 * Saved state, if there is no log, or NULL, it is not saved: two numbers, told from the
+	 * moment then_ns, and the word that says it elsewhere.
+	 */
 	void (*save)(const struct look *k, const struct balance *b, uint64_t then_ns, uint64_t *quota, int64_t *ticks);
 	uint64_t (*load)(const struct layout_params *params, uint64_t quota, int64_t ticks,
 	                 const struct rebase *rebase);
 	/* For shmlimit_slot(). */
 	void (*show)(const struct look *k, const struct balance *b, struct shmlimit_slot *out);
 
-	/* The word with which a claimed slot begins, if the claim itself grants nothing; or NULL. The nonce is the claim's. */
+	/*
+	 * The word with which a claimed slot begins, if the claim itself grants nothing; or NULL.
+	 * The nonce is the claim's.
+	 */
 	uint64_t (*begin)(const struct look *k, uint64_t nonce);
 	/*
-	 * What to do to the cells: before a word is swapped (0: the cells are not as they were seen), after it was swapped,
-	 * where the swap was lost, converted, carried. NULL: nothing.
+	 * What to do to the cells: before a word is swapped (0: the cells are not as they were
+	 * seen), after it was swapped, where the swap was lost, converted, carried. NULL: nothing.
 	 */
 	int (*before_swap)(const struct look *k, const struct request *q, struct slot_seen seen,
 	                   const struct balance *b);
@@ -101,7 +108,10 @@ struct algorithm {
 	void (*converted)(const struct look *k, struct slot_seen mine);
 	/* As ring_migrate(): what `word` says to `k` into the log of `to`, whose slot was seen. */
 	int (*migrate)(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen);
-	/* Cells of a slot that is not over whose own time is over, before it seems to be of the future; or NULL. */
+	/*
+	 * Cells of a slot that is not over whose own time is over, before it seems to be of the
+	 * future; or NULL.
+	 */
 	void (*sweep)(const struct look *k, struct slot_seen seen);
 };
 
@@ -146,7 +156,10 @@ static inline int algorithm_is_saved(const struct algorithm *a)
  */
 int algorithm_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params);
 
-/* The largest capacity with which algorithm_compile() accepts the rest of *rule, or its error with a capacity of 1. */
+/*
+ * The largest capacity with which algorithm_compile() accepts the rest of *rule, or its error with
+ * a capacity of 1.
+ */
 int algorithm_capacity_max(const struct shmlimit_rule *rule, uint64_t *capacity);
 
 /* The rule as it was set, mode and struct_size apart. */

@@ -14,19 +14,23 @@
 #define DEFAULT_PERIOD_NS (366 * DAY)
 /* 36 years: the longest period. */
 #define PERIOD_MAX_NS ((uint64_t)1 << 60)
-/* A reading of the clock that is older than another process's, by so much at the most, sees that one's count. */
+/*
+ * A reading of the clock that is older than another process's, by so much at the most, sees that
+ * one's count.
+ */
 #define SLACK_NS SECOND
 /* Capacities that need no more bits share one word. */
 #define QUOTA_BITS_MIN 26u
 /*
- * A tick is half a millisecond, or a thousandth of a short period. A longer one makes the range longer, so that words
- * are rarely swept, and a year fits beside 26 bits.
+ * A tick is half a millisecond, or a thousandth of a short period. A longer one makes the range
+ * longer, so that words are rarely swept, and a year fits beside 26 bits.
  */
 #define TICK_BITS 19u
 #define TICKS_SHIFT 10
 /*
- * Half of the range is the past, and half the future. Each has room for the longest time to live, and for a spare time
- * beside it: seven times to live, so that a short period is not swept all the time, but no more than a month.
+ * Half of the range is the past, and half the future. Each has room for the longest time to live,
+ * and for a spare time beside it: seven times to live, so that a short period is not swept all the
+ * time, but no more than a month.
  */
 #define SPARE_LIVES 7
 #define SPARE_MAX_NS (30 * DAY)

@@ -32,22 +32,25 @@
 #include "layout.h"
 
 struct count {
-	uint64_t n;        /* 0 to 2^Q - 1, above a capacity that was lowered; 0 once the time is over */
+	/* 0 to 2^Q - 1, above a capacity that was lowered; 0 once the time is over */
+	uint64_t n;
 	uint64_t left_ns;  /* of its time; 0 if it is over */
 	uint64_t until_ns; /* a whole number of ticks; modulo the word's range */
-	int stepped;       /* the word's time was impossible and was replaced by the longest from now */
+	/* the word's time was impossible and was replaced by the longest from now */
+	int stepped;
 };
 
 /*
- * Fill *params from a COUNTER rule, `debt` with the longest time to live: a capacity of 0 is 2^31 - 1, a period of 0 is
- * 366 days. Returns 0, or -EINVAL a flag, max_wait_ns or a count other than the
+ * Fill *params from a COUNTER rule, `debt` with the longest time to live: a capacity of 0 is 2^31 -
+ * 1, a period of 0 is 366 days. Returns 0, or -EINVAL a flag, max_wait_ns or a count other than the
  * capacity is set; -ERANGE the capacity is above 2^48 or the period above 36 years, or the word has
- * too few bits for a period below a millisecond beside the capacity. On error
- * *params is undefined.
+ * too few bits for a period below a millisecond beside the capacity. On error *params is undefined.
  */
 int count_compile(const struct shmlimit_rule *rule, struct layout_params *params);
 
-/* Resolution and range of compiled parameters: for shmlimit_rule_range(). struct_size is left alone. */
+/*
+ * Resolution and range of compiled parameters: for shmlimit_rule_range(). Leaves struct_size alone.
+ */
 void count_range(const struct layout_params *params, struct shmlimit_range *out);
 
 static inline uint64_t count_tick_ns(const struct layout_params *params)
@@ -117,13 +120,13 @@ static inline uint64_t count_used(const struct layout_params *params, const stru
 }
 
 /*
- * The word that says under `to` what `word` says under `from`: the count, until the same time, or for as long as `to`
- * lets a count live. What has ended stays ended.
+ * The word that says under `to` what `word` says under `from`: the count, until the same time, or
+ * for as long as `to` lets a count live. What has ended stays ended.
  *
- * A count that no word of `to` holds becomes the largest one. Where that is above the capacity of `from`, the count
- * was larger: then it is at least the capacity of `to`. WHY NOT as it stands: a capacity of 10^12 that is lowered to 100
- * and raised again would forget most of what was counted. The price is that it may count more than there was, until it
- * ends.
+ * A count that no word of `to` holds becomes the largest one. Where that is above the capacity of
+ * `from`, the count was larger: then it is at least the capacity of `to`. WHY NOT as it stands: a
+ * capacity of 10^12 that is lowered to 100 and raised again would forget most of what was counted.
+ * The price is that it may count more than there was, until it ends.
  */
 uint64_t count_convert(const struct layout_params *from, uint64_t word, const struct layout_params *to,
                        uint64_t now_ns);

@@ -50,7 +50,10 @@ static void count_row_apply(const struct look *k, const struct request *q, struc
 		v->changed = 0;
 		break;
 	case OP_REFUND:
-		/* The largest count of a word may stand for a larger one, so nothing is known to be left of it. */
+		/*
+		 * The largest count of a word may stand for a larger one, so nothing is known to be
+		 * left of it.
+		 */
 		if (count_is_more(params, count))
 			break;
 		v->changed = q->amount != 0 && count->n != 0 && counts_still(k, q, count);

@@ -10,13 +10,16 @@
 #include "request.h"
 
 /*
- * As INCREX: what would be over the bound, or below 0, is refused, or as much of it is added as fits. A capacity that was
- * lowered below the count is such a bound.
+ * As INCREX: what would be over the bound, or below 0, is refused, or as much of it is added as
+ * fits. A capacity that was lowered below the count is such a bound.
  */
 static inline void count_row_add(const struct layout_params *params, const struct count_request *asked, uint64_t now_ns,
                                  struct count *count, struct verdict *v)
 {
-	/* Compared without a sign: a capacity that was scribbled over may be above INT64_MAX. The bound is 0 or more. */
+	/*
+	 * Compared without a sign: a capacity that was scribbled over may be above INT64_MAX. The
+	 * bound is 0 or more.
+	 */
 	int64_t most = (uint64_t)asked->bound < params->capacity ? asked->bound : (int64_t)params->capacity;
 	int64_t before = (int64_t)count->n, after;
 

@@ -17,7 +17,10 @@ typedef unsigned __int128 u128;
 
 /* What is left for the future after that: recognises a clock that steps back by a fortnight. */
 #define AHEAD_NS (16 * DAY)
-/* A clock read is at most this old when its decision is made; a decision in doubt reads the clock again. */
+/*
+ * A clock read is at most this old when its decision is made; a decision in doubt reads the clock
+ * again.
+ */
 #define SLACK_NS SECOND
 /* A time to full of 146 years. */
 #define FILL_MAX_NS ((uint64_t)1 << 62)
@@ -26,7 +29,9 @@ typedef unsigned __int128 u128;
 /* Does a timestamp of `bits` bits, 2^shift ticks a token, reach over `range_ns`? */
 static int reaches(unsigned bits, unsigned shift, uint64_t count, uint64_t period_ns, uint64_t range_ns)
 {
-	/* tokens in the range, 2^(bits - shift), times the period a token: no overflow, 63 + 64 bits */
+	/*
+	 * tokens in the range, 2^(bits - shift), times the period a token: no overflow in 127 bits
+	 */
 	u128 have = (u128)period_ns << (bits - shift);
 	u128 need = (u128)range_ns * count;
 
@@ -70,7 +75,10 @@ static void set_scale(struct layout_params *params)
 	params->scale[1] = (uint64_t)(scale >> 64);
 }
 
-/* inverse = floor(2^shift * den / num), 64 bits long, so that it is right to one part in 2^63. Returns the shift. */
+/*
+ * inverse = floor(2^shift * den / num), 64 bits long, so that it is right to one part in 2^63.
+ * Returns the shift.
+ */
 static unsigned set_inverse(struct layout_params *params)
 {
 	unsigned shift = 64 + bit_length(params->num) - bit_length(params->den);
@@ -119,11 +127,14 @@ static int compile(const struct shmlimit_rule *rule, unsigned quota_bits, unsign
 	/* A funnel that is full must be known to be so for a while, and not for an instant. */
 	back_ns += refill_ns;
 	/*
-	 * Half the time to full: a key whose clock stepped back by that much gets its next token within the time
-	 * to fill (where the capacity is 1, within one and a half times that).
+	 * Half the time to full: a key whose clock stepped back by that much gets its next token
+	 * within the time to full (where the capacity is 1, within one and a half times that).
 	 */
 	slack_ns = refill_ns / 2 < SLACK_NS ? refill_ns / 2 : SLACK_NS;
-	/* With NEXT_PAYS a caller may leave a debt of its own cost on top of the debt that it waited for. */
+	/*
+	 * With NEXT_PAYS a caller may leave a debt of its own cost on top of the debt that it
+	 * waited for.
+	 */
 	debt_ns = rule->max_wait_ns;
 	if (debt_ns != 0 && (rule->flags & SHMLIMIT_RULE_NEXT_PAYS))
 		debt_ns += refill_ns;
@@ -136,8 +147,9 @@ static int compile(const struct shmlimit_rule *rule, unsigned quota_bits, unsign
 		return -ERANGE;
 
 	/*
-	 * ticks a nanosecond = count * 2^shift / period_ns, in lowest terms; no finer than 61 bits count. WHY NOT refused: a larger
-	 * capacity of the same rate has longer ticks, and is accepted.
+	 * ticks a nanosecond = count * 2^shift / period_ns, in lowest terms; no finer than 61 bits
+	 * count. WHY NOT refused: a larger capacity of the same rate has longer ticks, and is
+	 * accepted.
 	 */
 	spare = (unsigned)__builtin_ctzll(period_ns);
 	while (shift > spare && bit_length(count) + shift - spare > 61)
@@ -147,7 +159,8 @@ static int compile(const struct shmlimit_rule *rule, unsigned quota_bits, unsign
 	params->den = period_ns >> spare;
 	if (bit_length(params->den) > 54 || bit_length(count) + shift - spare > 61)
 		return -ERANGE;
-	params->num = count << (shift - spare); /* less than 512 den: a range of 2^63 ticks is 382 days or more */
+	/* less than 512 den: a range of 2^63 ticks is 382 days or more */
+	params->num = count << (shift - spare);
 	set_scale(params);
 
 	params->capacity = capacity;
@@ -173,11 +186,17 @@ int funnel_compile(const struct shmlimit_rule *rule, struct layout_params *param
 {
 	int error = funnel_compile_quota(rule, FUNNEL_BACK_NS, params);
 
-	/* Without a quota, of 64 bits half of the range is used: lengths of time then fit a signed number. */
+	/*
+	 * Without a quota, of 64 bits half of the range is used: lengths of time then fit a signed
+	 * number.
+	 */
 	return error == -ERANGE ? compile(rule, 0, 63, FUNNEL_BACK_NS, params) : error;
 }
 
-/* A length of time, less than a few tokens or at most a debt, from one rule's stamps to another's: as many tokens. */
+/*
+ * A length of time, less than a few tokens or at most a debt, from one rule's stamps to another's:
+ * as many tokens.
+ */
 static uint64_t rescale(const struct layout_params *from, uint64_t stamp, const struct layout_params *to, int up)
 {
 	unsigned tokens_from = params_token_bits(from), tokens_to = params_token_bits(to);
@@ -199,8 +218,8 @@ uint64_t funnel_convert(const struct layout_params *from, uint64_t word, const s
 	uint64_t debt = funnel.quota != 0 ? 0 : ahead < from->debt ? ahead : from->debt;
 
 	/*
-	 * What is ahead beyond a debt is a later clock reading by another process. Its time is kept, as time: to
-	 * take the word back to ours would refill it twice.
+	 * What is ahead beyond a debt is a later clock reading by another process. Its time is
+	 * kept, as time: to take the word back to ours would refill it twice.
 	 */
 	at = funnel_time(to, now_ns);
 	if (ahead != debt)
@@ -265,9 +284,10 @@ static void funnel_row_read(const struct look *k, uint64_t word, struct balance 
 }
 
 /*
- * How long after `at`, as a stamp, the latest writer of a word may have written it. Where there is a debt, that is the end of
- * the last reservation's wait, from which it counts (I1). Where times are given, the writer's may be later than ours: by no
- * more than the slack, as I1 says, and it is before the end of the token that was being refilled then.
+ * How long after `at`, as a stamp, the latest writer of a word may have written it. Where there is
+ * a debt, that is the end of the last reservation's wait, from which it counts (I1). Where times
+ * are given, the writer's may be later than ours: by no more than the slack, as I1 says, and it is
+ * before the end of the token that was being refilled then.
  */
 static uint64_t later_by(const struct look *k, const struct funnel *funnel)
 {
@@ -285,8 +305,8 @@ static uint64_t later_by(const struct look *k, const struct funnel *funnel)
 }
 
 /*
- * Give back what was taken some time ago, less what refilled since: that much may have been in vain, had it not been
- * taken (see struct undo).
+ * Give back what was taken some time ago, less what refilled since: that much may have been in
+ * vain, had it not been taken (see struct undo).
  */
 static void funnel_give_back(const struct look *k, const struct request *q, struct funnel *funnel, struct verdict *v)
 {
@@ -298,7 +318,10 @@ static void funnel_give_back(const struct look *k, const struct request *q, stru
 	refilled = k->at.stamp + later_by(k, funnel) - funnel_time(params, q->when.ns).stamp;
 	if (refilled >= back || funnel_is_full(params, *funnel))
 		return;
-	/* In either form of the word its time moves back by what is given. Whole tokens are then counted. */
+	/*
+	 * In either form of the word its time moves back by what is given. Whole tokens are then
+	 * counted.
+	 */
 	*funnel = funnel_refill(params, funnel_pack(params, *funnel) - (back - refilled), k->at);
 	v->changed = 1;
 }

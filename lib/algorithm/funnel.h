@@ -76,8 +76,8 @@ struct funnel {
 int funnel_compile(const struct shmlimit_rule *rule, struct layout_params *params);
 
 /*
- * The same, or -ERANGE where there is no room for the quota. A word is known to be full for `back_ns` after it is: by then
- * it is swept.
+ * The same, or -ERANGE where there is no room for the quota. A word is known to be full for
+ * `back_ns` after it is: by then it is swept.
  */
 int funnel_compile_quota(const struct shmlimit_rule *rule, uint64_t back_ns, struct layout_params *params);
 
@@ -91,7 +91,9 @@ int funnel_compile_quota(const struct shmlimit_rule *rule, uint64_t back_ns, str
 uint64_t funnel_convert(const struct layout_params *from, uint64_t word, const struct layout_params *to,
                         uint64_t now_ns);
 
-/* Resolution and range of compiled parameters: for shmlimit_rule_range(). struct_size is left alone. */
+/*
+ * Resolution and range of compiled parameters: for shmlimit_rule_range(). Leaves struct_size alone.
+ */
 void funnel_range(const struct layout_params *params, struct shmlimit_range *out);
 
 static inline struct funnel_time funnel_time(const struct layout_params *params, uint64_t now_ns)
@@ -158,7 +160,10 @@ static inline struct funnel funnel_refill(const struct layout_params *params, ui
 	return funnel;
 }
 
-/* The debt of a funnel refilled up to `at`, as a stamp: how far in the future all that was borrowed is back. */
+/*
+ * The debt of a funnel refilled up to `at`, as a stamp: how far in the future all that was borrowed
+ * is back.
+ */
 static inline uint64_t funnel_debt(const struct layout_params *params, struct funnel funnel, struct funnel_time at)
 {
 	return funnel.quota == 0 && at.stamp - funnel.stamp > params->back ? funnel.stamp - at.stamp : 0;
@@ -182,7 +187,10 @@ static inline int funnel_borrow(const struct layout_params *params, struct funne
 		return 1;
 	}
 	length = (unsigned __int128)(tokens - funnel->quota) << params_token_bits(params);
-	/* Where the stamp is in the past, by less than a token, what has refilled counts; in the future it adds. */
+	/*
+	 * Where the stamp is in the past, by less than a token, what has refilled counts; in the
+	 * future it adds.
+	 */
 	if (elapsed <= params->back)
 		length -= elapsed;
 	else
@@ -198,7 +206,10 @@ static inline int funnel_borrow(const struct layout_params *params, struct funne
 	return 1;
 }
 
-/* Take `tokens` whatever it costs, down to the longest debt and no further. Returns 1 if that was all of them. */
+/*
+ * Take `tokens` whatever it costs, down to the longest debt and no further. Returns 1 if that was
+ * all of them.
+ */
 static inline int funnel_charge(const struct layout_params *params, struct funnel *funnel, uint64_t tokens,
                                 struct funnel_time at)
 {
@@ -207,7 +218,10 @@ static inline int funnel_charge(const struct layout_params *params, struct funne
 	if (funnel_borrow(params, funnel, tokens, at, &debt))
 		return 1;
 	funnel->quota = 0;
-	/* Never back: where the stamp is a later clock reading by another process, what refilled until then counts once. */
+	/*
+	 * Never back: where the stamp is a later clock reading by another process, what refilled
+	 * until then counts once.
+	 */
 	if (at.stamp - funnel->stamp <= params->back || funnel->stamp - at.stamp < params->debt)
 		funnel->stamp = at.stamp + params->debt;
 	return 0;
@@ -222,7 +236,8 @@ static inline void funnel_refund(const struct layout_params *params, struct funn
 	uint64_t owed = (debt >> params_token_bits(params)) + ((debt & (token - 1)) != 0);
 
 	if (tokens >= params->capacity - funnel->quota && tokens - (params->capacity - funnel->quota) >= owed) {
-		*funnel = funnel_full(params, at); /* the fraction of a token that had refilled is void */
+		/* the fraction of a token that had refilled is void */
+		*funnel = funnel_full(params, at);
 		return;
 	}
 	if (tokens < owed) {
@@ -261,7 +276,10 @@ __attribute__((always_inline)) static inline uint64_t funnel_ticks_to_ns(const s
 	return guess + (rest != 0) + (rest > num) + (rest > 2 * num);
 }
 
-/* The same for two lengths of time together, which are stamps: 0 for none. Their sum need not be a stamp. */
+/*
+ * The same for two lengths of time together, which are stamps: 0 for none. Their sum need not be a
+ * stamp.
+ */
 static inline uint64_t funnel_stamps_to_ns(const struct layout_params *params, struct funnel_time at, uint64_t first,
                                            uint64_t second)
 {
@@ -295,7 +313,10 @@ funnel_ns_until(const struct layout_params *params, struct funnel funnel, uint64
 		return 0;
 	if (quota > params->capacity)
 		return FUNNEL_NEVER;
-	/* Elapsed is less than a token, or, where the stamp is in the future, negative: then it adds. */
+	/*
+	 * Elapsed is less than a token or, where the stamp is in the future, negative: then it
+	 * adds.
+	 */
 	missing = (quota - funnel.quota) << params_token_bits(params);
 	elapsed = at.stamp - funnel.stamp;
 	return funnel_ticks_to_ns(params, at, (missing - elapsed) >> params_quota_bits(params));

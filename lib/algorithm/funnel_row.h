@@ -10,8 +10,8 @@
 #include "request.h"
 
 /*
- * Would even a full funnel owe more than the rule's longest debt, or than limit_ns? Compared in ticks, which are exact:
- * the nanoseconds of a debt depend on where in a tick the caller asks.
+ * Would even a full funnel owe more than the rule's longest debt, or than limit_ns? Compared in
+ * ticks, which are exact: the nanoseconds of a debt depend on where in a tick the caller asks.
  */
 static inline int funnel_never_fits(const struct layout_params *params, uint64_t amount, uint64_t limit_ns,
                                     struct funnel_time at)
@@ -52,7 +52,10 @@ FAST void funnel_reserve(const struct layout_params *params, const struct reques
 		v->changed = 1;
 		return;
 	}
-	/* Debt and wait get shorter by just the time that passes, until the funnel is full; and then it has enough. */
+	/*
+	 * Debt and wait get shorter by just the time that passes, until the funnel is full; and
+	 * then it has enough.
+	 */
 	v->answer = SHMLIMIT_DENIED;
 	v->retry_after_ns = wait_ns > limit_ns ? wait_ns - limit_ns : 0;
 	if (over_ns > v->retry_after_ns)

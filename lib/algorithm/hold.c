@@ -39,9 +39,10 @@ int hold_compile(const struct shmlimit_rule *rule, uint32_t most, struct layout_
 
 /* What the cells of a slot say. */
 struct places {
-	uint64_t held;                   /* in force */
-	uint64_t top;                    /* the first `top` cells contain all of them */
-	uint64_t free, before;           /* a cell that may be entered, and what it holds; NONE: there is none */
+	uint64_t held; /* in force */
+	uint64_t top;  /* the first `top` cells contain all of them */
+	/* a cell that may be entered, and what it holds; NONE: there is none */
+	uint64_t free, before;
 	uint64_t soonest_ns, longest_ns; /* until the first, the last of them ends */
 	int stepped;                     /* some end later than they can */
 };
@@ -55,8 +56,8 @@ static uint64_t cells_of(const struct look *k)
 }
 
 /*
- * Does a cell end later than it can? Not by *now_ns, which is read again after the cell: the place may have been entered
- * since.
+ * Does a cell end later than it can? Not by *now_ns, which is read again after the cell: the place
+ * may have been entered since.
  */
 static int is_impossible(const struct look *k, uint64_t cell, uint64_t word, uint64_t *now_ns)
 {
@@ -98,9 +99,10 @@ static struct places places_read(const struct look *k, uint64_t word)
 }
 
 /*
- * Nanoseconds until `ended` of the places in force have ended, 1 to all of them. BOUND: once over the cells for each bit
- * of the time between the first end and the last. WHY NOT a sorted list: a decision allocates nothing, and only a lowered
- * capacity and a peek for several places ask for others than the first and the last.
+ * Nanoseconds until `ended` of the places in force have ended, 1 to all of them. BOUND: once over
+ * the cells for each bit of the time between the first end and the last. WHY NOT a sorted list: a
+ * decision allocates nothing, and only a lowered capacity and a peek for several places ask for
+ * others than the first and the last.
  */
 static uint64_t wait_for(const struct look *k, uint64_t word, const struct places *p, uint64_t ended)
 {
@@ -165,8 +167,8 @@ static void hold_enter(const struct look *k, const struct places *p, struct hold
 }
 
 /*
- * A place that is held begins again, at its old value or at what this call tried before. For a key that moves to a
- * larger table takes with it what was tried, before the call takes that back.
+ * A place that is held begins again, at its old value or at what this call tried before. For a key
+ * that moves to a larger table takes with it what was tried, before the call takes that back.
  */
 static int hold_renew(const struct look *k, struct hold_request *asked, struct hold_balance *b, struct verdict *v)
 {
@@ -239,7 +241,10 @@ static int hold_step_back(const struct look *k, struct slot_seen seen)
 
 		if (!is_impossible(k, cell, seen.word, &now_ns))
 			continue;
-		/* INVARIANT I3: as in hold_row_before_swap(). A cell that has another value by then is left as it is. */
+		/*
+		 * INVARIANT I3: as in hold_row_before_swap(). A cell that has another value by then
+		 * is left as it is.
+		 */
 		if (!slot_unchanged(k->slot, seen))
 			return 0;
 		(void)cell_cas(&cells[i], cell, hold_shortened(k->params, cell, now_ns));
@@ -247,7 +252,10 @@ static int hold_step_back(const struct look *k, struct slot_seen seen)
 	return 1;
 }
 
-/* Cells whose time is over are not held from now on: in this slot a place in force keeps them from being freed. */
+/*
+ * Cells whose time is over are not held from now on: in this slot a place in force keeps them from
+ * being freed.
+ */
 static void hold_row_sweep(const struct look *k, struct slot_seen seen)
 {
 	uint64_t *cells = ring_cells(k->l, k->t, k->slot);
@@ -273,11 +281,11 @@ static int hold_row_before_swap(const struct look *k, const struct request *q, s
 
 	if (b->stepped)
 		return hold_step_back(k, seen);
-	/* INVARIANT I3: what was read in the cell was read while the slot was the key's: it is no window's. */
+	/* INVARIANT I3: the cell was read while the slot was the key's: it is no window's. */
 	if (!slot_unchanged(k->slot, seen) ||
 	    !cell_cas(&ring_cells(k->l, k->t, k->slot)[h->place.cell], h->before, h->place.value))
 		return 0;
-	/* ORDER: full; before the slot's swap. Pairs with places_read() of a reclaimer, between its reading of the slot and its swap. */
+	/* ORDER: full; before the slot's swap. Pairs with places_read() of a reclaimer. */
 	if (q->op == OP_ENTER || q->op == OP_RENEW)
 		q->hold->place = q->hold->tried = h->place;
 	else if (q->undo != NULL)
@@ -374,8 +382,8 @@ static uint64_t hold_row_begin(const struct look *k, uint64_t nonce)
 }
 
 /*
- * What a cell is in a larger table. One that may be entered is as if entered often before: what a late entry into the old
- * cell tried is then no value of the new one.
+ * What a cell is in a larger table. One that may be entered is as if entered often before: what a
+ * late entry into the old cell tried is then no value of the new one.
  */
 static uint64_t migrated(uint64_t cell, uint64_t word, uint64_t now_ns)
 {
@@ -392,7 +400,10 @@ static int hold_row_migrate(const struct look *k, uint64_t word, const struct lo
 		uint64_t cell = migrated(load_acquire(&ring_cells(k->l, k->t, k->slot)[i]), word, k->at.now_ns);
 		uint64_t *there = &ring_cells(to->l, to->t, to->slot)[i], before = load_acquire(there);
 
-		/* INVARIANT I13: a carrier that is late finds the slot committed, or the cell written. */
+		/*
+		 * INVARIANT I13: a carrier that is late finds the slot committed, or the cell
+		 * written.
+		 */
 		if (!slot_unchanged(to->slot, seen) || (before != cell && !cell_cas(there, before, cell)))
 			return 0;
 	}

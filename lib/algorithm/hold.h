@@ -23,11 +23,11 @@
  *     swap the cell back and start over.
  *  2. Renew: the same, from exactly the value that was entered.
  *  3. Leave: swap exactly the value that was entered for one that is not held.
- *  4. Step back: a denied entry swaps each cell that ends later than the rule can mean for
- *     one that ends a period from now, with the same nonce, and is `short`. So a clock that stepped back locks
- *     a key out for a period at most, and the holder finds its place still (hold_is_same()).
- *  5. Sweep (sweep.c): swap each cell that has ended for one that is not held, as leaving does. Else
- *     its time would come round beside a place of the key that is renewed for years.
+ *  4. Step back: a denied entry swaps each cell that ends later than the rule can mean for one that
+ *     ends a period from now, with the same nonce, and is `short`. So a clock that stepped back
+ *     locks a key out for a period at most, and the holder finds its place still (hold_is_same()).
+ *  5. Sweep (sweep.c): swap each cell that has ended for one that is not held, as leaving does.
+ *     Else its time would come round beside a place of the key that is renewed for years.
  *  6. Reclaim (table.c): read the word, then the cells; none is in force: swap exactly that word.
  *
  * INVARIANT I13. Never more than `capacity` places of a key are in force. All entries are in
@@ -44,8 +44,9 @@
  * is missing until it ends. A late entry does not write to a window's log: it looks
  * at the slot after it read the cell, and a log's times do not come again.
  *
- * A key that moves to a larger table takes its cells with it, also what an entry is trying just then, which
- * cannot become valid in the old one. The entry finds it in the new one, and goes on with it there.
+ * A key that moves to a larger table takes its cells with it, also what an entry is trying just
+ * then, which cannot become valid in the old one. The entry finds it in the new one, and goes on
+ * with it there.
  *
  * Killed between the two swaps, an entry leaves a place that ends by itself.
  *
@@ -71,10 +72,16 @@
 #define HOLD_REACH_SHIFT 12
 #define HOLD_STAMP_SHIFT 29
 #define HOLD_STAMP_BITS 35
-/* A stamp is a time in ticks of 256 ns, or one more than the last, where that is as late: five minutes ahead at most. */
+/*
+ * A stamp is a time in ticks of 256 ns, or one more than the last, where that is as late: five
+ * minutes ahead at most.
+ */
 #define HOLD_STAMP_TICK_BITS 8
 #define HOLD_STAMP_AHEAD ((uint64_t)1 << 30)
-/* Cells tell times modulo 2^56 ns: two years. Half of that is the future, and a quarter the longest period. */
+/*
+ * Cells tell times modulo 2^56 ns: two years. Half of that is the future, and a quarter the longest
+ * period.
+ */
 #define HOLD_RANGE_NS (((uint64_t)1 << 56) - 1)
 #define HOLD_FUTURE_NS ((uint64_t)1 << 55)
 #define HOLD_PERIOD_MAX_NS ((uint64_t)1 << 54)
@@ -100,7 +107,10 @@ static inline int hold_is_held(uint64_t cell, uint64_t word, uint64_t now_ns)
 	       hold_end_ns(cell, now_ns) - 1 < HOLD_FUTURE_NS;
 }
 
-/* Is it, and further ahead than the rule can mean? The clock stepped back, or the period is shorter than it was. */
+/*
+ * Is it, and further ahead than the rule can mean? The clock stepped back, or the period is shorter
+ * than it was.
+ */
 static inline int hold_is_impossible(const struct layout_params *params, uint64_t cell, uint64_t word, uint64_t now_ns)
 {
 	return hold_is_held(cell, word, now_ns) && hold_end_ns(cell, now_ns) > params->ahead;

@@ -23,13 +23,17 @@ typedef unsigned __int128 u128;
 /* The smallest lease that is followed by one ahead: 32 units. */
 #define AHEAD_SIZE 16u
 
-/* A limit is small below this capacity, where fewer tokens than these come back in a quarter of a lease. */
+/*
+ * A limit is small below this capacity, where fewer tokens than these come back in a quarter of a
+ * lease.
+ */
 #define SMALL_CAPACITY 8192u
 #define SMALL_SPARE 8u
 
 /*
- * The backend's script counts in doubles, which are whole numbers below 2^53: parts of a token, of which count * 1000 /
- * common come back in a microsecond and period_ns / common make a token. The same check is in global/redis/script.c.
+ * The backend's script counts in doubles, which are whole numbers below 2^53: parts of a token, of
+ * which count * 1000 / common come back in a microsecond and period_ns / common make a token. The
+ * same check is in global/redis/script.c.
  */
 #define BACKEND_EXACT ((uint64_t)1 << 53)
 
@@ -98,7 +102,8 @@ unsigned lease_size(const struct layout_params *params, uint64_t tokens)
 	if (units < SIZE_STEPS)
 		return (unsigned)units;
 	exponent = bit_length(units) - 3;
-	units += (uint64_t)1 << exponent >> 1; /* to the nearest; from the last of an octave to the first of the next */
+	/* to the nearest; from the last of an octave to the first of the next */
+	units += (uint64_t)1 << exponent >> 1;
 	size = SIZE_STEPS * exponent + (unsigned)(units >> exponent);
 	return size < (1u << LEASE_SIZE_BITS) ? size : (1u << LEASE_SIZE_BITS) - 1;
 }
@@ -140,7 +145,10 @@ uint64_t lease_next(const struct layout_params *params, const struct lease *leas
 		since_ns = lease_ns; /* nothing was learned */
 	}
 	since_ns |= since_ns == 0;
-	/* To the nearest: else a lease of one token, which took long to come, would be followed by one of one for ever. */
+	/*
+	 * To the nearest: else a lease of one token, which took long to come, would be followed by
+	 * one of one for ever.
+	 */
 	scaled = ((u128)used * wanted_ns + since_ns / 2) / since_ns;
 	next = scaled < 2 * size ? (uint64_t)scaled : 2 * size;
 	return next < params->capacity ? next : params->capacity;
@@ -163,7 +171,10 @@ uint64_t lease_ahead(const struct layout_params *params, const struct lease *lea
 	if (lease->size < AHEAD_SIZE || lease->state != LEASE_TOKENS || lease->left_ns == 0 ||
 	    lease->quota >= quarter || lease->quota + spent < quarter)
 		return 0;
-	/* This lease was asked for when a quarter of the last one was left: since then as many were spent as it began with. */
+	/*
+	 * This lease was asked for when a quarter of the last one was left: since then as many were
+	 * spent as it began with.
+	 */
 	whole.quota = 0;
 	return lease_next(params, &whole, now_ns, lease_ns);
 }
@@ -219,7 +230,10 @@ static void lease_claim(const struct layout_params *params, const struct request
 
 	/* Rounded up, so that there is a claim however short. */
 	until_ns = lease_until(params, now_ns, claim_ns + lease_tick_ns(params) - 1);
-	/* What is left can be spent while the caller asks, unless its time is over before the claim's. */
+	/*
+	 * What is left can be spent while the caller asks, unless its time is over before the
+	 * claim's.
+	 */
 	if (lease->state == LEASE_DENIED)
 		lease->quota = 0;
 	else
@@ -231,7 +245,8 @@ static void lease_claim(const struct layout_params *params, const struct request
 		next = q->amount + spare;
 	asked->out->want = next - lease->quota;
 	asked->out->need = q->amount - lease->quota;
-	asked->out->unknown = lease->size == 0; /* each word that says anything of a key has a size */
+	/* each word that says anything of a key has a size */
+	asked->out->unknown = lease->size == 0;
 	lease->state = LEASE_ASKED;
 	lease->until_ns = until_ns;
 	lease->left_ns = lease_left_ns(until_ns, now_ns);
@@ -312,7 +327,10 @@ static int merge(const struct layout_params *params, struct lease *lease, uint64
 	return kept;
 }
 
-/* What the backend gave. Tokens that were here are spent first, so that old ones rarely meet new ones. */
+/*
+ * What the backend gave. Tokens that were here are spent first, so that old ones rarely meet new
+ * ones.
+ */
 static void deposit(const struct layout_params *params, const struct request *q, uint64_t now_ns, struct lease *lease,
                     struct verdict *v, struct lease_tally *tally)
 {
@@ -337,13 +355,19 @@ static void deposit(const struct layout_params *params, const struct request *q,
 		lease->size = lease_size(params, lease->quota);
 }
 
-/* The backend denied or did not answer: the claim ends. Tokens that are left stay; if there are none, a denial may. */
+/*
+ * The backend denied or did not answer: the claim ends. Tokens that are left stay; if there are
+ * none, a denial may.
+ */
 static void end_claim(const struct layout_params *params, const struct request *q, uint64_t now_ns, struct lease *lease,
                       struct verdict *v, struct lease_tally *tally)
 {
 	if (lease->state == LEASE_ASKED && lease->left_ns != 0) {
 		lease->state = LEASE_TOKENS;
-		/* What was asked for was not lent. Without tokens its time is over, and the size is still known. */
+		/*
+		 * What was asked for was not lent. Without tokens its time is over, and the size is
+		 * still known.
+		 */
 		if (lease->quota != 0)
 			lease->size = lease_size(params, lease->quota);
 		else
@@ -416,7 +440,10 @@ static void lease_row_apply(const struct look *k, const struct request *q, struc
 		lease_ask(params, q, k->at.now_ns, lease, v, tally);
 		break;
 	case OP_REFUND:
-		/* While a process asks, the size is what it asks for: tokens that are refunded in that time are lost. */
+		/*
+		 * While a process asks, the size is what it asks for: tokens that are refunded in
+		 * that time are lost.
+		 */
 		room = lease->state == LEASE_TOKENS && lease->left_ns != 0 ? lease_size_least(params, lease->size) : 0;
 		room = room > lease->quota && lasts_still(k, q, lease) ? room - lease->quota : 0;
 		v->changed = q->amount != 0 && room != 0;

@@ -40,7 +40,7 @@
 #define LEASE_STATE_BITS 2
 #define LEASE_TIME_SHIFT (64 - LEASE_TIME_BITS)
 #define LEASE_AHEAD_NS ((uint64_t)1 << 51) /* the longest lease, claim or denial */
-#define LEASE_QUOTA_BITS_MAX 21u           /* a tick of a millisecond: coarser ones are too coarse for leases */
+#define LEASE_QUOTA_BITS_MAX 21u           /* a tick of a millisecond: no coarser ones for leases */
 
 enum lease_state { LEASE_TOKENS, LEASE_DENIED, LEASE_ASKED };
 
@@ -90,11 +90,11 @@ uint64_t lease_next(const struct layout_params *params, const struct lease *leas
  * again after four thirds of a lease, and a denial holds for one lease and a half at most. What H
  * hosts hold has come back in H quarters of a lease. So a request is denied, though the limit has a
  * token, for at most one lease and a half and H quarters of one. WHY NOT as many as the key used in
- * the last lease: they expire on hosts that do not need them. In bursts of 100 a minute over 4 hosts
- * a tenth of the limit did, and half of the denials were wrong. WHY NOT so for all limits: a host
- * that spends 1,000 a second would ask 40 times a second instead of 13, and lease nothing ahead; one
- * that spends a quota of 100,000 a day would ask for each. lease_ahead() needs 8 tokens that are
- * left of a lease of 32: a small limit leases ahead only what follows a credit.
+ * the last lease: they expire on hosts that do not need them. In bursts of 100 a minute over 4
+ * hosts a tenth of the limit did, and half of the denials were wrong. WHY NOT so for all limits: a
+ * host that spends 1,000 a second would ask 40 times a second instead of 13, and lease nothing
+ * ahead; one that spends a quota of 100,000 a day would ask for each. lease_ahead() needs 8 tokens
+ * that are left of a lease of 32: a small limit leases ahead only what follows a credit.
  */
 uint64_t lease_spare(const struct layout_params *params, uint64_t lease_ns);
 

@@ -18,7 +18,10 @@ int64_t rebase_ticks(const struct layout_params *params, struct funnel funnel, s
 	return (int64_t)(passed + ((0 - elapsed) >> quota_bits));
 }
 
-/* The whole part of ns * num / den, towards minus infinity or (up) plus infinity; |ns| < 2^65, num < 2^61. */
+/*
+ * The whole part of ns * num / den, towards minus infinity or (up) plus infinity; |ns| < 2^65, num
+ * < 2^61.
+ */
 static i128 ticks_of(const struct layout_params *params, i128 ns, int up)
 {
 	i128 product = ns * (i128)params->num, den = (i128)params->den, whole = product / den, rest = product % den;

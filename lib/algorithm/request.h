@@ -90,8 +90,9 @@ struct hold_place {
 /* What only the operations of places have. */
 struct hold_request {
 	struct hold_place place; /* ENTER: to be filled in; the others: which it is */
-	struct hold_place tried; /* ENTER, RENEW: what was swapped in before the slot's swap was lost */
-	int done;                /* RENEW, LEAVE: it was in force */
+	/* ENTER, RENEW: what was swapped in before the slot's swap was lost */
+	struct hold_place tried;
+	int done; /* RENEW, LEAVE: it was in force */
 };
 
 /*
@@ -102,11 +103,12 @@ struct hold_request {
  * The word comes back, and a swap that another process prepared before the take may
  * go through after it. It is right: it follows from the word that is there again.
  *
- * Where another process changed the slot since, a refund undoes the take, and gives no more than the key would have in
- * addition, had the take not happened. A funnel gets what was taken, less what refilled since: without the take it may
- * have been full, and have lost that. WHY NOT less what would have been lost after `before`: takes of other processes,
- * undone in between, may have filled it earlier. A count gets tokens back in the same period only, a lease in the same
- * lease, a window for entries that still count; and no key gets any under a later version of its rule.
+ * Where another process changed the slot since, a refund undoes the take, and gives no more than
+ * the key would have in addition, had the take not happened. A funnel gets what was taken, less
+ * what refilled since: without the take it may have been full, and have lost that. WHY NOT less
+ * what would have been lost after `before`: takes of other processes, undone in between, may have
+ * filled it earlier. A count gets tokens back in the same period only, a lease in the same lease, a
+ * window for entries that still count; and no key gets any under a later version of its rule.
  */
 struct undo {
 	struct layout_slot *slot;
@@ -122,7 +124,10 @@ struct request {
 	uint64_t amount;      /* tokens asked for, or given back */
 	struct when when;
 	uint64_t max_wait_ns; /* RESERVE only */
-	/* What gave the tokens or the place that comes back, at when.ns or later; NULL: the caller says that it may. */
+	/*
+	 * What gave the tokens or the place that comes back, at when.ns or later; NULL: the caller
+	 * says that it may.
+	 */
 	const struct undo *taken; /* REFUND, LEAVE */
 	union {
 		const struct lease_request *lease;
@@ -140,9 +145,10 @@ static inline struct request request_make(enum operation op, int rule, struct ke
 }
 
 /*
- * The same with its hash and time, in another structure. A compiler keeps a structure in registers as long as its address
- * is passed to no function that is not inlined. So a first try has one of its own, and what is passed on is a copy. WHY
- * NOT by assignment: GCC 12 then keeps both in memory, and a take has 530 instructions instead of 416.
+ * The same with its hash and time, in another structure. A compiler keeps a structure in registers
+ * as long as its address is passed to no function that is not inlined. So a first try has one of
+ * its own, and what is passed on is a copy. WHY NOT by assignment: GCC 12 then keeps both in
+ * memory, and a take has 530 instructions instead of 416.
  */
 FAST struct request request_complete(const struct request *q, uint64_t hash, struct when when)
 {

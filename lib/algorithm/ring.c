@@ -43,7 +43,10 @@ void ring_complete(const struct look *k, struct slot_seen seen, const struct win
 				break;
 			if (!slot_unchanged(k->slot, seen))
 				return;
-			/* ORDER the slot was looked at after the cell: a swap by a process that was stopped since then fails. */
+			/*
+			 * ORDER the slot was looked at after the cell: a swap by a process that was
+			 * stopped since then fails.
+			 */
 			if (cell_cas(cell, there_ns, w->last_ns))
 				break;
 		}
@@ -72,8 +75,9 @@ void ring_level(const struct look *k, struct slot_seen seen, const struct ring *
 }
 
 /*
- * What a cell holds on its way to an earlier time: later than any admission for the next hundred years, so that until
- * then it counts as the latest; and a number that no cell ever held before or will again.
+ * What a cell holds on its way to an earlier time: later than any admission for the next hundred
+ * years, so that until then it counts as the latest; and a number that no cell ever held before or
+ * will again.
  */
 static uint64_t mark_of(uint64_t ns, uint64_t nonce)
 {

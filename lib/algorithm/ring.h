@@ -43,9 +43,11 @@
 /* A window at some time. */
 struct ring {
 	struct window w;
-	uint64_t valid; /* cells that hold something; 0: nothing was admitted for a period and a tick */
-	int complete;   /* the newest cell agrees with the word: last_ns is right whatever the clock */
-	int stepped;    /* its time was impossible and was replaced by now */
+	/* cells that hold something; 0: nothing was admitted for a period and a tick */
+	uint64_t valid;
+	/* the newest cell agrees with the word: last_ns is right whatever the clock */
+	int complete;
+	int stepped; /* its time was impossible and was replaced by now */
 };
 
 /* The cells of a slot. */
@@ -105,7 +107,10 @@ static inline uint64_t ring_time(const struct look *k, const struct ring *ring, 
 	return (int64_t)(ring->w.last_ns - ns) < 0 ? ring->w.last_ns : ns;
 }
 
-/* When an admission counts from that is granted now for `wait_ns` from now. What stands in the ring stays in order. */
+/*
+ * When an admission counts from that is granted now for `wait_ns` from now. What stands in the ring
+ * stays in order.
+ */
 static inline uint64_t ring_latest_ns(const struct look *k, const struct ring *ring, uint64_t wait_ns)
 {
 	uint64_t ns = window_end_of_tick(k->params, k->at.now_ns + wait_ns);
@@ -135,7 +140,10 @@ uint64_t ring_used(const struct look *k, const struct ring *ring, uint64_t but);
  */
 void ring_complete(const struct look *k, struct slot_seen seen, const struct window *w, int exact);
 
-/* The same of what a word says that was swapped in just now, whose time may be further ahead than an honest one. */
+/*
+ * The same of what a word says that was swapped in just now, whose time may be further ahead than
+ * an honest one.
+ */
 static inline void ring_complete_word(const struct look *k, struct slot_seen mine)
 {
 	uint64_t half_ns = UINT64_MAX >> params_quota_bits(k->params) >> 1 << params_token_bits(k->params);

@@ -61,7 +61,10 @@ static u128 times_rho(u128 a, uint64_t cold_milli)
 /* The capacity in units; 0 where that is no token, or does not fit 48 bits. */
 static uint64_t capacity_units(const struct shmlimit_rule *rule, uint64_t cold_milli, unsigned unit_bits)
 {
-	/* tokens a warm-up at the stable rate, times the period; the period being below 2^60 the shift fits */
+	/*
+	 * tokens a warm-up at the stable rate, times the period; the period being below 2^60 the
+	 * shift fits
+	 */
 	u128 stable = (u128)rule->warmup_ns * rule->refill, units;
 
 	if (stable / rule->period_ns >> (48 - unit_bits) != 0)
@@ -70,7 +73,7 @@ static uint64_t capacity_units(const struct shmlimit_rule *rule, uint64_t cold_m
 	return units >> unit_bits == 0 || units >> 48 != 0 ? 0 : (uint64_t)units;
 }
 
-/* With the smallest units for which a word tells `back_ns` of the past and ticks are fine enough. */
+/* With the smallest units for which a word tells `back_ns` of the past and ticks are fine. */
 static int compile(const struct shmlimit_rule *rule, uint32_t cold_milli, uint64_t back_ns,
                    struct layout_params *params)
 {
@@ -78,7 +81,10 @@ static int compile(const struct shmlimit_rule *rule, uint32_t cold_milli, uint64
 
 	for (int unit_bits = UNIT_BITS_MAX; unit_bits >= 0 && error != 0; unit_bits--) {
 		uint64_t units = capacity_units(rule, cold_milli, (unsigned)unit_bits);
-		/* A funnel of units that fills within the warm-up; the dearest request, cold and whole, costs 3/2 of it. */
+		/*
+		 * A funnel of units that fills within the warm-up; the dearest request, cold and
+		 * whole, costs 3/2 of it.
+		 */
 		struct shmlimit_rule funnel = {
 			.capacity = units,
 			.refill = units,
@@ -86,7 +92,10 @@ static int compile(const struct shmlimit_rule *rule, uint32_t cold_milli, uint64
 			.max_wait_ns = rule->max_wait_ns + rule->warmup_ns + (rule->warmup_ns + 1) / 2 + 1,
 		};
 
-		/* To one part in a thousand: half a unit of the ramp, which is as dear as the coldest. */
+		/*
+		 * To one part in a thousand: half a unit of the ramp, which is as dear as the
+		 * coldest.
+		 */
 		if (units == 0 || units < cold_milli / 3 * 4)
 			continue;
 		if (rule->capacity != 0 && rule->capacity != units >> unit_bits)
@@ -129,8 +138,9 @@ int warmup_compile(const struct shmlimit_rule *rule, struct layout_params *param
 }
 
 /*
- * A number below 2^bits that is as good as random, and another one for each thing that is rounded, time and state of a
- * key. What is rounded up if its fraction and this are a whole is right in the mean.
+ * A number below 2^bits that is as good as random, and another one for each thing that is rounded,
+ * time and state of a key. What is rounded up if its fraction and this are a whole is right in the
+ * mean.
  */
 static uint64_t dither(struct funnel funnel, struct funnel_time at, enum rounded what, unsigned bits)
 {
@@ -142,8 +152,8 @@ static uint64_t dither(struct funnel funnel, struct funnel_time at, enum rounded
 }
 
 /*
- * The stable intervals of units, which are given with `fraction` bits of one, at most params_token_bits(): as a stamp,
- * of which the low bits may be other than zero; saturating.
+ * The stable intervals of units, which are given with `fraction` bits of one, at most
+ * params_token_bits(): as a stamp, of which the low bits may be other than zero; saturating.
  */
 static uint64_t stable_stamp(const struct layout_params *params, u128 units, unsigned fraction)
 {
@@ -165,9 +175,9 @@ static uint64_t to_tick(const struct layout_params *params, uint64_t stamp, uint
 }
 
 /*
- * The trapezoid above the threshold without its part at the stable interval, in units with `fraction` bits, which are
- * FRACTION_BITS at most. taken, above and span are in parts of a unit: below 2^60, and the cold factor below 2^20. So
- * the products fit.
+ * The trapezoid above the threshold without its part at the stable interval, in units with
+ * `fraction` bits, which are FRACTION_BITS at most. taken, above and span are in parts of a unit:
+ * below 2^60, and the cold factor below 2^20. So the products fit.
  */
 static u128 slope_units(uint64_t taken, uint64_t above, uint64_t span, uint64_t cold_milli, unsigned fraction)
 {
@@ -179,8 +189,8 @@ static u128 slope_units(uint64_t taken, uint64_t above, uint64_t span, uint64_t 
 }
 
 /*
- * What refilled of the next unit is dropped when the timestamp moves on, since the next free time needs it exactly. So the
- * unit is there as often as is right.
+ * What refilled of the next unit is dropped when the timestamp moves on, since the next free time
+ * needs it exactly. So the unit is there as often as is right.
  */
 static void round_quota(const struct layout_params *params, struct funnel *funnel, struct funnel_time at)
 {
@@ -310,7 +320,10 @@ static void warmup_row_read(const struct look *k, uint64_t word, struct balance 
 	b->was_empty = 0;
 }
 
-/* Take, peek, reserve: a request waits for what is owed before it, and leaves what it costs to the next. */
+/*
+ * Take, peek, reserve: a request waits for what is owed before it, and leaves what it costs to the
+ * next.
+ */
 static void warmup_ask(const struct layout_params *params, const struct request *q, struct funnel_time at,
                        struct funnel *funnel, struct verdict *v)
 {
@@ -334,9 +347,10 @@ static void warmup_ask(const struct layout_params *params, const struct request 
 }
 
 /*
- * Give back what was taken some time ago: what came out of the store, as far as the store would lack it now, had no other
- * process come since. The debt stays. WHY: no other process takes before it is paid; one that reserves waits until then,
- * and the next one must not come earlier than what that one costs.
+ * Give back what was taken some time ago: what came out of the store, as far as the store would
+ * lack it now, had no other process come since. The debt stays. WHY: no other process takes before
+ * it is paid; one that reserves waits until then, and the next one must not come earlier than what
+ * that one costs.
  */
 static void warmup_give_back(const struct layout_params *params, const struct request *q, struct funnel_time at,
                              struct funnel *funnel)

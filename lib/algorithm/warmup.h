@@ -25,9 +25,10 @@
  * quota counts *units*, 2^-g tokens, as small as the ticks allow; a unit is the
  * funnel's "token". The funnel refills within the warm-up period.
  *
- * At a high rate with a long warm-up a token takes a few ticks, and a tick is a few units. Costs and what is stored are
- * rounded up as often as their fractions say, so that sums are right: a wait is off by less than a tick. WHY NOT
- * always up: 10,000 a second with a minute to warm up would become 7,500.
+ * At a high rate with a long warm-up a token takes a few ticks, and a tick is a few units. Costs
+ * and what is stored are rounded up as often as their fractions say, so that sums are right: a wait
+ * is off by less than a tick. WHY NOT always up: 10,000 a second with a minute to warm up would
+ * become 7,500.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -41,11 +42,11 @@
 #define WARMUP_COLD_MAX_MILLI 1000000u /* a thousand times slower when cold */
 
 /*
- * Fill *params from a WARMUP rule. Returns 0, or -EDOM refill, period or warm-up
- * is 0; -EINVAL the cold factor is out of range, a flag is unknown, or the
- * capacity is neither 0 nor what follows from the rest; -ERANGE no token is
- * stored within the warm-up period, or the times cannot be represented so that the rate, warm or cold, is right to one
- * part in a thousand. On error *params is undefined.
+ * Fill *params from a WARMUP rule. Returns 0, or -EDOM refill, period or warm-up is 0; -EINVAL the
+ * cold factor is out of range, a flag is unknown, or the capacity is neither 0 nor what follows
+ * from the rest; -ERANGE no token is stored within the warm-up period, or the times cannot be
+ * represented so that the rate, warm or cold, is right to one part in a thousand. On error *params
+ * is undefined.
  */
 int warmup_compile(const struct shmlimit_rule *rule, struct layout_params *params);
 

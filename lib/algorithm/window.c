@@ -9,14 +9,20 @@
 #include "whole.h"
 
 #define SECOND ((uint64_t)1000000000)
-/* A clock read is at most this old when its decision is made; a decision in doubt reads the clock again. */
+/*
+ * A clock read is at most this old when its decision is made; a decision in doubt reads the clock
+ * again.
+ */
 #define SLACK_NS SECOND
-/* Nine years: times are compared as signed numbers of nanoseconds, and word ticks must reach over 16 spans. */
+/*
+ * Nine years: times are compared as signed numbers of nanoseconds, and word ticks must reach over
+ * 16 spans.
+ */
 #define SPAN_MAX_NS ((uint64_t)1 << 58)
 /*
- * The word's timestamp reaches over at least 16 spans of period and wait: the table is swept once in about four to eight,
- * and the slack of a sweep is longer than an entry lasts (sweep.h). WHY NOT more: ticks would be longer. Rings are large,
- * so a table of them has few slots.
+ * The word's timestamp reaches over at least 16 spans of period and wait: the table is swept once
+ * in about four to eight, and the slack of a sweep is longer than an entry lasts (sweep.h). WHY NOT
+ * more: ticks would be longer. Rings are large, so a table of them has few slots.
  */
 #define SPANS_SHIFT 4
 

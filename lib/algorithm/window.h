@@ -114,7 +114,10 @@ static inline struct window window_unpack(const struct layout_params *params, ui
 	return w;
 }
 
-/* Nanoseconds from now until what happened at `then_ns` is a whole period ago; 0 if it is. Later times add. */
+/*
+ * Nanoseconds from now until what happened at `then_ns` is a whole period ago; 0 if it is. Later
+ * times add.
+ */
 static inline uint64_t window_wait(const struct layout_params *params, uint64_t then_ns, uint64_t now_ns)
 {
 	int64_t age = (int64_t)(now_ns - then_ns);
@@ -128,7 +131,10 @@ static inline int window_was_over(const struct layout_params *params, uint64_t t
 	return window_wait(params, then_ns, window_tick_begin(params, now_ns)) == 0;
 }
 
-/* A time further ahead than another process's clock or a reservation can be: the clock stepped, or damage. */
+/*
+ * A time further ahead than another process's clock or a reservation can be: the clock stepped, or
+ * damage.
+ */
 static inline int window_is_impossible(const struct layout_params *params, uint64_t then_ns, uint64_t now_ns)
 {
 	return (int64_t)(then_ns - now_ns) > (int64_t)params->ahead;
@@ -155,7 +161,9 @@ static inline uint64_t window_advance(uint64_t n, uint64_t k, uint64_t most)
 	return n < 2 * layout_cells(most) ? n : n - layout_cells(most);
 }
 
-/* n after k less, k < window_valid(). A ring all of whose cells hold something goes on saying so. */
+/*
+ * n after k less, k < window_valid(). A ring all of whose cells hold something continues to say so.
+ */
 static inline uint64_t window_withdraw(uint64_t n, uint64_t k, uint64_t most)
 {
 	return n >= layout_cells(most) && n - k < layout_cells(most) ? n - k + layout_cells(most) : n - k;

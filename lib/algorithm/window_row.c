@@ -26,10 +26,11 @@ static uint64_t wait_for(const struct look *k, const struct ring *ring, uint64_t
 }
 
 /*
- * From when on admissions may be another process's, after what is to be taken back: from the refund's time. Where that
- * is within a tick, an admission of the tick may be earlier or later. take_all takes the later time for it, since it
- * gives back what it took itself, at or after that time. Any other refund takes the earlier time. WHY NOT the later one: a
- * reservation that is taken back would leave its own late time to a take that was before it in the tick.
+ * From when on admissions may be another process's, after what is to be taken back: from the
+ * refund's time. Where that is within a tick, an admission of the tick may be earlier or later.
+ * take_all takes the later time for it, since it gives back what it took itself, at or after that
+ * time. Any other refund takes the earlier time. WHY NOT the later one: a reservation that is taken
+ * back would leave its own late time to a take that was before it in the tick.
  */
 static uint64_t others_since_ns(const struct look *k, const struct request *q)
 {
@@ -138,7 +139,10 @@ __attribute__((flatten)) static void window_row_apply(const struct look *k, cons
 		tokens = q->amount < params->capacity ? q->amount : params->capacity;
 		break;
 	case OP_REFUND:
-		/* What was taken a period ago or earlier has left the window: none of what is there is the caller's. */
+		/*
+		 * What was taken a period ago or earlier has left the window: none of what is there
+		 * is the caller's.
+		 */
 		v->changed = q->amount != 0 && before->valid != 0 &&
 		             window_wait(params, before->w.last_ns, k->at.now_ns) != 0 &&
 		             window_wait(params, q->when.ns, k->at.now_ns) != 0;
@@ -248,7 +252,10 @@ static void window_row_after_swap(const struct look *k, struct slot_seen mine, c
 
 static void window_row_converted(const struct look *k, struct slot_seen mine)
 {
-	/* The word tells a time of some periods only, so an admission of long ago would seem to be of now. */
+	/*
+	 * The word tells a time of some periods only, so an admission of long ago would seem to be
+	 * of now.
+	 */
 	if (k->l->window_max != 0)
 		ring_complete_word(k, mine);
 }

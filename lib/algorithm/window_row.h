@@ -8,7 +8,10 @@
 
 #include "algorithm.h"
 
-/* Fill *r after an operation, as which `recorded` tokens were admitted. *v, too, where a charge was more than there is. */
+/*
+ * Fill *r after an operation, as which `recorded` tokens were admitted. *v, too, where a charge was
+ * more than there is.
+ */
 void window_report(const struct look *k, const struct request *q, const struct window_balance *b, uint64_t recorded,
                    struct verdict *v, struct shmlimit_result *r);
 

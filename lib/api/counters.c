@@ -24,7 +24,10 @@ EXPORT int shmlimit_counters(struct shmlimit *l, int rule, struct shmlimit_count
 	if (rule >= 0) {
 		uint64_t before[COUNTERS];
 
-		/* What was before is read first: should the id change hands now, sums are too large, not below 0. */
+		/*
+		 * What was before is read first: should the id change hands now, sums are too
+		 * large, not below 0.
+		 */
 		for (unsigned i = 0; i < COUNTERS; i++)
 			before[i] = load_acquire(&l->rules[rule].counted_before[i]);
 		counter_sum(l, (uint32_t)rule, sums);

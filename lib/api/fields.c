@@ -22,7 +22,10 @@
 /* The draft's unit of a quota that says how many at once. */
 #define AT_ONCE ";qu=\"concurrent-requests\""
 
-/* Of SHMLIMIT_FIELD_MAX: quotes, a name with every byte escaped, a parameter like ";q=1", the unit, and the NUL. */
+/*
+ * Of SHMLIMIT_FIELD_MAX: quotes, a name with every byte escaped, a parameter like ";q=1", the unit,
+ * and the NUL.
+ */
 #define LONGEST (2 + 2 * SHMLIMIT_RULE_NAME_MAX + 3 + INTEGER_DIGITS + sizeof(AT_ONCE))
 _Static_assert(LONGEST <= SHMLIMIT_FIELD_MAX, "every field has room");
 
@@ -39,7 +42,10 @@ static uint64_t seconds(uint64_t ns)
 	return ns / NS_PER_S + (ns % NS_PER_S != 0);
 }
 
-/* How long it takes to give out `quota` tokens at the rule's rate; at least a second, since none is no window. */
+/*
+ * How long it takes to give out `quota` tokens at the rule's rate; at least a second, since none is
+ * no window.
+ */
 static uint64_t window_s(const struct shmlimit_rule *rule, uint64_t quota)
 {
 	uint64_t ns, s;
@@ -131,7 +137,10 @@ EXPORT int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, i
 		return error;
 	out->reserved32 = 0;
 	out->retry_after[0] = '\0';
-	/* WHY no time: a place is free when its holder leaves, and that time is not known; its period is only the longest wait. */
+	/*
+	 * WHY no time: a place is free when its holder leaves, and that time is not known; its
+	 * period is only the longest wait.
+	 */
 	if (known.algorithm == SHMLIMIT_HOLD) {
 		memcpy(put_parameter(put_string(out->policy, name), 'q', r->limit), AT_ONCE, sizeof(AT_ONCE));
 		put_parameter(put_string(out->limit, name), 'r', r->remaining);

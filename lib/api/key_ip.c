@@ -17,7 +17,10 @@
 #define V6_BYTES 16u
 #define HEAD_BYTES 2u
 
-/* The families' own numbers: AF_INET and AF_INET6 are the system's, and a key may outlive it in a test or a log. */
+/*
+ * The families' own numbers: AF_INET and AF_INET6 are the system's, and a key may outlive it in a
+ * test or a log.
+ */
 #define V4 4u
 #define V6 6u
 

@@ -33,7 +33,10 @@ EXPORT int shmlimit_create(const char *name, const struct shmlimit_options *opti
 	if (error != 0)
 		return error;
 
-	/* The name comes last: until then it may fail without a trace, and what is open is what was made. */
+	/*
+	 * The name comes last: until then it may fail without a trace, and what is open is what was
+	 * made.
+	 */
 	if (out != NULL)
 		error = attach(name, &header, &segment, fd, 1, &l);
 	if (error == 0)
@@ -194,7 +197,8 @@ EXPORT int shmlimit_next(char name[SHMLIMIT_NAME_MAX + 1])
 		return -ENAMETOOLONG;
 	do {
 		found = segment_next(name, LAYOUT_MAGIC);
-	} while (found == 1 && name_check_segment(name) != 0); /* a name that another program chose */
+		/* a name that another program chose */
+	} while (found == 1 && name_check_segment(name) != 0);
 	return found;
 }
 

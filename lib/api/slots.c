@@ -64,13 +64,16 @@ EXPORT int shmlimit_slot(struct shmlimit *l, uint64_t index, struct shmlimit_slo
 	here.slot = generation_slot(&tables, index, &here.t);
 	if (here.slot == NULL)
 		return -EINVAL;
-	/* BOUND: a slot that changes under every look is at least shown as one of the things it was. */
+	/* BOUND: a slot that changes under every look is shown as one of the things that it was. */
 	for (int i = 0; i < RULE_RETRIES; i++) {
 		here.seen = slot_read(here.slot);
 		if (slot_unchanged(here.slot, here.seen))
 			break;
 	}
-	/* In the old table it makes no difference that a slot is frozen, except for those that were being claimed. */
+	/*
+	 * In the old table it makes no difference that a slot is frozen, except for those that were
+	 * being claimed.
+	 */
 	if (here.t == &tables.old && (here.seen.tag & TAG_FROZEN) != 0)
 		here.seen.tag = (here.seen.tag & TAG_TENTATIVE) != 0 ? 0 : here.seen.tag & ~TAG_FROZEN;
 	describe(l, &here, when_given(now_ns), here.t == &tables.old, &slot);

@@ -72,8 +72,9 @@ EXPORT int shmlimit_acquire(struct shmlimit *l, int rule, const void *key, size_
 	if (answer < 0)
 		return answer;
 	/*
-	 * WHY NOT one clock read for both, by shmlimit_reserve_at(): a decision by a given time doubts a
-	 * word that is later, and not the time. If it was stopped before, it would refill what had refilled already.
+	 * WHY NOT one clock read for both, by shmlimit_reserve_at(): a decision by a given time
+	 * doubts a word that is later, and not the time. If it was stopped before, it would refill
+	 * what had refilled already.
 	 */
 	/* INVARIANT I7: no bytes in the segment make the wait longer than the caller allows. */
 	if (result.wait_ns > max_wait_ns)

@@ -44,8 +44,8 @@ static void give_back(const struct shmlimit *l, const struct shmlimit_request *a
 	q.op = OP_REFUND;
 	q.taken = undo;
 	/*
-	 * A place is left. Else the swap is undone. ORDER pairs with slot_cas() of the other processes: it fails if one of
-	 * them changed the slot since.
+	 * A place is left. Else the swap is undone. ORDER pairs with slot_cas() of the other
+	 * processes: it fails if one of them changed the slot since.
 	 */
 	if (undo->place.value != 0) {
 		q.op = OP_LEAVE;
@@ -57,7 +57,7 @@ static void give_back(const struct shmlimit *l, const struct shmlimit_request *a
 	(void)decide_slowly(l, &q, 0, NULL);
 }
 
-/* Of the limiter's clock there is one reading for all, which is read again only where it is in doubt. */
+/* All have one reading of the limiter's clock, which is read again only where it is in doubt. */
 static int take_all(struct shmlimit *l, const struct shmlimit_request *requests, size_t n, size_t *failed,
                     struct when when, struct shmlimit_result *results)
 {
@@ -115,7 +115,10 @@ static void take_chunk(const struct shmlimit *l, const struct shmlimit_request *
 		if (answers[i] != 0)
 			continue;
 		hashes[i] = decide_hash(l, &q);
-		/* Both homes: at a load of 0.8 three keys in four are in the first, nearly all of the rest in the second. */
+		/*
+		 * Both homes: at a load of 0.8 three keys in four are in the first, nearly all of
+		 * the rest in the second.
+		 */
 		window = table_window(t, hashes[i]);
 		__builtin_prefetch(table_line(t, window, 0), 1);
 		__builtin_prefetch(table_line(t, window, 1), 1);

@@ -82,7 +82,10 @@ static const char *mend_slot(const struct findings *f, struct layout_slot *slot,
 	return f->repairing && slot_cas(slot, seen, tag, word) ? done : NULL;
 }
 
-/* Is it a table that was checked when this was opened, none, or what a grower is about to publish, or was? */
+/*
+ * Is it a table that was checked when this was opened, none, or what a grower is about to publish,
+ * or was?
+ */
 static int is_told(const struct shmlimit *l, const struct layout_table *told, uint64_t i)
 {
 	uint64_t offset = load_relaxed(&told->offset), lines = load_relaxed(&told->lines), generation;
@@ -138,7 +141,10 @@ static const char *mend_sweep(const struct shmlimit *l, const struct findings *f
 	return "set to that";
 }
 
-/* How long after a sweep the table is due: no later than any rule in force requires. The mark itself needs no repair. */
+/*
+ * How long after a sweep the table is due: no later than any rule in force requires. The mark
+ * itself needs no repair.
+ */
 static void check_sweep(const struct shmlimit *l, struct findings *f)
 {
 	uint64_t due_ns = SWEEP_AFTER_MAX_NS;
@@ -186,7 +192,8 @@ static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f
 
 /* A committed slot, for the search for duplicates. */
 struct owner {
-	uint64_t key; /* plain tag; that of a frozen slot is another: its key may have moved already */
+	/* plain tag; that of a frozen slot is another: its key may have moved already */
+	uint64_t key;
 	uint64_t tag;
 	struct layout_slot *slot;
 };
@@ -293,7 +300,10 @@ static const char *mend_duplicate(const struct shmlimit *l, const struct generat
 	return "that one freed: this is full later";
 }
 
-/* No key in two slots. While others decide, a key may move between our looks: so pairs are looked at again. */
+/*
+ * No key in two slots. While others decide, a key may move between our looks: so pairs are looked
+ * at again.
+ */
 static void check_duplicates(const struct shmlimit *l, const struct generation *tables, struct owner *owners, size_t n,
                              struct findings *f)
 {

@@ -127,7 +127,7 @@ int address_read(const char *text, size_t len, struct address *out)
 	return is_v6(t) ? read_v6(t, out) : read_v4(t, out);
 }
 
-/* The next element that is not empty; *rest becomes what is behind it. Returns 0 if there is none. */
+/* The next element that is not empty; *rest becomes what follows it. Returns 0 if there is none. */
 static int next_element(struct text *rest, struct text *element)
 {
 	do {

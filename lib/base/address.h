@@ -15,20 +15,20 @@ struct address {
 };
 
 /*
- * Read one address. Blanks, and double quotes, may be around it. IPv4 may have a port; IPv6 may have a zone, and, in
- * brackets, a port:
+ * Read one address. Blanks and double quotes may be around it. IPv4 may have a port; IPv6 may have
+ * a zone and, in brackets, a port:
  *
- *	203.0.113.9   203.0.113.9:443   2001:db8::1   fe80::1%eth0   [2001:db8::1]   "[2001:db8::1]:443"
+ *	203.0.113.9  203.0.113.9:443  2001:db8::1  fe80::1%eth0  [2001:db8::1]  "[2001:db8::1]:443"
  *
  * Returns 1, or 0 if the text is anything else; *out is then undefined.
  */
 int address_read(const char *text, size_t len, struct address *out);
 
 /*
- * Find the nth element of a list whose elements are separated by commas, such as X-Forwarded-For: 1 is the first, -1
- * the last, -2 the last but one. Empty elements do not count. Double quotes around the whole list are left out.
- * Returns 1; *element, of *element_len bytes, is then a part of the text, without blanks around it. Returns 0 if the
- * list has no such element, and for 0.
+ * Find the nth element of a list whose elements are separated by commas, such as X-Forwarded-For: 1
+ * is the first, -1 the last, -2 the last but one. Empty elements do not count. Double quotes around
+ * the whole list are left out. Returns 1; *element, of *element_len bytes, is then a part of the
+ * text, without blanks around it. Returns 0 if the list has no such element, and for 0.
  */
 int address_nth(const char *text, size_t len, int nth, const char **element, size_t *element_len);
 

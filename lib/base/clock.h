@@ -17,7 +17,10 @@ static inline uint64_t clock_read(int clock_id)
 {
 	struct timespec now;
 
-	/* Cannot fail: the ids are those of shmlimit_options.clock, and both exist since Linux 2.6.32. */
+	/*
+	 * Cannot fail: the ids are those of shmlimit_options.clock, and both exist since Linux
+	 * 2.6.32.
+	 */
 	clock_gettime(clock_id, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }

@@ -1,6 +1,6 @@
 /*
- * decimal: see decimal.h. WHY NOT 1024 for K where slots are counted: a rule of 10M tokens and a table of 10M slots would
- * be different numbers.
+ * decimal: see decimal.h. WHY NOT 1024 for K where slots are counted: a rule of 10M tokens and a
+ * table of 10M slots would be different numbers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -58,7 +58,10 @@ int decimal_times(uint64_t whole, uint64_t fraction, uint64_t scale, uint64_t un
 	return 0;
 }
 
-/* What the suffix multiplies by, moving *text past it; 1 without one. A letter of a longer word is none. */
+/*
+ * What the suffix multiplies by, moving *text past it; 1 without one. A letter of a longer word is
+ * none.
+ */
 static uint64_t suffix_scan(const char **text)
 {
 	static const char suffixes[] = DECIMAL_SUFFIXES;

@@ -1,6 +1,6 @@
 /*
- * decimal: numbers as people write them: 65536, 150M, 64Ki, 1.5k. A decimal suffix multiplies by powers of 1000, a
- * binary one by powers of 1024, whatever is counted. Pure.
+ * decimal: numbers as people write them: 65536, 150M, 64Ki, 1.5k. A decimal suffix multiplies by
+ * powers of 1000, a binary one by powers of 1024, whatever is counted. Pure.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,7 +9,8 @@
 
 #include <stdint.h>
 
-#define DECIMAL_SUFFIXES "kMGTPE" /* each is 1000 or 1024 times its predecessor; the first four are read */
+/* Each is 1000 or 1024 times its predecessor; the first four are read. */
+#define DECIMAL_SUFFIXES "kMGTPE"
 
 /* In ASCII, whatever the locale. */
 static inline int is_letter(char c)
@@ -23,8 +24,8 @@ static inline int is_digit(char c)
 }
 
 /*
- * Those that end in _scan move *text past what they read and return 0; or, with *text unchanged, -EINVAL: there is no
- * number; -ERANGE: it is too large; -EDOM: it is not a whole number.
+ * Those that end in _scan move *text past what they read and return 0; or, with *text unchanged,
+ * -EINVAL: there is no number; -ERANGE: it is too large; -EDOM: it is not a whole number.
  */
 int digits_scan(const char **text, uint64_t *value); /* digits alone */
 int number_scan(const char **text, uint64_t *value); /* with a suffix: 1500, 1.5k, 64Ki */

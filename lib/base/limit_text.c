@@ -5,8 +5,8 @@
  *	rate    = count [noun] ("/" | "per") duration {"burst" ["="] count | "strict" | "window"}
  *	places  = count [noun] "at once" ["for" duration]
  *
- * What is not that is refused with the reading that is nearest to it: a text that this reader accepts, since it was
- * given to it.
+ * What is not that is refused with the reading that is nearest to it: a text that this reader
+ * accepts, since it was given to it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,7 +25,8 @@
 #include "whole.h"
 
 #define SECOND UINT64_C(1000000000)
-#define PLACE_NS (60 * SECOND) /* expiry of a place for which none is given; Laravel's funnel has the same */
+/* expiry of a place for which none is given; Laravel's funnel has the same */
+#define PLACE_NS (60 * SECOND)
 #define BLANKS " \t"
 #define WORD_MAX 20 /* bytes of a word that a message repeats */
 
@@ -509,7 +510,10 @@ static const char *unfit(const struct limit *limit, uint32_t algorithm)
 	return NULL;
 }
 
-/* A rule that its mode decides has numbers too: such as every algorithm accepts, and the largest there are. */
+/*
+ * A rule that its mode decides has numbers too: such as every algorithm accepts, and the largest
+ * there are.
+ */
 static void fill_by_mode(struct limit *limit, struct shmlimit_rule *rule)
 {
 	int most = limit->kind == UNLIMITED && rule->algorithm == SHMLIMIT_FUNNEL;

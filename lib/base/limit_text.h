@@ -1,5 +1,6 @@
 /*
- * limit_text: the one reader of limits as people write them, and their printer. Pure. What it reads is in shmlimit(7).
+ * limit_text: the one reader of limits as people write them, and their printer. Pure. What it reads
+ * is in shmlimit(7).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

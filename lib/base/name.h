@@ -13,13 +13,16 @@ int name_check_rule(const char *name);
 /* Also the name of a rule that a library made for itself. */
 int name_check_any_rule(const char *name);
 
-/* The same, except for names that consist of a rule's numbers: only shmlimit_throttle() makes those. */
+/* The same, except for names that consist of numbers, which only shmlimit_throttle() makes. */
 int name_check_new_rule(const char *name);
 
 /* What those begin with. */
 #define NAME_INTERNAL '~'
 
-/* The name in a rule's record, in a form that any program can print: bytes that no rule's name has become '?'. */
+/*
+ * The name in a rule's record, in a form that any program can print: bytes that no rule's name has
+ * become '?'.
+ */
 void name_clean(char *rule_name);
 
 #endif

@@ -15,7 +15,10 @@ static unsigned least(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* Letters to be added, removed, replaced, or swapped with their neighbour, to make b of a: row by row of a table. */
+/*
+ * Letters to be added, removed, replaced, or swapped with their neighbour, to make b of a: row by
+ * row of a table.
+ */
 static unsigned distance(const char *a, const char *b)
 {
 	unsigned rows[3][LEN_MAX + 1], *before = rows[0], *last = rows[1], *row = rows[2], *oldest;

@@ -14,6 +14,7 @@ struct nearest {
 };
 
 void nearest_try(struct nearest *nearest, const char *candidate);
-const char *nearest_text(struct nearest *nearest, const char *dashes); /* "did you mean --json? ", or "" */
+/* "did you mean --json? ", or "" */
+const char *nearest_text(struct nearest *nearest, const char *dashes);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * scheme: what the URL of a backend begins with. libshmlimit-global reads URLs, and the gate rejects unknown schemes.
+ * scheme: what the URL of a backend begins with. libshmlimit-global reads URLs, and the gate
+ * rejects unknown schemes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

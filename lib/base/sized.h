@@ -16,10 +16,16 @@
  */
 int sized_in(void *to, const void *from, size_t known);
 
-/* Zero what a caller's structure has beyond `known` bytes, which the caller of this function fills. Returns 0 or -EINVAL. */
+/*
+ * Zero what a caller's structure has beyond `known` bytes, which the caller of this function fills.
+ * Returns 0 or -EINVAL.
+ */
 int sized_rest(void *to, size_t known);
 
-/* Copy `known` bytes out, as many as the caller has; zero the rest of the caller's structure, keep its size. Returns 0 or -EINVAL. */
+/*
+ * Copy `known` bytes out, as many as the caller has; zero the rest of the caller's structure, keep
+ * its size. Returns 0 or -EINVAL.
+ */
 int sized_out(void *to, const void *from, size_t known);
 
 #endif

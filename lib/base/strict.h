@@ -1,10 +1,11 @@
 /*
  * strict: the funnel that admits at most `count` in any period. Pure.
  *
- * A funnel admits in any stretch of time at most its capacity and what comes back in it (I1). Here that is half of the
- * count each, in any one period, ends included. Where the count is 1 nothing could come back, so one token comes back in
- * a little more than the period: in a millisecond, where the period is whole milliseconds, since a rule's numbers must be
- * round enough to be counted exactly.
+ * A funnel admits in any stretch of time at most its capacity and what comes back in it (I1). Here
+ * that is half of the count each, in any one period, ends included. Where the count is 1 nothing
+ * could come back, so one token comes back in a little more than the period: in a millisecond,
+ * where the period is whole milliseconds, since a rule's numbers must be round enough to be counted
+ * exactly.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -112,7 +112,10 @@ static enum progress migrate(const struct shmlimit *l, struct attempt *d, const 
 	return FINAL;
 }
 
-/* The same for a key that has no slot in the new table, while there are keys in the old one: see migrate.h. */
+/*
+ * The same for a key that has no slot in the new table, while there are keys in the old one: see
+ * migrate.h.
+ */
 static enum progress look_before(const struct shmlimit *l, struct attempt *d, const struct table_key *wanted)
 {
 	const struct request *q = d->request;
@@ -133,7 +136,10 @@ static enum progress look_before(const struct shmlimit *l, struct attempt *d, co
 	k = attempt_where(l, d);
 	if (d->here.slot != NULL && algorithm_wait(&k, d->here.seen.word) != 0)
 		return migrate(l, d, wanted);
-	/* I3. Before the key is claimed in the new table: under a changed rule the word could say something again. */
+	/*
+	 * I3. Before the key is claimed in the new table: under a changed rule the word could say
+	 * something again.
+	 */
 	if (from.slot != NULL && !migrate_bury_place(&from))
 		return attempt_lost(d);
 	attempt_has_none(l, d);
@@ -149,7 +155,7 @@ enum progress attempt_look(const struct shmlimit *l, struct attempt *d, const st
 	d->here.slot = table_find(&d->tables.now, table_window(&d->tables.now, wanted->hash), wanted->tag);
 	if (d->here.slot != NULL) {
 		d->here.seen = slot_read(d->here.slot);
-		/* Since it was found it was frozen, or became another key's: not to be decided on. */
+		/* Since it was found it was frozen, or became another key's: not to be used. */
 		if (d->here.seen.tag != wanted->tag)
 			return AGAIN;
 	} else {
@@ -159,11 +165,14 @@ enum progress attempt_look(const struct shmlimit *l, struct attempt *d, const st
 		progress = look_before(l, d, wanted);
 	else
 		progress = look_at(l, d, wanted);
-	/* ORDER generation_holds() after the look, as put_state() before keys move: see migrate.h. */
+	/* ORDER generation_holds() after the look, put_state() before keys move: see migrate.h. */
 	/* Not in the present table: then it must be that still. */
 	if ((d->here.slot == NULL || d->here.t != &d->tables.now) && !generation_holds(l, &d->tables))
 		return AGAIN;
-	/* ORDER rule_holds() after the look, as publish() of the rule's writer before its walk over the table. */
+	/*
+	 * ORDER rule_holds() after the look, as publish() of the rule's writer before its walk over
+	 * the table.
+	 */
 	/* What was seen, or not seen, is valid only if the rule is still at this version. */
 	return rule_holds(l, d->request->rule, &d->view) ? progress : AGAIN;
 }

@@ -20,7 +20,8 @@ struct attempt {
 	const struct algorithm *a; /* of view.params */
 	struct generation tables;
 	struct table_slot here; /* the key's slot; NULL: it has none, and is full */
-	int homeless;           /* it says something, in the old table, and finds no place in the new one */
+	/* it says something, in the old table, and finds no place in the new one */
+	int homeless;
 	struct funnel_time at;
 	struct balance b; /* what the key has at that time, then as decided */
 	uint64_t room_ns; /* denied for want of a slot: until there may be one; else 0 */
@@ -45,7 +46,7 @@ static inline void attempt_count(const struct shmlimit *l, const struct attempt 
 	counter_add(l, d->request->rule, which, d->request->when.ns);
 }
 
-/* Where a place was taken from another key. Counted when it is done, whatever becomes of the claim. */
+/* Where a slot was taken from another key. Counted at once, whatever becomes of the claim. */
 static inline void attempt_count_taken(const struct shmlimit *l, const struct attempt *d,
                                        const struct table_place *place)
 {
@@ -81,8 +82,8 @@ void attempt_has_none(const struct shmlimit *l, struct attempt *d);
 enum progress attempt_look(const struct shmlimit *l, struct attempt *d, const struct table_key *wanted);
 
 /*
- * Is a key that was found in neither table in none? It may have been carried over after we looked at the new one,
- * before we looked at the other. A claim looks again anyway.
+ * Is a key that was found in neither table in none? It may have been carried over after we looked
+ * at the new one, before we looked at the other. A claim looks again anyway.
  */
 int attempt_is_nowhere(const struct shmlimit *l, const struct attempt *d, const struct table_key *wanted);
 

@@ -30,7 +30,7 @@ FAST int first_try(const struct shmlimit *l, const struct table *t, const struct
 	if (__builtin_expect(slot == NULL || !algorithm_has(a, q), 0))
 		return FIRST_NOT;
 	seen = slot_read(slot);
-	/* ORDER rule_holds() after slot_read(), as publish() of the rule's writer before its walk over the table. */
+	/* ORDER rule_holds() after slot_read(); publish() of a rule's writer is before its walk. */
 	if (__builtin_expect(seen.tag != mine.tag || !rule_holds(l, q->rule, &view), 0))
 		return FIRST_NOT;
 	k = look_make(l, t, slot, &view.params, q->when);
@@ -42,7 +42,7 @@ FAST int first_try(const struct shmlimit *l, const struct table *t, const struct
 		mine.word = v.word;
 		if (a->before_swap != NULL && !a->before_swap(&k, q, seen, &b))
 			return FIRST_NOT;
-		/* The linearization point (I1, I4). ORDER pairs with slot_cas() of the other processes. */
+		/* The linearization point (I1, I4). ORDER pairs with slot_cas() elsewhere. */
 		*failed = !slot_cas(slot, seen, mine.tag, mine.word);
 		if (__builtin_expect(*failed, 0)) {
 			if (a->lost != NULL)

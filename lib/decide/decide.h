@@ -14,7 +14,9 @@
 #include "request.h"
 #include "table.h"
 
-/* Of a first try: the general path is to decide. Nothing was changed, unless the function says so. */
+/*
+ * Of a first try: the general path is to decide. Nothing was changed unless the function says so.
+ */
 #define FIRST_NOT (-1)
 
 /* Checks the arguments of a public function: 0, -EINVAL, -EMSGSIZE or -EROFS. */
@@ -33,7 +35,10 @@ static inline uint64_t decide_hash(const struct shmlimit *l, const struct reques
 	return hash_bytes(l->secret, q->rule, q->key.bytes, q->key.len);
 }
 
-/* The time of the call, where it has none yet the clock's. To be read after the key was hashed: see fast(). */
+/*
+ * The time of the call, where it has none yet the clock's. To be read after the key was hashed: see
+ * fast().
+ */
 FAST struct when decide_when(const struct shmlimit *l, const struct request *q)
 {
 	return q->when.given || q->when.ns != 0 ? q->when : when_read(l);
@@ -48,16 +53,22 @@ FAST struct request decide_complete(const struct shmlimit *l, const struct reque
 	return request_complete(q, hash, when);
 }
 
-/* An operation on a rule of any algorithm: at the first try if it can be, else slowly. `t` is generation_glance()'s. */
+/*
+ * An operation on a rule of any algorithm: at the first try if it can be, else slowly. `t` is
+ * generation_glance()'s.
+ */
 int decide(const struct shmlimit *l, const struct table *t, const struct request *q, struct shmlimit_result *r);
 
-/* An operation that only leases, counts or places have, from the arguments of the public function on. */
+/* An operation that only leases, counts or places have, from the public function's arguments on. */
 int decide_call(const struct shmlimit *l, const struct request *asked, struct shmlimit_result *r);
 
 /* Decide from the start, as often as it takes. `failed` compare-and-swaps were lost before. */
 int decide_slowly(const struct shmlimit *l, const struct request *q, uint32_t failed, struct shmlimit_result *r);
 
-/* What a first try of its own (first.h) left: decide, slowly where it has lost `failed` compare-and-swaps. */
+/*
+ * What a first try of its own (first.h) left: decide, slowly where it has lost `failed`
+ * compare-and-swaps.
+ */
 int decide_rest(const struct shmlimit *l, const struct request *q, uint32_t failed, struct shmlimit_result *r);
 
 /*
@@ -71,7 +82,10 @@ static inline void decide_note(struct undo *undo, const struct verdict *v, struc
 		*undo = (struct undo){ slot, was_empty ? (struct slot_seen){ 0, 0 } : before, after, undo->place };
 }
 
-/* Let a tracer see a decision. To be called while what it takes is in registers still: before it is reported. */
+/*
+ * Let a tracer see a decision. To be called while what it takes is in registers still: before it is
+ * reported.
+ */
 FAST void decide_show(const struct request *q, int answer)
 {
 	if (!operation_is_counted(q->op))
@@ -82,7 +96,10 @@ FAST void decide_show(const struct request *q, int answer)
 		PROBE(deny, q->rule, q->hash, q->amount);
 }
 
-/* Count a decision that was made under a rule of this mode. Returns the answer: of a dry run always "allowed". */
+/*
+ * Count a decision that was made under a rule of this mode. Returns the answer: of a dry run always
+ * "allowed".
+ */
 FAST int decide_count(const struct shmlimit *l, const struct request *q, uint32_t mode, int answer, uint64_t entropy)
 {
 	int counts = operation_is_counted(q->op);

@@ -15,7 +15,10 @@
 #include "decide.h"
 #include "funnel_row.h"
 
-/* The request in memory, for the general path: `whole` or, where that is NULL, a copy of *q with this key. */
+/*
+ * The request in memory, for the general path: `whole` or, where that is NULL, a copy of *q with
+ * this key.
+ */
 FAST const struct request *fast_rare(const struct request *q, const struct request *whole, const struct key_bytes *key,
                                      struct request *copy)
 {
@@ -27,13 +30,17 @@ FAST const struct request *fast_rare(const struct request *q, const struct reque
 }
 
 /*
- * Steps 3 to 5, from the hash of the key under the rule on. *q is in registers if its address is passed to no function
- * that is not inlined. So the general path gets another request: fast_rare()'s.
+ * Steps 3 to 5, from the hash of the key under the rule on. *q is in registers if its address is
+ * passed to no function that is not inlined. So the general path gets another request:
+ * fast_rare()'s.
  */
 FAST int fast_hashed(const struct shmlimit *l, const struct request *q, const struct request *whole,
                      const struct key_bytes *key, struct shmlimit_result *r)
 {
-	/* While keys move from the old table to the new one, a refund is not decided at the first try: see migrate.h. */
+	/*
+	 * While keys move from the old table to the new one, a refund is not decided at the first
+	 * try: see migrate.h.
+	 */
 	const struct table *t = generation_glance(l, q->op != OP_REFUND, q->when.ns);
 	int with_times = r != NULL || !(q->op == OP_TAKE || q->op == OP_PEEK);
 	uint32_t failed = 0;
@@ -61,7 +68,7 @@ FAST int fast_hashed(const struct shmlimit *l, const struct request *q, const st
 
 	/*
 	 * Decide: what was read is the key's, and of the rule in force; it has refilled up to now.
-	 * ORDER rule_holds() after slot_read(), as publish() of the rule's writer before its walk over the table.
+	 * ORDER rule_holds() after slot_read(); publish() of a rule's writer is before its walk.
 	 */
 	at = funnel_time(&view.params, q->when.ns);
 	if (__builtin_expect(seen.tag != tag || !rule_record_holds(record, &view) ||
@@ -72,8 +79,9 @@ FAST int fast_hashed(const struct shmlimit *l, const struct request *q, const st
 	funnel_apply(&view.params, q, at, &funnel, &v);
 
 	/*
-	 * Commit: by one swap from what was read, which is the linearization point (I1, I4). What writes nothing (I5) looks
-	 * at the slot again. ORDER both pair with slot_cas() of the other processes.
+	 * Commit: by one swap from what was read, which is the linearization point (I1, I4). What
+	 * writes nothing (I5) looks at the slot again. ORDER both pair with slot_cas() of the other
+	 * processes.
 	 */
 	if (v.changed)
 		failed = !slot_cas(slot, seen, tag, funnel_pack(&view.params, funnel));
@@ -99,11 +107,14 @@ FAST int fast(const struct shmlimit *l, enum operation op, int rule, struct key_
 	if (__builtin_expect(error != 0, 0))
 		return error;
 
-	/* To where the slow path finds it: kept in registers, it would cost the fast one up to 2 ns. */
+	/* In memory for the slow path: in registers it would cost the fast one up to 2 ns. */
 	__asm__("" : "+m"(key));
 	/* Hash: of the key, under the segment's secret and the rule. */
 	q.hash = decide_hash(l, &q);
-	/* Clock. WHY NOT first: on AMD's Zen 3 an allowed take is 3 ns of 49 slower then; Intel sees no difference. */
+	/*
+	 * Clock. WHY NOT first: on AMD's Zen 3 an allowed take is 3 ns of 49 slower then; Intel
+	 * sees no difference.
+	 */
 	q.when = when_read(l);
 	return fast_hashed(l, &q, NULL, &key, r);
 }
@@ -114,7 +125,10 @@ int fast_take(const struct shmlimit *l, const struct request *q, struct shmlimit
 /* Any operation that all algorithms have, whose hash and time are known. */
 int fast_any(const struct shmlimit *l, const struct request *q, struct shmlimit_result *r);
 
-/* The same from the arguments of a public function on: the request has no hash yet and, of when_clock(), no time. */
+/*
+ * The same from the arguments of a public function on: the request has no hash yet and, of
+ * when_clock(), no time.
+ */
 FAST int fast_call(const struct shmlimit *l, const struct request *asked, struct shmlimit_result *r)
 {
 	int error = decide_check(l, asked);

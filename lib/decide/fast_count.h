@@ -11,7 +11,10 @@
 #include "count_row.h"
 #include "first.h"
 
-/* The answer, as decide() gives it, with *q->count->out filled; or FIRST_NOT. *failed: it lost its swap. */
+/*
+ * The answer, as decide() gives it, with *q->count->out filled; or FIRST_NOT. *failed: it lost its
+ * swap.
+ */
 FAST int fast_count(const struct shmlimit *l, const struct request *q, uint32_t *failed)
 {
 	const struct count_request *asked = q->count;
@@ -25,7 +28,7 @@ FAST int fast_count(const struct shmlimit *l, const struct request *q, uint32_t 
 	if (__builtin_expect(count.stepped, 0))
 		return FIRST_NOT;
 	count_row_add(&f.view.params, asked, q->when.ns, &count, &v);
-	/* The linearization point (I1, I4). ORDER both pair with slot_cas() of the other processes. */
+	/* The linearization point (I1, I4). ORDER both pair with slot_cas() elsewhere. */
 	if (v.changed)
 		*failed = !slot_cas(f.slot, f.seen, f.seen.tag, count_pack(&f.view.params, count));
 	if (__builtin_expect(v.changed ? *failed : !slot_unchanged(f.slot, f.seen), 0))

@@ -20,15 +20,19 @@
 
 #define FAST_HOLD_CELLS 64u
 
-/* Where this process left a place of a key last: a cell that is likely to be free. It may be another key's. */
+/*
+ * Where this process left a place of a key last: a cell that is likely to be free. It may be
+ * another key's.
+ */
 static inline uint64_t *fast_hold_hint(const struct shmlimit *l, uint64_t hash)
 {
 	return &l->self->left[hash % LIMITER_HINTS];
 }
 
 /*
- * Fill *r for one place more, which begins now. The cells are read after the word: so a place that was entered since
- * lets the swap of the word fail, and no place in force is missed. BOUND: once over the cells within reach.
+ * Fill *r for one place more, which begins now. The cells are read after the word: so a place that
+ * was entered since lets the swap of the word fail, and no place in force is missed. BOUND: once
+ * over the cells within reach.
  */
 static inline void fast_hold_report(const struct first *f, const uint64_t *cells, uint64_t reach, uint64_t now_ns,
                                     struct shmlimit_result *r)
@@ -49,8 +53,8 @@ static inline void fast_hold_report(const struct first *f, const uint64_t *cells
 }
 
 /*
- * The answer, as decide() gives it, or FIRST_NOT. *failed: an entry lost the swap of the word; what it tried stands in
- * *q->hold, and its cell is taken back.
+ * The answer, as decide() gives it, or FIRST_NOT. *failed: an entry lost the swap of the word; what
+ * it tried stands in *q->hold, and its cell is taken back.
  */
 FAST int fast_enter(const struct shmlimit *l, const struct request *q, uint32_t *failed, struct shmlimit_result *r)
 {
@@ -82,10 +86,10 @@ FAST int fast_enter(const struct shmlimit *l, const struct request *q, uint32_t 
 	if (r != NULL)
 		fast_hold_report(&f, cells, reach, q->when.ns, r);
 	place = (struct hold_place){ (uint32_t)i, hold_cell(&f.view.params, before, f.seen.word, q->when.ns) };
-	/* INVARIANT I3: what was read in the cell was read while the slot was the key's: it is no window's. */
+	/* INVARIANT I3: the cell was read while the slot was the key's: it is no window's. */
 	if (__builtin_expect(!slot_unchanged(f.slot, f.seen) || !cell_cas(&cells[i], before, place.value), 0))
 		return FIRST_NOT;
-	/* ORDER: full; before the slot's swap. Pairs with places_read() of a reclaimer, between its reading of the slot and its swap. */
+	/* ORDER: full; before the slot's swap. Pairs with places_read() of a reclaimer. */
 	asked->tried = place;
 	/* The linearization point (I4, I13). ORDER pairs with slot_cas() of the other processes. */
 	if (__builtin_expect(!slot_cas(f.slot, f.seen, f.seen.tag,
@@ -100,7 +104,10 @@ FAST int fast_enter(const struct shmlimit *l, const struct request *q, uint32_t 
 	return decide_count(l, q, rule_mode(&f.view), SHMLIMIT_ALLOWED, q->when.ns);
 }
 
-/* The same of a place that is left. q->hold->done: it was, but the slot changed during the call, and is to be looked at again. */
+/*
+ * The same of a place that is left. q->hold->done: it was, but the slot changed during the call,
+ * and is to be looked at again.
+ */
 FAST int fast_leave(const struct shmlimit *l, const struct request *q)
 {
 	struct hold_request *asked = q->hold;

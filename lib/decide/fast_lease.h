@@ -23,7 +23,10 @@ __attribute__((noinline, cold)) static uint64_t fast_lease_ahead(uint64_t capaci
 	return lease_ahead(&params, &lease, cost, now_ns, lease_ns);
 }
 
-/* The backend denied as many tokens, or fewer, until a time that is still to come. Returns its answer, or FIRST_NOT. */
+/*
+ * The backend denied as many tokens, or fewer, until a time that is still to come. Returns its
+ * answer, or FIRST_NOT.
+ */
 FAST int fast_lease_denied(const struct shmlimit *l, const struct request *q, const struct first *f,
                            const struct lease *lease, struct shmlimit_result *r)
 {
@@ -43,8 +46,8 @@ FAST int fast_lease_denied(const struct shmlimit *l, const struct request *q, co
 }
 
 /*
- * The answer, as decide() gives it to a take or a lease_take, or FIRST_NOT. *failed: it lost its swap. *want, where it is
- * not NULL, is set if the lease runs low.
+ * The answer, as decide() gives it to a take or a lease_take, or FIRST_NOT. *failed: it lost its
+ * swap. *want, where it is not NULL, is set if the lease runs low.
  */
 FAST int fast_lease(const struct shmlimit *l, const struct request *q, uint64_t *want, uint32_t *failed,
                     struct shmlimit_result *r)
@@ -59,7 +62,7 @@ FAST int fast_lease(const struct shmlimit *l, const struct request *q, uint64_t 
 	lease = lease_read(&f.view.params, f.seen.word, q->when.ns);
 	if (__builtin_expect(cost > lease_held(&lease) || lease.quota != lease_quota(&f.view.params, f.seen.word), 0))
 		return fast_lease_denied(l, q, &f, &lease, r);
-	/* The linearization point (I1, I4). ORDER pairs with slot_cas() of the other processes. */
+	/* The linearization point (I1, I4). ORDER pairs with slot_cas() elsewhere. */
 	*failed = !slot_cas(f.slot, f.seen, f.seen.tag, f.seen.word - cost);
 	if (__builtin_expect(*failed, 0))
 		return FIRST_NOT;

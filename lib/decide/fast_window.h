@@ -11,7 +11,10 @@
 #include "first.h"
 #include "window_row.h"
 
-/* One for each use: what is passed to a function that is not inlined is in memory, the others in registers. */
+/*
+ * One for each use: what is passed to a function that is not inlined is in memory, the others in
+ * registers.
+ */
 FAST struct look fast_window_look(const struct shmlimit *l, const struct first *f, struct when when)
 {
 	return look_ns(l, f->t, f->slot, &f->view.params, when);
@@ -28,7 +31,10 @@ static inline int fast_window(const struct shmlimit *l, const struct request *q,
 	struct window after;
 	struct ring ring;
 	struct look k;
-	/* What is shown and counted. WHY NOT *q: it is in memory, and the compiler does not know its operation. */
+	/*
+	 * What is shown and counted. WHY NOT *q: it is in memory, and the compiler does not know
+	 * its operation.
+	 */
 	struct request take = { .op = OP_TAKE, .rule = q->rule, .hash = q->hash, .amount = cost };
 	struct first f;
 
@@ -53,14 +59,17 @@ static inline int fast_window(const struct shmlimit *l, const struct request *q,
 		/* Of one token nothing is missing where the newest cell agrees. */
 		if (ring.valid != 0 && ring.w.k > 1)
 			ring_complete(&passed, f.seen, &ring.w, 0);
-		/* The linearization point (I1, I4). ORDER pairs with slot_cas() of the other processes. */
+		/* The linearization point (I1, I4). ORDER pairs with slot_cas() elsewhere. */
 		*failed = !slot_cas(f.slot, f.seen, mine.tag, mine.word);
 		if (__builtin_expect(*failed, 0))
 			return FIRST_NOT;
 		ring_complete(&passed, mine, &after, 1);
 		decide_note(q->undo, &v, f.slot, f.seen, ring.valid == 0, mine);
 	} else {
-		/* What is refused is to be recorded; or the slot has changed since its cells were read. */
+		/*
+		 * What is refused is to be recorded; or the slot has changed since its cells were
+		 * read.
+		 */
 		if (__builtin_expect((params_flags(params) & SHMLIMIT_RULE_COUNT_REFUSED) != 0 ||
 		                             !slot_unchanged(f.slot, f.seen),
 		                     0))

@@ -37,9 +37,9 @@ static inline unsigned first_algorithm(const struct shmlimit *l, uint32_t rule)
 }
 
 /*
- * The committed slot of a key under a rule that is in force, not off, and of this algorithm. Fills capacity and shape of
- * the parameters; with_times: back, ahead, debt and flags too. Returns false for whatever else there is, and where a sweep
- * is due.
+ * The committed slot of a key under a rule that is in force, not off, and of this algorithm. Fills
+ * capacity and shape of the parameters; with_times: back, ahead, debt and flags too. Returns false
+ * for whatever else there is, and where a sweep is due.
  */
 FAST int first_find(const struct shmlimit *l, const struct request *q, unsigned algorithm, int with_times,
                     struct first *f)
@@ -70,7 +70,7 @@ FAST int first_find(const struct shmlimit *l, const struct request *q, unsigned 
 	if (__builtin_expect(f->slot == NULL, 0))
 		return 0;
 	f->seen = slot_read(f->slot);
-	/* ORDER rule_holds() after slot_read(), as publish() of the rule's writer before its walk over the table. */
+	/* ORDER rule_holds() after slot_read(); publish() of a rule's writer is before its walk. */
 	return __builtin_expect(f->seen.tag == tag && rule_holds(l, rule, &f->view), 1);
 }
 

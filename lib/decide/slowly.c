@@ -68,7 +68,9 @@ static enum progress claim(const struct shmlimit *l, struct attempt *d, const st
 		d->room_ns = place.room_ns;
 		return without_slot(l, d);
 	}
-	/* I1. ORDER the clock is read after table_place() looked at the probe window: see table.c. */
+	/*
+	 * I1. ORDER the clock is read after table_place()'s look at the probe window: see table.c.
+	 */
 	if (!q->when.given) {
 		d->at = funnel_time(&d->view.params, when_again(l, q->when).ns);
 		attempt_has_none(l, d);
@@ -98,7 +100,7 @@ static enum progress move(const struct shmlimit *l, struct attempt *d)
 
 	if (d->a->before_swap != NULL && !d->a->before_swap(&k, q, d->here.seen, &d->b))
 		return attempt_lost(d);
-	/* The linearization point (I1, I4). ORDER pairs with slot_cas() of the other processes. */
+	/* The linearization point (I1, I4). ORDER pairs with slot_cas() elsewhere. */
 	if (!slot_cas(d->here.slot, d->here.seen, mine.tag, mine.word)) {
 		if (d->a->lost != NULL)
 			d->a->lost(&k, q, &d->b);
@@ -116,7 +118,10 @@ static enum progress try_once(const struct shmlimit *l, struct attempt *d)
 	const struct request *q = d->request;
 	struct table_key wanted = table_key(q->hash, q->rule, rule_version(&d->view));
 
-	/* What was taken under an earlier version of the rule, or under the rule before it, has no meaning under this one. */
+	/*
+	 * What was taken under an earlier version of the rule, or under the rule before it, has no
+	 * meaning under this one.
+	 */
 	if (q->op == OP_REFUND && q->taken != NULL && q->taken->after.tag != wanted.tag)
 		return FINAL;
 	if (attempt_look(l, d, &wanted) == AGAIN)
@@ -125,7 +130,10 @@ static enum progress try_once(const struct shmlimit *l, struct attempt *d)
 		return without_slot(l, d);
 	apply(l, d);
 
-	/* A denial that found the clock stepped back writes after all: else the key is locked until time catches up. */
+	/*
+	 * A denial that found the clock stepped back writes after all: else the key is locked until
+	 * time catches up.
+	 */
 	if (!d->v.changed && (!d->b.stepped || operation_only_looks(q->op))) {
 		/* I5. ORDER slot_unchanged() pairs with slot_cas() of the other processes. */
 		int stands = d->here.slot == NULL ? attempt_is_nowhere(l, d, &wanted)
@@ -135,13 +143,19 @@ static enum progress try_once(const struct shmlimit *l, struct attempt *d)
 	}
 	if (d->here.slot == NULL)
 		return claim(l, d, &wanted);
-	/* What the key was in the old table, if that was not buried, must not come back after a refund. */
+	/*
+	 * What the key was in the old table, if that was not buried, must not come back after a
+	 * refund.
+	 */
 	if (q->op == OP_REFUND && d->tables.old.slots != NULL)
 		migrate_bury(l, &d->tables.old, &wanted);
 	return move(l, d);
 }
 
-/* The rule or the segment is switched off, or the rule blocks: the mode answers, and no funnel is touched. */
+/*
+ * The rule or the segment is switched off, or the rule blocks: the mode answers, and no funnel is
+ * touched.
+ */
 static int bypass(const struct shmlimit *l, const struct attempt *d, struct shmlimit_result *r)
 {
 	const struct request *q = d->request;

@@ -1,7 +1,9 @@
 /*
- * algorithms.c: draws algorithms.svg. The library itself decides; only the times are given. A test runs it:
+ * algorithms.c: draws algorithms.svg. The library itself decides; only the times are given. A test
+ * runs it:
  *
- *	cc lib/doc/algorithms.c -Iinclude -Lbuild -lshmlimit -o draw && ./draw >lib/doc/algorithms.svg
+ *	cc lib/doc/algorithms.c -Iinclude -Lbuild -lshmlimit -o draw
+ *	./draw >lib/doc/algorithms.svg
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -52,7 +54,10 @@ static const char style[] = "<style>\n"
 			    "\t}\n"
 			    "</style>\n";
 
-/* Draws a filled bar for each allowed request and an outlined one for each denied request. Returns how many were allowed. */
+/*
+ * Draws a filled bar for each allowed request and an outlined one for each denied request. Returns
+ * how many were allowed.
+ */
 static int draw(struct shmlimit *l, const struct row *row, int y)
 {
 	struct shmlimit_rule rule = row->rule;

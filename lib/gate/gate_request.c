@@ -11,7 +11,7 @@
 _Static_assert(SHMLIMIT_GATE_BUFFER >= SHMLIMIT_REQUESTS_MAX * SHMLIMIT_GATE_BUFFER_EACH + HEADER_FIELDS_REST,
                "all fields fit");
 
-/* Take from all limits of the list, whose requests this fills in, or from none; or go on with that. */
+/* Take from all limits of the list, whose requests this fills in, or from none; or continue. */
 static int take(struct segment_ref *ref, struct view *view, struct gate_request *q, const size_t *list,
                 struct multi_request *m)
 {
@@ -100,8 +100,9 @@ static int glance(struct shmlimit_gate *gate, struct view *view, struct gate_req
 }
 
 /*
- * The limit that denied last is asked first. If it denies again, the others are not asked: no token of theirs is missing to
- * other requests until it is given back. WHY NOT peek at all limits first: allowed requests would pay for it.
+ * The limit that denied last is asked first. If it denies again, the others are not asked: no token
+ * of theirs is missing to other requests until it is given back. WHY NOT peek at all limits first:
+ * allowed requests would pay for it.
  */
 static void denier_first(const struct shmlimit_gate *gate, struct gate_request *q)
 {
@@ -131,7 +132,10 @@ static void in_order(struct gate_request *q)
 	q->moved = 0;
 }
 
-/* If one denies, the tokens that the other limits took were given back, so those limits add no fields. */
+/*
+ * If one denies, the tokens that the other limits took were given back, so those limits add no
+ * fields.
+ */
 static int enforce(struct shmlimit_gate *gate, struct view *view, struct gate_request *q,
                    struct shmlimit_gate_answer *out)
 {
@@ -156,8 +160,9 @@ static int enforce(struct shmlimit_gate *gate, struct view *view, struct gate_re
 }
 
 /*
- * Does a limit in a dry run need the agent, and the host has none? It is asked when all else is decided, which is too late
- * to have the caller begin again. An agent that ends in between is a failure of the dry run.
+ * Does a limit in a dry run need the agent, and the host has none? It is asked when all else is
+ * decided, which is too late to have the caller begin again. An agent that ends in between is a
+ * failure of the dry run.
  */
 static int lacks_agent(const struct view *view, const struct gate_request *q)
 {
@@ -240,7 +245,7 @@ static void begin_in(struct gate_request *q, const struct view *view)
 	}
 }
 
-/* Returns the answer, or an error of the limits that are enforced; q->dry_error is one of the others. */
+/* Returns the answer, or an error of an enforced limit; q->dry_error is one of the others. */
 static int decide_in_segment(struct shmlimit_gate *gate, struct gate_request *q, struct shmlimit_gate_answer *out)
 {
 	int error, answer = SHMLIMIT_ALLOWED;

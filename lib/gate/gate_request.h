@@ -1,5 +1,6 @@
 /*
- * gate_request: one request that is being decided: keys, decisions, failure policy, fields, in this order.
+ * gate_request: one request that is being decided: keys, decisions, failure policy, fields, in this
+ * order.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -42,16 +43,20 @@ struct gate_request {
 	uint64_t segment; /* the number of the view in which it does */
 	struct multi_take take;
 	size_t enforced[SHMLIMIT_REQUESTS_MAX], enforced_count, dry_count;
-	size_t moved;                                          /* where the first of them was, while they are asked */
+	/* where the first of them was, while they are asked */
+	size_t moved;
 	struct shmlimit_result results[SHMLIMIT_REQUESTS_MAX]; /* of those that are enforced */
-	uint64_t least;                                        /* tokens left in the limit that has the fewest */
-	char *to;                                              /* the rest of the caller's buffer */
-	uint64_t limit, remaining, reset_ns;                   /* of the limit that X-RateLimit describes */
+	/* tokens left in the limit that has the fewest */
+	uint64_t least;
+	char *to; /* the rest of the caller's buffer */
+	/* of the limit that X-RateLimit describes */
+	uint64_t limit, remaining, reset_ns;
 };
 
 /*
- * Decide, with the arguments of the public functions. The caller sets q->held and q->take.steps before; the rest of *q is
- * filled in. Where steps are wanted it returns SHMLIMIT_GATE_PENDING instead of waiting for an agent.
+ * Decide, with the arguments of the public functions. The caller sets q->held and q->take.steps
+ * before; the rest of *q is filled in. Where steps are wanted it returns SHMLIMIT_GATE_PENDING
+ * instead of waiting for an agent.
  */
 int gate_request_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
                        struct shmlimit_gate_answer *out, struct gate_request *q);

@@ -30,7 +30,10 @@ static void load(void)
 		library = dlopen("libshmlimit-global.so.0", RTLD_NOW | RTLD_LOCAL);
 		if (library == NULL)
 			return;
-		/* ISO C does not convert a data pointer to a function pointer; POSIX allows this assignment. */
+		/*
+		 * ISO C does not convert a data pointer to a function pointer; POSIX allows this
+		 * assignment.
+		 */
 		*(void **)&found.open = dlsym(library, "shmlimit_global_open");
 		*(void **)&found.take_all = dlsym(library, "shmlimit_global_take_all");
 		*(void **)&found.begin_all = dlsym(library, "shmlimit_global_begin_all");

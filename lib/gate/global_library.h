@@ -1,7 +1,7 @@
 /*
- * global_library: the functions of libshmlimit-global that a gate calls. If the program is linked with the library, these are
- * used. Otherwise it is loaded, once, when a gate with backend= needs it. So a gate without backend= needs neither the
- * library nor hiredis.
+ * global_library: the functions of libshmlimit-global that a gate calls. If the program is linked
+ * with the library, these are used. Otherwise it is loaded, once, when a gate with backend= needs
+ * it. So a gate without backend= needs neither the library nor hiredis.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -43,7 +43,7 @@ void header_fields_add(struct view *view, struct gate_request *q, size_t i, int 
 	struct shmlimit_fields *fields = (void *)q->to;
 	struct shmlimit_rule rule;
 
-	/* A rule in a dry run that denies has reached its limit. Clients get no fields of a dry run. */
+	/* A rule in a dry run that denies is at its limit. Clients get no fields of a dry run. */
 	if (answer == SHMLIMIT_ALLOWED && r->retry_after_ns > 0)
 		q->dry_denied = 1;
 	if (out->buffer == NULL || (answer == SHMLIMIT_ALLOWED && limit->denied_only))

@@ -12,7 +12,7 @@
 _Static_assert(SHMLIMIT_KEY_IP_MAX <= KEY_DIGEST_BYTES && KEY_DIGEST_BYTES == SHA512_DIGEST_LENGTH,
                "either fits a key");
 
-/* Make the key of an address's net. Returns its length; 0 or less if the text has no address there. */
+/* Make the key of an address's net. Returns its length; 0 or less if there is no address. */
 static int make_net(const struct spec_limit *limit, const void *text, size_t length, struct key *key)
 {
 	struct address address;

@@ -17,9 +17,10 @@ struct key {
 };
 
 /*
- * Fill *key from the server's text for the limit. `text`, of 1 byte or more, must outlive *key. With prefix= an
- * address becomes its net, and any other text stays as it is. A key longer than SHMLIMIT_KEY_MAX is replaced by its
- * SHA-512, so it is one key in all servers, and differs from others with the same beginning.
+ * Fill *key from the server's text for the limit. `text`, of 1 byte or more, must outlive *key.
+ * With prefix= an address becomes its net, and any other text stays as it is. A key longer than
+ * SHMLIMIT_KEY_MAX is replaced by its SHA-512, so it is one key in all servers, and differs from
+ * others with the same beginning.
  */
 void key_make(const struct spec_limit *limit, const void *text, size_t length, struct key *key);
 

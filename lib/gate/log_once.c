@@ -1,9 +1,9 @@
 /*
  * log_once: see log_once.h.
  *
- * An entry is one 64-bit word, so that one compare-and-swap replaces the oldest. It has 24 bits of the text's hash,
- * of which the highest is 1, above 40 bits of milliseconds. Two texts with the same hash would hide each other for a
- * minute; the probability is 1 in 8 million.
+ * An entry is one 64-bit word, so that one compare-and-swap replaces the oldest. It has 24 bits of
+ * the text's hash, of which the highest is 1, above 40 bits of milliseconds. Two texts with the
+ * same hash would hide each other for a minute; the probability is 1 in 8 million.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

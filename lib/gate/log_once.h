@@ -1,6 +1,6 @@
 /*
- * log_once: suppresses texts that were reported recently. Each handle on a Redis server reports its problems, so a
- * process with many threads would report the same text once per thread.
+ * log_once: suppresses texts that were reported recently. Each handle on a Redis server reports its
+ * problems, so a process with many threads would report the same text once per thread.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +11,10 @@
 
 #define LOG_ONCE_KEPT 16
 
-/* All zero: nothing was reported. A forked process may continue to use it: there is no lock to inherit. */
+/*
+ * All zero: nothing was reported. A forked process may continue to use it: there is no lock to
+ * inherit.
+ */
 struct log_once {
 	uint64_t reported[LOG_ONCE_KEPT]; /* a text's hash and its time, see log_once.c */
 };

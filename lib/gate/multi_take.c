@@ -7,7 +7,10 @@
 
 #include "multi_take.h"
 
-/* WHY ask the segment each time: a rule may be removed, and set again with another algorithm, at any time. */
+/*
+ * WHY ask the segment each time: a rule may be removed, and set again with another algorithm, at
+ * any time.
+ */
 int multi_take_is_global(struct shmlimit *limiter, int id)
 {
 	return shmlimit_rule_algorithm(limiter, id) == SHMLIMIT_LEASE;

@@ -1,6 +1,6 @@
 /*
- * multi_take: the limits of one request, all or none. Some are limits of this host, and some are leased from a Redis
- * server.
+ * multi_take: the limits of one request, all or none. Some are limits of this host, and some are
+ * leased from a Redis server.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,7 +13,8 @@
 
 /* The progress of a take from several limits. */
 struct multi_take {
-	int steps;        /* 1: return MULTI_TAKE_PENDING instead of waiting for an agent. Set by the caller */
+	/* 1: return MULTI_TAKE_PENDING instead of waiting for an agent. Set by the caller */
+	int steps;
 	int cancelled;    /* set by the caller before multi_take_continue(): give everything back */
 	uint64_t poll_ns; /* MULTI_TAKE_PENDING: go on after this long */
 	size_t n, list[SHMLIMIT_REQUESTS_MAX]; /* the requests that are not skipped */
@@ -21,7 +22,7 @@ struct multi_take {
 	struct shmlimit_result found[SHMLIMIT_REQUESTS_MAX];
 };
 
-/* The requests, and where their answers go: *failed and results[i], as those of shmlimit_take_all(). */
+/* The requests, and where their answers go: *failed and results[i], as for shmlimit_take_all(). */
 struct multi_request {
 	struct shmlimit *limiter;
 	struct shmlimit_global *global; /* or NULL */
@@ -32,12 +33,13 @@ struct multi_request {
 };
 
 /*
- * Like shmlimit_take_all() or, if one of the rules is a LEASE rule, shmlimit_global_take_all(). `skip` is an algorithm whose
- * rules are left out; 0: none. More errors: -EDESTADDRREQ a LEASE rule while `global` is NULL.
+ * Like shmlimit_take_all() or, if one of the rules is a LEASE rule, shmlimit_global_take_all().
+ * `skip` is an algorithm whose rules are left out; 0: none. More errors: -EDESTADDRREQ a LEASE rule
+ * while `global` is NULL.
  *
- * With take->steps, MULTI_TAKE_PENDING: an agent is asked. Then call multi_take_continue() after take->poll_ns, with equal
- * requests and results; the keys may have moved. If cancelled, it returns -ECANCELED. -EAGAIN: a LEASE rule is needed and
- * there is no agent; nothing is taken.
+ * With take->steps, MULTI_TAKE_PENDING: an agent is asked. Then call multi_take_continue() after
+ * take->poll_ns, with equal requests and results; the keys may have moved. If cancelled, it returns
+ * -ECANCELED. -EAGAIN: a LEASE rule is needed and there is no agent; nothing is taken.
  */
 int multi_take_begin(struct multi_take *take, const struct multi_request *q, uint32_t skip);
 int multi_take_continue(struct multi_take *take, const struct multi_request *q);

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /*
- * Read a decimal number from `min` to `max` that is followed by `end`. Returns a pointer behind `end`, or to the NUL
- * if `end` is the NUL. Returns NULL if there is no such number.
+ * Read a decimal number from `min` to `max` that is followed by `end`. Returns a pointer behind
+ * `end`, or to the NUL if `end` is the NUL. Returns NULL if there is no such number.
  */
 const char *number(const char *at, uint64_t min, uint64_t max, char end, uint64_t *value);
 

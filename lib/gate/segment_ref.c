@@ -35,7 +35,8 @@
 #define LOCK_TRIES 20
 #define LOCK_WAIT_NS 1000000
 
-static unsigned long process = 1; /* 1 + the number of forks between this process and the one that loaded the library */
+/* 1 + the number of forks between this process and the one that loaded the library */
+static unsigned long process = 1;
 static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
 
 static void after_fork_child(void)
@@ -204,7 +205,8 @@ void segment_ref_find_rules(struct segment_ref *ref, struct view *view)
 /*
  * Set a rule that is missing, or, if `change` is set, that was given another rate last. A rate that
  * was changed by hand since is left alone: workers start at any time, and must not undo it. Where
- * the rate cannot be set, an older one stays in force, *unchanged says why, and each look tries again.
+ * the rate cannot be set, an older one stays in force, *unchanged says why, and each look tries
+ * again.
  */
 static int set_rule(struct shmlimit *limiter, const struct spec_rule *wanted, int change, int *unchanged)
 {
@@ -265,7 +267,9 @@ static void open_global(struct segment_ref *ref, struct view *view)
 	if (s->backend != NULL)
 		view->no_global =
 			library == NULL ? -ELIBACC : library->open(view->limiter, s->backend, &options, &view->global);
-	/* No thread can be made, or the segment is read-only: this process asks the backend itself. */
+	/*
+	 * No thread can be made, or the segment is read-only: the process asks the backend itself.
+	 */
 	if ((view->no_global == -EAGAIN || view->no_global == -EROFS) && s->agent == SPEC_AGENT_IF_POSSIBLE) {
 		options.agent = 0;
 		view->no_global = library->open(view->limiter, s->backend, &options, &view->global);

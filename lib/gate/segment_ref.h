@@ -1,7 +1,7 @@
 /*
- * segment_ref: connects a process to a segment that may be created, destroyed or replaced while the process runs. It
- * opens the segment, closes a destroyed one, and opens its successor. It reports a problem, and the end of a problem,
- * once and not once per request.
+ * segment_ref: connects a process to a segment that may be created, destroyed or replaced while the
+ * process runs. It opens the segment, closes a destroyed one, and opens its successor. It reports a
+ * problem, and the end of a problem, once and not once per request.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,8 @@
 /* A handle on the segment, and the id of each rule of the spec there; -errno for a missing rule. */
 struct view {
 	struct shmlimit *limiter;
-	struct shmlimit_global *global; /* NULL: LEASE rules cannot be asked, because of this error: */
+	/* NULL: LEASE rules cannot be asked, because of this error: */
+	struct shmlimit_global *global;
 	int no_global;
 	uint64_t number; /* differs from those of earlier views */
 	int ids[];
@@ -29,13 +30,14 @@ struct rule_state {
 
 struct segment_ref {
 	const struct spec *spec;
-	struct view *view;          /* NULL: not attached */
-	int error;                  /* why not: always negative */
-	uint64_t views;             /* how many there were, also in the processes before a fork */
-	unsigned long looked_ms;    /* when a thread last looked at the segment's name */
-	unsigned long attached_in;  /* the number of the process that did: see segment_ref.c */
-	unsigned long looking;      /* the number of the process that looks now; 0: none */
-	unsigned long failed;       /* requests that could not be decided since that was last reported */
+	struct view *view;         /* NULL: not attached */
+	int error;                 /* why not: always negative */
+	uint64_t views;            /* how many there were, also in the processes before a fork */
+	unsigned long looked_ms;   /* when a thread last looked at the segment's name */
+	unsigned long attached_in; /* the number of the process that did: see segment_ref.c */
+	unsigned long looking;     /* the number of the process that looks now; 0: none */
+	/* requests that could not be decided since that was last reported */
+	unsigned long failed;
 	unsigned long uncounted[2]; /* those not yet in the segment's counters: passed, refused */
 	struct log_once log_once;
 	void (*report)(void *arg, int bad, const char *text);
@@ -50,13 +52,16 @@ int segment_ref_begin(struct segment_ref *ref, const struct spec *spec);
 /* No thread may be inside another call. */
 void segment_ref_end(struct segment_ref *ref);
 
-/* Look at the segment's name now, even if that was done recently. Returns 0, or the error. Threads: safe. */
+/*
+ * Look at the segment's name now, even if that was done recently. Returns 0, or the error. Threads:
+ * safe.
+ */
 int segment_ref_look(struct segment_ref *ref);
 
 /*
- * Returns the view, or NULL with *error set. segment_ref_leave() must follow in both cases; the view is valid until
- * then. At most once a second a call looks at the segment's name first, which takes a few system calls. Threads:
- * safe. Fork: a child may go on with it.
+ * Returns the view, or NULL with *error set. segment_ref_leave() must follow in both cases; the
+ * view is valid until then. At most once a second a call looks at the segment's name first, which
+ * takes a few system calls. Threads: safe. Fork: a child may go on with it.
  */
 struct view *segment_ref_enter(struct segment_ref *ref, int *error);
 void segment_ref_leave(void);

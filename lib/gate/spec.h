@@ -52,7 +52,8 @@ struct spec {
 	const char *backend_prefix;      /* of the backend's keys; NULL: the default */
 	unsigned deadline_us;            /* 0: the default */
 	unsigned share_milli;            /* 0: no share; fail_open decides */
-	int no_wait;                     /* no request waits for the backend: `fail` decides at once */
+	/* no request waits for the backend: `fail` decides at once */
+	int no_wait;
 	enum spec_agent agent;
 	struct spec_limit defaults, *limits;
 	struct spec_rule *rules;

@@ -108,7 +108,7 @@ static void find_moment(struct loading *f, uint32_t flags, const struct rebase *
 		f->rebase = *given;
 	} else {
 		f->rebase.now_ns = clock_read(f->l->clock_id);
-		/* The real-time clock can be set: what it says of a time before is no time at all. */
+		/* The real-time clock can be set: a time that it showed before is of no use. */
 		f->rebase.elapsed_ns = unix_ns > f->header.unix_ns ? unix_ns - f->header.unix_ns : 0;
 	}
 	f->rebase.then_ns = f->header.then_ns;
@@ -155,7 +155,10 @@ static int get_rule(struct loading *f, int64_t *last)
 	return 0;
 }
 
-/* Read a window's times; the cells of those that count still are filled. *word is what the slot shall say. */
+/*
+ * Read a window's times; the cells of those that count still are filled. *word is what the slot
+ * shall say.
+ */
 static int get_times(struct loading *f, const struct table *t, const struct layout_slot *slot,
                      const struct layout_params *params, uint64_t n, uint64_t *word)
 {
@@ -234,7 +237,10 @@ static int get_slot(struct loading *f, uint64_t index)
 		store_relaxed(&slot->word, word);
 		store_relaxed(&slot->tag, s.tag ^ tag_of_version(rule_version(&view)));
 	}
-	/* Also what has refilled since: what was read of the key before, in another slot, is no longer right. */
+	/*
+	 * Also what has refilled since: what was read of the key before, in another slot, is no
+	 * longer right.
+	 */
 	return f->only_checks ? 0 : remember(f, s.tag, place, in_old);
 }
 
@@ -250,8 +256,8 @@ static int by_tag(const void *a, const void *b)
 }
 
 /*
- * No key in two slots. The one that was read later is right: a key moved while it was saved, to another slot of its
- * table or from the old table to the new one.
+ * No key in two slots. The one that was read later is right: a key moved while it was saved, to
+ * another slot of its table or from the old table to the new one.
  */
 static void forget_duplicates(struct loading *f)
 {

@@ -9,11 +9,11 @@
  * being full in between. Both are written then; the later one was read later, and
  * load keeps that.
  *
- * While keys move from an old table to the present one, both are written, and load
- * makes both. ORDER: the old table is read first, so a key that moves during the save is
- * met in one of them at least. If it is met in both, the one in the present table
- * counts, as it does for decisions (migrate.h), and load drops the other. WHY NOT put all keys into one table:
- * their places come from their whole hashes, of which slots have 47 bits.
+ * While keys move from an old table to the present one, both are written, and load makes both.
+ * ORDER: the old table is read first, so a key that moves during the save is met in one of them at
+ * least. If it is met in both, the one in the present table counts, as it does for decisions
+ * (migrate.h), and load drops the other. WHY NOT put all keys into one table: their places come
+ * from their whole hashes, of which slots have 47 bits.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -35,7 +35,10 @@
 #include "sweep.h"
 #include "table.h"
 
-/* After this number of looks it suffices that a busy slot is still the same key's: a window may then seem a bit fuller. */
+/*
+ * After this number of looks it suffices that a busy slot is still the same key's: a window may
+ * then seem a bit fuller.
+ */
 #define CALM_TRIES 16
 
 struct saving {
@@ -75,7 +78,10 @@ static int put_header(struct saving *s)
 		.then_ns = s->then_ns,
 	};
 
-	/* Read after the other, so that what passes in between is not taken for time that has passed since. */
+	/*
+	 * Read after the other, so that what passes in between is not taken for time that has
+	 * passed since.
+	 */
 	h.unix_ns = clock_read(clock_wall(l->clock_id));
 	memcpy(h.magic, STATE_MAGIC, sizeof(h.magic));
 	for (uint32_t id = 0; id < l->rule_count; id++)
@@ -83,7 +89,10 @@ static int put_header(struct saving *s)
 	return state_put(&s->file, &h, sizeof(h));
 }
 
-/* Fill s->view. What slots are judged by must be what a rule compiles to, or the file could not be loaded. */
+/*
+ * Fill s->view. What slots are judged by must be what a rule compiles to, or the file could not be
+ * loaded.
+ */
 static int look_at_rules(struct saving *s)
 {
 	struct shmlimit_rule rule;
@@ -172,10 +181,16 @@ static int describe(struct saving *s, const struct table_slot *here, struct stat
 	if (in_force->published == 0 || sweep_is_over(s->l, here, when_given(now_ns)))
 		return 0;
 	a = algorithm_of(&in_force->params);
-	/* A lease is what others gave for a while: they take it back if it is not spent. A place is a process's. */
+	/*
+	 * A lease is what others gave for a while: they take it back if it is not spent. A place is
+	 * a process's.
+	 */
 	if (!algorithm_is_saved(a))
 		return 0;
-	/* From before the rule was changed, by a writer that was killed before it was done: as table_convert_slot(). */
+	/*
+	 * From before the rule was changed, by a writer that was killed before it was done: as
+	 * table_convert_slot().
+	 */
 	if ((seen.tag & TAG_VERSION) != (rule_version(in_force) & TAG_VERSION)) {
 		if (here->t == &s->tables.old && !table_keeps_something(s->l, here, when_given(now_ns)))
 			return 0;

@@ -10,7 +10,10 @@
 #include "segment.h"
 #include "state.h"
 
-/* Of a page and, through what those gave, of all before it. The keyed hash is there anyway; it has 64 bits. */
+/*
+ * Of a page and, through what those gave, of all before it. The keyed hash is there anyway; it has
+ * 64 bits.
+ */
 static uint64_t check_page(const struct state_file *file)
 {
 	const uint64_t key[2] = { file->check, file->number };

@@ -55,8 +55,9 @@ struct state_rule {
 	uint64_t capacity, count, period_ns, max_wait_ns, warmup_ns;
 	uint32_t cold_factor_milli;
 	uint32_t credit;
-	uint64_t set_unix_ns;     /* when its numbers were set */
-	uint64_t num, den, shape; /* what its slots' ticks and quotas are: see struct layout_params */
+	uint64_t set_unix_ns; /* when its numbers were set */
+	/* what its slots' ticks and quotas are: see struct layout_params */
+	uint64_t num, den, shape;
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 };
 
@@ -79,7 +80,8 @@ struct state_file {
 	int fd;
 	uint64_t number; /* pages done */
 	uint64_t check;  /* of these */
-	size_t used;     /* bytes of this page; reading: of those that there are, if number is not 0 */
+	/* bytes of this page; reading: of those that there are, if number is not 0 */
+	size_t used;
 	unsigned char page[STATE_PAGE];
 };
 

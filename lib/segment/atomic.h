@@ -4,7 +4,7 @@
  *
  *   slots      read in two loads, changed by one 16-byte compare-and-swap
  *   cells      of a slot's ring: changed by a compare-and-swap each
- *   published  a word swapped in after what it announces, loaded before it; so is the header's state
+ *   published  a word swapped in after what it announces, loaded before it, as the header's state
  *   counters   added to (see counter.h for the cheaper way)
  *
  * ORDER. Every compare-and-swap of a slot is a full barrier in both
@@ -19,13 +19,13 @@
  *	slot_read           acquire    slot_cas; tag before word
  *	slot_unchanged      acquire    slot_read before it, slot_cas between
  *	load_acquire        acquire    publish of a rule's `published`; cell_cas
- *	cell_cas            full       load_acquire of a cell; before it slot_unchanged, after it slot_cas
+ *	cell_cas            full       load_acquire of a cell; slot_unchanged before, slot_cas after
  *	load_word           *          load_again: what is read by the one stays before the other
  *	publish             full       load_acquire; slot_cas then load_again, in a claim
  *	word_cas            full       the same, of the header's state
  *	pair_cas            full       load_acquire, of a process's own list of tables
- *	load_is_older       none       sweep_lower(), by the sweep that a writer of rules does before publish()
- *	load_relaxed        none       statistics, switches: any recent value will do; names, which prove themselves
+ *	load_is_older       none       sweep_lower(), by a rule writer's sweep before publish()
+ *	load_relaxed        none       statistics, switches: any recent value will do; stored keys
  *	store_relaxed       none       what publish or word_cas announces after it; names
  *	add_relaxed         none       counters; take_ticket; set_bits and clear_bits, of the switch
  *

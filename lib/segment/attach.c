@@ -18,7 +18,10 @@ void attach_host(struct header_host *host)
 	host->time_namespace = segment_time_namespace();
 }
 
-/* From a checked header and a mapping to a handle: from here on nothing in the header is trusted again. */
+/*
+ * From a checked header and a mapping to a handle: from here on nothing in the header is trusted
+ * again.
+ */
 static void fill(struct shmlimit *l, const struct layout_header *header, const struct segment *segment,
                  const char *name, int writable)
 {

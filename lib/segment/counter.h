@@ -65,7 +65,10 @@ static inline uint64_t *counter_line(const struct shmlimit *l, uint32_t block, i
 	return (uint64_t *)(void *)(l->counters + layout_counter_offset(0, l->rule_count, block, rule));
 }
 
-/* Add n to word `which` of the line of a rule, or (rule < 0) of the blocks' own, of an attached segment. */
+/*
+ * Add n to word `which` of the line of a rule, or (rule < 0) of the blocks' own, of an attached
+ * segment.
+ */
 static inline void counter_add_n(const struct shmlimit *l, int64_t rule, unsigned which, uint64_t n, uint64_t entropy)
 {
 #ifdef COUNTER_RSEQ
@@ -134,7 +137,10 @@ static inline uint64_t counter_nonce(const struct shmlimit *l, uint64_t entropy)
 {
 	uint32_t stripe = counter_stripe(l, entropy);
 
-	/* 12 bits of stripe leave 2^52 nonces a stripe: at 10^8 a second they last for 500 days of doing nothing else. */
+	/*
+	 * 12 bits of stripe leave 2^52 nonces a stripe: at 10^8 a second they last for 500 days of
+	 * doing nothing else.
+	 */
 	return take_ticket(&((struct layout_block *)(void *)counter_line(l, l->cpus + stripe, -1))->nonces) << 12 |
 	       stripe;
 }

@@ -30,7 +30,10 @@ static int known(const struct shmlimit *l, uint64_t generation, struct table *ou
 	return out->slots != NULL;
 }
 
-/* Learn a generation that the header describes while its state is `state`. Returns 0 if that does not help. */
+/*
+ * Learn a generation that the header describes while its state is `state`. Returns 0 if that does
+ * not help.
+ */
 static int learn(const struct shmlimit *l, uint64_t generation, uint64_t state, struct table *out)
 {
 	const struct layout_table *described = &l->header->tables[generation % 2];
@@ -41,7 +44,10 @@ static int learn(const struct shmlimit *l, uint64_t generation, uint64_t state, 
 	if ((load_again(&l->header->state) & ~STATE_OFF) != state || !is_good(l, offset, lines))
 		return 0;
 	slots = (unsigned char *)l->self->header + offset;
-	/* INVARIANT I7. ORDER: the file got this long before `state` was published; it never gets shorter. */
+	/*
+	 * INVARIANT I7. ORDER: the file got this long before `state` was published; it never gets
+	 * shorter.
+	 */
 	if (!segment_has(slots + layout_parts(lines, l->window_max, l->names_max).size - sizeof(uint64_t)))
 		return 0;
 	found[0] = (uint64_t)(uintptr_t)slots;

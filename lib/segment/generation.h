@@ -26,7 +26,10 @@
 #include "atomic.h"
 #include "limiter.h"
 
-/* BOUND: a reader starts over only when the table grew during the read; this many in one read is damage. */
+/*
+ * BOUND: a reader starts over only when the table grew during the read; this many in one read is
+ * damage.
+ */
 #define GENERATION_RETRIES 1000
 
 struct generation {
@@ -48,7 +51,10 @@ struct table_slot {
  */
 int generation_read(const struct shmlimit *l, struct generation *out);
 
-/* Are they those that there are still? To be asked after a slot was read, or placed. ORDER pairs with put_state(). */
+/*
+ * Are they those that there are still? To be asked after a slot was read, or placed. ORDER pairs
+ * with put_state().
+ */
 static inline int generation_holds(const struct shmlimit *l, const struct generation *tables)
 {
 	return (load_again(&l->header->state) & ~STATE_OFF) == tables->state;
@@ -66,8 +72,8 @@ static inline const struct table *generation_known(const struct shmlimit *l, uin
 }
 
 /*
- * The same for a decision at the first try: NULL if there is a larger one, the segment is switched off, or a sweep is due
- * (sweep.h); or, where that makes a difference, keys are on the way.
+ * The same for a decision at the first try: NULL if there is a larger one, the segment is switched
+ * off, or a sweep is due (sweep.h); or, where that makes a difference, keys are on the way.
  */
 static inline const struct table *generation_glance(const struct shmlimit *l, int moving_too, uint64_t now_ns)
 {
@@ -81,7 +87,10 @@ static inline const struct table *generation_glance(const struct shmlimit *l, in
 	return generation_known(l, state);
 }
 
-/* The slot of an index, which goes on from one table to the other; NULL: there is none. *t is its table. */
+/*
+ * The slot of an index, which goes on from one table to the other; NULL: there is none. *t is its
+ * table.
+ */
 static inline struct layout_slot *generation_slot(const struct generation *tables, uint64_t index,
                                                   const struct table **t)
 {

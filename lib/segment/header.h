@@ -8,7 +8,10 @@
 
 #include "layout.h"
 
-/* Where this process stands: a segment's clock readings mean something only to its own boot and time namespace. */
+/*
+ * Where this process stands: a segment's clock readings mean something only to its own boot and
+ * time namespace.
+ */
 struct header_host {
 	uint8_t boot_id[16];
 	uint64_t time_namespace;

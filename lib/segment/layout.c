@@ -6,9 +6,11 @@
 #include "layout.h"
 #include "hash.h"
 
-#define LINES_MIN (SHMLIMIT_SLOTS_MIN / SLOTS_PER_LINE) /* a run of a window's lines must not meet itself */
-#define LINES_MAX (SHMLIMIT_SLOTS_MAX / SLOTS_PER_LINE) /* one tebibyte, 2^56 with rings: no overflow below */
-#define BLOCKS_MAX 4096u                                /* more CPUs than any machine that Linux runs on */
+/* a run of a window's lines must not meet itself */
+#define LINES_MIN (SHMLIMIT_SLOTS_MIN / SLOTS_PER_LINE)
+/* one tebibyte, 2^56 with rings: no overflow below */
+#define LINES_MAX (SHMLIMIT_SLOTS_MAX / SLOTS_PER_LINE)
+#define BLOCKS_MAX 4096u /* more CPUs than any machine that Linux runs on */
 
 uint64_t layout_names(uint64_t asked)
 {
@@ -49,7 +51,10 @@ int layout_offsets(const struct layout_header *counts, struct layout_offsets *ou
 	out->rings = out->slots + parts.rings;
 	out->names = out->slots + parts.names;
 	out->end = out->size = out->slots + parts.size;
-	/* Each is at least twice the previous one: all but the largest together are smaller than it, their last pages apart. */
+	/*
+	 * Each is at least twice the previous one: all but the largest together are smaller than
+	 * it, their last pages apart.
+	 */
 	if (lines_max > lines)
 		out->size = layout_next_page(out->end) + 2 * layout_parts(lines_max, window_max, names).size +
 		            GENERATIONS_MAX * 4096u;
@@ -58,7 +63,10 @@ int layout_offsets(const struct layout_header *counts, struct layout_offsets *ou
 
 uint64_t layout_fingerprint(void)
 {
-	/* FNV-1a over every number that a reader depends on; the values are fixed, so the loop folds away. */
+	/*
+	 * FNV-1a over every number that a reader depends on; the values are fixed, so the loop
+	 * folds away.
+	 */
 	const uint64_t numbers[] = {
 		sizeof(struct layout_header),
 		offsetof(struct layout_header, size),

@@ -5,7 +5,7 @@
  *	0        header        identity and geometry, then two lines that change
  *	4096     rules         rules * 704 bytes
  *	...      counters      (cpus + stripes) blocks of (1 + rules) lines
- *	...      area          LAYOUT_AREA bytes at a page, which are libshmlimit-global's: see shmlimit_area()
+ *	...      area          LAYOUT_AREA bytes at a page, for libshmlimit-global: shmlimit_area()
  *	...      table         slots: lines of 4, 64-byte aligned
  *	                       rings: 2 * window_max cells of 8 bytes for each slot
  *	                       names: an entry for each slot: its key, see stored_key.h
@@ -24,7 +24,7 @@
  *	word : [ timestamp : 56 - Q ] [ size : 6 ] [ state : 2 ] [ quota : Q ]
  *
  *	flags: 3 TENTATIVE   being claimed; the word is a nonce, not a funnel
- *	       2 FROZEN      of a table that a larger one follows: never changed to anything unfrozen
+ *	       2 FROZEN      of a table that a larger one follows: never changed to an unfrozen one
  *	       1..0          number of the rule's version, modulo 4
  *	tag 0: free. All-zero memory is a valid empty table.
  *
@@ -82,10 +82,12 @@ struct layout_header {
 	struct layout_table {
 		uint64_t offset; /* of its slots: a page's beginning */
 		uint64_t lines;
-	} tables[2];             /* generation g stands in tables[g % 2]; the first is described above */
+		/* generation g stands in tables[g % 2]; the first is described above */
+	} tables[2];
 	uint64_t sweep_after_ns; /* a table that was swept longer ago is due: see sweep.h */
 	struct layout_swept {
-		uint64_t ns;                  /* every entry that was over before this time was freed */
+		/* every entry that was over before this time was freed */
+		uint64_t ns;
 		uint64_t round;               /* the sweep that did so */
 	} swept __attribute__((aligned(16))); /* changed by one compare-and-swap */
 
@@ -94,7 +96,8 @@ struct layout_header {
 		uint64_t ns;     /* what swept.ns becomes when the round is done */
 		uint64_t cursor; /* of the round, and the chunk that comes next: see sweep.c */
 	} sweep __attribute__((aligned(64)));
-	uint64_t undecided[2];     /* requests that were let pass, and refused: see shmlimit_count_undecided() */
+	/* requests that were let pass, and refused: see shmlimit_count_undecided() */
+	uint64_t undecided[2];
 	uint64_t reserved_tail[4]; /* zero */
 };
 
@@ -117,7 +120,10 @@ static inline uint64_t state_generation(uint64_t state)
 	return state >> STATE_SHIFT;
 }
 
-/* Each table is at least twice as large as the previous one: from SLOTS_MIN to SLOTS_MAX these are at most 32. */
+/*
+ * Each table is at least twice as large as the previous one: from SLOTS_MIN to SLOTS_MAX these are
+ * at most 32.
+ */
 #define GENERATIONS_MAX 32u
 
 /*
@@ -132,13 +138,18 @@ struct layout_params {
 	uint64_t scale[2]; /* ticks a nanosecond, times 2^118: low half, high half */
 	uint64_t num, den; /* ticks a nanosecond, as an exact fraction */
 	uint64_t back;     /* stamp: elapsed time above this is a timestamp in the future */
-	uint64_t ahead;    /* stamp: that much may a timestamp honestly be in the future: debt + slack */
-	uint64_t shape;    /* see params_shape() */
+	/* stamp: that much may a timestamp honestly be in the future: debt + slack */
+	uint64_t ahead;
+	uint64_t shape; /* see params_shape() */
 
 	uint64_t inverse;     /* nanoseconds a tick, times 2^params_inverse_shift(), rounded down */
 	uint64_t debt;        /* stamp: the longest debt */
 	uint64_t max_wait_ns; /* the longest wait that a reservation may buy */
-	uint64_t flags; /* low half: SHMLIMIT_RULE_NEXT_PAYS ...; high half: WARMUP's cold factor, 1/1000; LEASE's credit */
+	/*
+	 * low half: SHMLIMIT_RULE_NEXT_PAYS ...; high half: WARMUP's cold factor, 1/1000; LEASE's
+	 * credit
+	 */
+	uint64_t flags;
 	uint64_t count; /* as the caller gave it */
 	uint64_t period_ns;
 	uint64_t warmup_ns; /* WARMUP only, else zero */
@@ -216,16 +227,22 @@ static inline uint32_t params_credit(const struct layout_params *params)
 
 struct layout_rule {
 	uint64_t published; /* version, mode, in use: see published_pack() */
-	uint64_t born;      /* the version that the rule began with: what is older was another rule's */
-	uint64_t set_unix_ns[RULE_VERSIONS]; /* when a version's parameters were set, by the real-time clock; as params[] */
-	uint64_t mark;                       /* shmlimit_rule.mark */
-	uint64_t reserved;                   /* zero */
+	/* the version that the rule began with: what is older was another rule's */
+	uint64_t born;
+	/* when a version's parameters were set, by the real-time clock; as params[] */
+	uint64_t set_unix_ns[RULE_VERSIONS];
+	uint64_t mark;     /* shmlimit_rule.mark */
+	uint64_t reserved; /* zero */
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
-	uint64_t counted_before[8];                 /* what the id's counters were when this rule got it */
+	/* what the id's counters were when this rule got it */
+	uint64_t counted_before[8];
 	struct layout_params params[RULE_VERSIONS]; /* version n is in params[n % RULE_VERSIONS] */
 };
 
-/* One word says all that is in force, so that one store changes it: bit 0 in use, 1..2 the mode, 3.. the version. */
+/*
+ * One word says all that is in force, so that one store changes it: bit 0 in use, 1..2 the mode,
+ * 3.. the version.
+ */
 static inline uint64_t published_pack(uint64_t version, uint32_t mode, int in_use)
 {
 	return version << 3 | (uint64_t)mode << 1 | (uint64_t)in_use;
@@ -310,9 +327,13 @@ _Static_assert(sizeof(struct layout_slot) * SLOTS_PER_LINE == LINE, "four slots 
 #define TAG_RULE_MASK ((uint64_t)(SHMLIMIT_RULES_MAX - 1))
 #define TAG_FINGERPRINT_SHIFT 16
 
-#define TAG_USED ((uint64_t)1 << TAG_FINGERPRINT_SHIFT) /* set in the tag of every key: a tag of 0 means free */
+/* set in the tag of every key: a tag of 0 means free */
+#define TAG_USED ((uint64_t)1 << TAG_FINGERPRINT_SHIFT)
 
-/* What a version of a rule changes in the tags of its keys: two flags, and the fingerprint above its lowest bit. */
+/*
+ * What a version of a rule changes in the tags of its keys: two flags, and the fingerprint above
+ * its lowest bit.
+ */
 static inline uint64_t tag_of_version(uint64_t version)
 {
 	return (version & ~TAG_VERSION) << (TAG_FINGERPRINT_SHIFT - 1) | (version & TAG_VERSION);
@@ -332,7 +353,10 @@ static inline uint64_t tag_pack(uint64_t hash, uint32_t rule, uint64_t version)
 	return (fingerprint ^ tag_of_version(version)) | (uint64_t)rule << TAG_RULE_SHIFT;
 }
 
-/* The version that a tag is of, where its rule's is `version`, or was when the tag was read: that one, or a neighbour. */
+/*
+ * The version that a tag is of, where its rule's is `version`, or was when the tag was read: that
+ * one, or a neighbour.
+ */
 static inline uint64_t tag_version(uint64_t tag, uint64_t version)
 {
 	return version + 1 - ((version + 1 - tag) & TAG_VERSION);
@@ -361,7 +385,10 @@ static inline int tag_same_key(uint64_t a, uint64_t b)
 	return ((a ^ b) & ~TAG_FLAGS) == 0;
 }
 
-/* Bytes of a key that an entry of names has room for, when `asked` (1 to SHMLIMIT_KEY_MAX; 0 = none) were asked for. */
+/*
+ * Bytes of a key that an entry of names has room for, when `asked` (1 to SHMLIMIT_KEY_MAX; 0 =
+ * none) were asked for.
+ */
 uint64_t layout_names(uint64_t asked);
 
 /* 8-byte words of an entry: the key and two bytes of its length. */
@@ -383,7 +410,10 @@ struct layout_parts {
 
 struct layout_parts layout_parts(uint64_t lines, uint32_t window_max, uint64_t names);
 
-/* Where things begin, in bytes, given a header's counts: lines to names. Returns 0 when these are out of range. */
+/*
+ * Where things begin, in bytes, given a header's counts: lines to names. Returns 0 when these are
+ * out of range.
+ */
 struct layout_offsets {
 	uint64_t rules, counters, area, slots, rings, names;
 	uint64_t end;  /* of the first table: so much is reserved at once */

@@ -1,9 +1,9 @@
 /*
- * limiter: a process's handle on one segment. Private memory, written once by
- * shmlimit_open() and only read afterwards, except for what unnamed.c remembers,
- * what generation.c learns of larger tables, and the hints of fast_hold.h: that is what makes it safe in threads,
- * signal handlers and forked children, and why a header that a process overwrites
- * later misleads no process that has the segment open.
+ * limiter: a process's handle on one segment. Private memory, written once by shmlimit_open() and
+ * only read afterwards, except for what unnamed.c remembers, what generation.c learns of larger
+ * tables, and the hints of fast_hold.h: that is what makes it safe in threads, signal handlers and
+ * forked children, and why a header that a process overwrites later misleads no process that has
+ * the segment open.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -37,7 +37,8 @@ static inline uint32_t limiter_unnamed_room(uint32_t rules)
 }
 
 struct shmlimit {
-	uint64_t state; /* of the last generation met, neither off nor moving: what a decision expects */
+	/* of the last generation met, neither off nor moving: what a decision expects */
+	uint64_t state;
 	uint64_t secret[2];
 	struct layout_rule *rules;
 	unsigned char *counters;
@@ -55,10 +56,12 @@ struct shmlimit {
 	uint64_t size;                /* of the mapping: as far as the file can grow */
 	uint64_t tables_offset;       /* where the first of the larger tables may begin */
 	uint64_t lines_max;           /* of the largest */
-	struct shmlimit *self; /* for generation.c and fast_hold.h: deciding has the handle const, and may learn */
+	/* for generation.c and fast_hold.h: deciding has the handle const, and may learn */
+	struct shmlimit *self;
 	struct table tables[GENERATIONS_MAX + 1]; /* by generation; slots NULL: not met yet */
-	uint64_t left[LIMITER_HINTS];             /* cells of places that were left, see fast_hold.h */
-	uint64_t device, inode;                   /* of the file, to know it again */
+	/* cells of places that were left, see fast_hold.h */
+	uint64_t left[LIMITER_HINTS];
+	uint64_t device, inode; /* of the file, to know it again */
 	uint64_t created_unix_ns;
 	uint32_t mode, uid, gid;
 	char name[SHMLIMIT_NAME_MAX + 1];

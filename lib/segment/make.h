@@ -9,7 +9,7 @@
 #include "layout.h"
 #include "segment.h"
 
-/* Copy a caller's options (NULL: none) with their defaults filled in. Returns 0, -EINVAL or -E2BIG. */
+/* Copy a caller's options (NULL: none), with defaults filled in. Returns 0, -EINVAL or -E2BIG. */
 int make_options(const struct shmlimit_options *options, struct shmlimit_options *o);
 
 /*
@@ -20,8 +20,8 @@ int make_segment(const struct shmlimit_options *options, const uint64_t secret[2
                  struct segment *segment, int *fd);
 
 /*
- * Would make_segment() make that, given room and rights? Returns 0 or its error. If so, make the smallest segment that
- * rules and windows of these options fit into, in this process's memory.
+ * Would make_segment() make that, given room and rights? Returns 0 or its error. If so, make the
+ * smallest segment that rules and windows of these options fit into, in this process's memory.
  */
 int make_private(const struct shmlimit_options *options, const uint64_t secret[2], struct layout_header *header,
                  struct segment *segment, int *fd);

@@ -32,7 +32,7 @@ int rule_read(const struct shmlimit *l, uint32_t id, struct rule_view *view, cha
 		copy_words((uint64_t *)(void *)&view->params, rule_params(record, rule_version(view)),
 		           sizeof(view->params) / sizeof(uint64_t));
 		copy_words(text, record->name, NAME_WORDS);
-		/* ORDER pairs with publish(): unchanged, so all that was copied is of one version. */
+		/* ORDER pairs with publish(): unchanged, so all that was copied is one version. */
 		if (load_again(&record->published) != view->published)
 			continue;
 		if (name != NULL) {

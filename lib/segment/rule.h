@@ -28,7 +28,10 @@
 #include "atomic.h"
 #include "when.h"
 
-/* BOUND: a reader starts over only when a writer published during the read; this many in one read is damage. */
+/*
+ * BOUND: a reader starts over only when a writer published during the read; this many in one read
+ * is damage.
+ */
 #define RULE_RETRIES 1000
 
 struct rule_view {
@@ -46,7 +49,10 @@ static inline uint32_t rule_mode(const struct rule_view *view)
 	return published_mode(view->published);
 }
 
-/* Funnels decide: the whole segment is not switched off, and the rule does not answer by its mode alone. */
+/*
+ * Funnels decide: the whole segment is not switched off, and the rule does not answer by its mode
+ * alone.
+ */
 static inline int rule_is_on(const struct shmlimit *l, const struct rule_view *view)
 {
 	return published_in_force(view->published) && (load_relaxed(&l->header->state) & STATE_OFF) == 0;
@@ -148,8 +154,8 @@ static inline int rule_load(const struct shmlimit *l, uint32_t id, struct rule_v
 int rule_load_tag(const struct shmlimit *l, uint64_t tag, struct rule_view *view);
 
 /*
- * The plain tag of a slot's, told by its rule's version: two of one key are then the same except for flags. Of a rule
- * that is gone it has no meaning.
+ * The plain tag of a slot's, told by its rule's version: two of one key are then the same except
+ * for flags. Of a rule that is gone it has no meaning.
  */
 uint64_t rule_plain(const struct shmlimit *l, uint64_t tag);
 

@@ -22,7 +22,10 @@
 #include "keep_errno.h"
 #include "segment.h"
 
-/* Where shm_open(3) puts them on Linux; its interface has no way to make a file complete before it has a name. */
+/*
+ * Where shm_open(3) puts them on Linux; its interface has no way to make a file complete before it
+ * has a name.
+ */
 #define FOLDER "/dev/shm"
 
 #define NAP_MIN_NS 50000u
@@ -41,9 +44,9 @@ static struct path path_of(const char *name)
 }
 
 /*
- * What a system call that failed says, as the contract has it (shmlimit_strerror()): there some numbers have another
- * meaning. The kernel refuses none of these calls with EPERM by itself, except where a caller says so below: a sandbox
- * does, such as a seccomp filter.
+ * What a system call that failed says, as the contract has it (shmlimit_strerror()): there some
+ * numbers have another meaning. The kernel refuses none of these calls with EPERM by itself, except
+ * where a caller says so below: a sandbox does, such as a seccomp filter.
  */
 static int failed_with(int error)
 {
@@ -68,7 +71,10 @@ static int failed(void)
 	return failed_with(errno);
 }
 
-/* Every close of ours is of a file that we only read, or whose data is in memory anyway: nothing can be lost. */
+/*
+ * Every close of ours is of a file that we only read, or whose data is in memory anyway: nothing
+ * can be lost.
+ */
 static int close_with(int fd, int error)
 {
 	close(fd);
@@ -89,7 +95,8 @@ int segment_link(int fd, const char *name)
 	snprintf(from, sizeof(from), "/proc/self/fd/%d", fd);
 	if (linkat(AT_FDCWD, from, AT_FDCWD, to.text, AT_SYMLINK_FOLLOW) == 0)
 		return 0;
-	return errno == ENOENT ? -ENODEV : errno == EEXIST ? -EEXIST : failed(); /* ENOENT: no /proc */
+	/* ENOENT: no /proc */
+	return errno == ENOENT ? -ENODEV : errno == EEXIST ? -EEXIST : failed();
 }
 
 static int write_all(int fd, const void *from, size_t len)
@@ -350,7 +357,10 @@ int segment_unlink(const char *name)
 	if (unlink(path.text) == 0)
 		return 0;
 	error = errno;
-	/* A sticky folder says so of a file that belongs to another user; of one's own a sandbox does. */
+	/*
+	 * A sticky folder says so of a file that belongs to another user; of one's own a sandbox
+	 * does.
+	 */
 	if (error == EPERM && (lstat(path.text, &status) != 0 || status.st_uid != geteuid()))
 		return -EACCES;
 	return failed_with(error);

@@ -23,7 +23,7 @@ struct segment {
 	uint32_t mode, uid, gid;
 };
 
-/* A file that is to be made: all of its bytes are reserved, and zero except the first `head_len`. */
+/* A file that is to be made: its bytes are reserved, and zero except the first `head_len`. */
 struct segment_file {
 	const void *head;
 	size_t head_len;
@@ -38,7 +38,7 @@ struct segment_file {
  */
 int segment_make(const struct segment_file *file, struct segment *segment, int *fd);
 
-/* The same in this process's memory, whatever room there is in /dev/shm: it can never get a name. */
+/* The same in the process's memory, whatever room /dev/shm has: it can never get a name. */
 int segment_make_private(const struct segment_file *file, struct segment *segment, int *fd);
 
 /* Give it its name, in one step. -EEXIST if that is taken. */
@@ -68,7 +68,10 @@ int segment_unlink(const char *name);
 /* Does the name now belong to another file, or to none? 1, or 0 when it is this file's. */
 int segment_moved(const char *name, uint64_t device, uint64_t inode);
 
-/* The next name after `name` in byte order whose file begins with `magic`: 1, or 0 when there is none. */
+/*
+ * The next name after `name` in byte order whose file begins with `magic`: 1, or 0 when there is
+ * none.
+ */
 #define SEGMENT_MAGIC_LEN 8
 int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const char magic[SEGMENT_MAGIC_LEN]);
 

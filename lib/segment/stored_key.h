@@ -25,7 +25,7 @@
 #include "key_bytes.h"
 #include "limiter.h"
 
-/* Write the entry of a slot that was committed with this tag, which is plain; l->names_max is not 0. */
+/* Write the entry of a slot that was committed with this plain tag; l->names_max is not 0. */
 void stored_key_write(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, uint64_t tag,
                       struct key_bytes key);
 

@@ -35,7 +35,7 @@ static inline struct when when_read(const struct shmlimit *l)
 	return (struct when){ clock_read(l->clock_id), 0 };
 }
 
-/* The time after what was read just now from shared memory: the caller's, or the clock's, read again. */
+/* A time after what was just read from shared memory: the caller's, or the clock, read again. */
 static inline struct when when_again(const struct shmlimit *l, struct when when)
 {
 	return when.given ? when : when_read(l);

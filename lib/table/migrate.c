@@ -9,12 +9,15 @@
 
 int migrate_freeze_slot(struct layout_slot *slot, struct slot_seen *seen)
 {
-	/* BOUND: each round but the last means that another process changed this slot in between. */
+	/* BOUND: each round but the last means that another process changed the slot. */
 	for (int round = 0; round < RULE_RETRIES; round++) {
 		*seen = slot_read(slot);
 		if ((seen->tag & TAG_FROZEN) != 0)
 			return 1;
-		/* I3. ORDER pairs with slot_cas() of a decision or claim in the old table, which fails from now on. */
+		/*
+		 * I3. ORDER pairs with slot_cas() of a decision or claim in the old table, which
+		 * fails from now on.
+		 */
 		if (slot_cas(slot, *seen, seen->tag | TAG_FROZEN, seen->word)) {
 			seen->tag |= TAG_FROZEN;
 			return 1;
@@ -72,13 +75,19 @@ enum claim migrate_key(const struct shmlimit *l, const struct table_claim *c, co
 	there.slot = to->slot;
 	if (a->migrate != NULL && !a->migrate(&k, word, &there, to->seen))
 		return CLAIM_LOST;
-	/* After placing, after reading cells: a reset, a writer or another carrier may have been here. */
+	/*
+	 * After placing, after reading cells: a reset, a writer or another carrier may have been
+	 * here.
+	 */
 	/* ORDER pairs with slot_cas() of a walk over the old table. */
 	if (!slot_unchanged(from->slot, from->seen)) {
 		(void)slot_cas(to->slot, to->seen, 0, 0);
 		return CLAIM_FOUND;
 	}
-	/* I1, I3. If this process is killed before it buries, the word may be carried twice, which grants nothing. */
+	/*
+	 * I1, I3. If this process is killed before it buries, the word may be carried twice, which
+	 * grants nothing.
+	 */
 	if (!table_commit(to, c->key->tag, word))
 		return CLAIM_LOST;
 	/* It fails where a rule's writer converted the word in between. */

@@ -12,7 +12,10 @@
 #include "sweep.h"
 #include "table.h"
 
-/* An id that is not in use; one never used before one whose old funnels have to be cleared away first. */
+/*
+ * An id that is not in use; one never used before one whose old funnels have to be cleared away
+ * first.
+ */
 static int find_unused(const struct shmlimit *l)
 {
 	int used_before = -EXFULL;
@@ -57,7 +60,10 @@ void rule_define(const struct shmlimit *l, uint32_t id, const struct rule_defini
 	store_relaxed(&record->set_unix_ns[version % RULE_VERSIONS], rule->set_unix_ns);
 	store_relaxed(&record->born, version);
 	store_relaxed(&record->mark, rule->mark);
-	/* I4. ORDER what a reader copies was stored before; pairs with load_acquire() in rule_glance(). */
+	/*
+	 * I4. ORDER what a reader copies was stored before; pairs with load_acquire() in
+	 * rule_glance().
+	 */
 	publish(&record->published, published_pack(version, rule->mode, 1));
 }
 
@@ -77,7 +83,10 @@ static void change(const struct shmlimit *l, uint32_t id, const struct rule_view
 	version++;
 	store_words(&record->params[version % RULE_VERSIONS], params, sizeof(*params));
 	store_relaxed(&record->set_unix_ns[version % RULE_VERSIONS], segment_unix_ns());
-	/* I4. ORDER as in rule_define(); and before the walk: a claim that ends after it asks rule_holds() (I3). */
+	/*
+	 * I4. ORDER as in rule_define(); and before the walk: a claim that ends after it asks
+	 * rule_holds() (I3).
+	 */
 	publish(&record->published, published_pack(version, mode, 1));
 	table_convert(l, id, when);
 }
@@ -101,7 +110,10 @@ static int is_unused(const struct shmlimit *l)
 	return 1;
 }
 
-/* Before parameters are published, and words are converted to them. WHY NOT where the time is one before: no entry is over. */
+/*
+ * Before parameters are published, and words are converted to them. WHY NOT where the time is one
+ * before: no entry is over.
+ */
 static void sweep_first(const struct shmlimit *l, const struct layout_params *params, struct when when)
 {
 	sweep_lower(l, params);

@@ -1,5 +1,6 @@
 /*
- * rule_writer: writers of rules, one at a time by the segment's lock. rule.h says how readers and writers get along.
+ * rule_writer: writers of rules, one at a time by the segment's lock. rule.h says how readers and
+ * writers get along.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

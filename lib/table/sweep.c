@@ -5,7 +5,10 @@
  */
 #include "sweep.h"
 
-/* Slots that a decision sweeps on its way: some microseconds. Tables of tests/schedule have more than one chunk, too. */
+/*
+ * Slots that a decision sweeps on its way: some microseconds. Tables of tests/schedule have more
+ * than one chunk, too.
+ */
 #ifdef SHMLIMIT_POINTS
 #define CHUNK_SLOTS 8u
 #else
@@ -15,8 +18,8 @@
 #define AFTER_MIN_NS ((uint64_t)1000000)
 
 /*
- * The cursor: [ round : 24 ][ generation : 6 ][ in the old table : 1 ][ chunk : 33 ]. The old table comes first, as
- * for all walks: see table.h.
+ * The cursor: [ round : 24 ][ generation : 6 ][ in the old table : 1 ][ chunk : 33 ]. The old table
+ * comes first, as for all walks: see table.h.
  */
 #define CURSOR_CHUNK (((uint64_t)1 << 33) - 1)
 #define CURSOR_OLD ((uint64_t)1 << 33)
@@ -93,8 +96,8 @@ int sweep_is_over(const struct shmlimit *l, const struct table_slot *here, struc
 /* ---- Sweeping ---- */
 
 /*
- * What is not over: its cells that are, and, where the clock stepped back and the word's time is further ahead than the rule
- * can mean, what the word means.
+ * What is not over: its cells that are, and, where the clock stepped back and the word's time is
+ * further ahead than the rule can mean, what the word means.
  */
 static int settle(const struct shmlimit *l, const struct table_slot *here, struct when when)
 {
@@ -127,8 +130,9 @@ static void sweep_slot(const struct shmlimit *l, const struct table *t, struct l
 	struct table_slot here = { t, slot, { 0, 0 } };
 
 	/*
-	 * BOUND: each round but the last means that another process changed this slot in between. It is looked at again: a
-	 * decision that was stopped before its swap may have left what is over (tests/model/sweep, NO_RETRY).
+	 * BOUND: each round but the last means that another process changed the slot. It is looked
+	 * at again: a decision that was stopped before its swap may have left what is over
+	 * (tests/model/sweep, NO_RETRY).
 	 */
 	for (int round = 0; round < RULE_RETRIES; round++) {
 		here.seen = slot_read(slot);
@@ -137,7 +141,10 @@ static void sweep_slot(const struct shmlimit *l, const struct table *t, struct l
 		if (!sweep_is_over(l, &here, when)) {
 			if (settle(l, &here, when))
 				return;
-			/* ORDER pairs with slot_cas() of the other processes, which find their claim or their word gone. */
+			/*
+			 * ORDER pairs with slot_cas() of the other processes, which find their
+			 * claim or their word gone.
+			 */
 		} else if (slot_cas(slot, here.seen, here.seen.tag & TAG_FROZEN, 0)) {
 			return;
 		}
@@ -198,7 +205,7 @@ static void step(const struct shmlimit *l, const struct layout_swept *swept, con
 	} else {
 		sweep_chunk(l, &tables->now, at.cursor & CURSOR_CHUNK, when);
 		if ((next & CURSOR_CHUNK) >= chunks(&tables->now)) {
-			/* ORDER after all slots of the round were swept; pairs with sweep_wait(). */
+			/* ORDER after the round swept all slots; pairs with sweep_wait(). */
 			(void)pair_cas(&header->swept, (uint64_t[2]){ swept->ns, swept->round },
 			               (uint64_t[2]){ at.ns, cursor_round(at.cursor) });
 			return;
@@ -213,7 +220,10 @@ __attribute__((cold, noinline)) void sweep(const struct shmlimit *l, struct when
 	const struct layout_header *header = l->header;
 	struct generation tables;
 
-	/* BOUND: a step that sweeps nothing means that another process began a round, or ended one, or that the table grew. */
+	/*
+	 * BOUND: a step that sweeps nothing means that another process began a round, or ended one,
+	 * or that the table grew.
+	 */
 	for (uint64_t i = 0, most = RULE_RETRIES; i < most; i++) {
 		struct layout_swept swept = { load_acquire(&header->swept.ns), load_acquire(&header->swept.round) };
 		uint64_t due_ns = after_ns(l), age_ns;

@@ -27,19 +27,22 @@
  * the mark: the mark has the number of its round, and a round that was given up for another
  * has another number.
  *
- * ORDER. The mark is loaded after a word that is judged by it. If another process has moved the mark on in between, the
- * word is of before, and the swap of it fails, since that process freed it, or it is not over.
+ * ORDER. The mark is loaded after a word that is judged by it. If another process has moved the
+ * mark on in between, the word is of before, and the swap of it fails, since that process freed it,
+ * or it is not over.
  *
  * A claimer that was stopped since before the round finds its tentative slot freed, and
  * starts over: what it would have committed has a time of before the mark.
  *
- * What is not covered: a decision that was stopped between reading the clock and its swap for longer than the slack, so
- * that a round passed in between, and goes on by its old time: it may leave a word that is over before the mark. One that
- * was stopped for longer than ahead_ns takes a newer word for an old one. That takes weeks, or a window's or a count's
- * whole length several times (shmlimit(7), CAVEATS). tests/schedule/sweep shows that nothing shorter does.
+ * What is not covered: a decision that was stopped between reading the clock and its swap for
+ * longer than the slack, so that a round passed in between, and goes on by its old time: it may
+ * leave a word that is over before the mark. One that was stopped for longer than ahead_ns takes a
+ * newer word for an old one. That takes weeks, or a window's or a count's whole length several
+ * times (shmlimit(7), CAVEATS). tests/schedule/sweep shows that nothing shorter does.
  *
- * A rule's writer lowers sweep_after_ns, and sweeps if that makes the table due, before it publishes the rule. So a
- * decision that looked at the old number, and then finds the new rule, has a time at which the mark was not too old.
+ * A rule's writer lowers sweep_after_ns, and sweeps if that makes the table due, before it
+ * publishes the rule. So a decision that looked at the old number, and then finds the new rule, has
+ * a time at which the mark was not too old.
  *
  * A clock that stepped back leaves words that are further ahead than their rule can mean.
  * Decisions replace such a time, and so does a sweep.
@@ -57,7 +60,10 @@
 #include "algorithm.h"
 #include "table.h"
 
-/* Has the table not been swept for long, or is this before it was? generation_glance() asks that, too. */
+/*
+ * Has the table not been swept for long, or is this before it was? generation_glance() asks that,
+ * too.
+ */
 static inline int sweep_is_due(const struct shmlimit *l, uint64_t now_ns)
 {
 	return load_is_older(now_ns, &l->header->swept.ns, &l->header->sweep_after_ns);
@@ -69,10 +75,15 @@ void sweep(const struct shmlimit *l, struct when when);
 /* As algorithm_wait(), for a word that may have been left alone for any time. */
 uint64_t sweep_wait(const struct look *k, uint64_t word);
 
-/* Is a slot, as it was seen, equivalent to an empty one? Tentative ones and those of no rule are. */
+/*
+ * Is a slot, as it was seen, equivalent to an empty one? Tentative ones are, and those of no rule.
+ */
 int sweep_is_over(const struct shmlimit *l, const struct table_slot *here, struct when when);
 
-/* How long after it was swept the table is due, with a rule of these parameters too: half of their back_ns, at most. */
+/*
+ * How long after it was swept the table is due, with a rule of these parameters too: half of their
+ * back_ns, at most.
+ */
 uint64_t sweep_after(const struct layout_params *params);
 
 /* To be called before a rule with these parameters is published, by its writer. */

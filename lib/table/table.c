@@ -84,7 +84,8 @@ struct survey {
 	uint64_t idle_ns;             /* ... which is that long */
 	struct table_place abandoned; /* another key's tentative slot */
 	struct survey_live {
-		unsigned slots; /* that hold more than none; one that the probe window has twice counts twice */
+		/* that hold more than none; one that the probe window has twice counts twice */
+		unsigned slots;
 		struct table_place victim; /* of those, the one that will be full again soonest */
 		uint64_t victim_ns;        /* ... which is then */
 	} live[2];                         /* of ordinary rules, of protected rules */
@@ -110,8 +111,9 @@ static uint64_t survey_wait(const struct shmlimit *l, const struct table *t, con
 	struct look k;
 
 	/*
-	 * They must be in force when, or after, the slot was seen: the two bits of a version mean another one four
-	 * changes later, and a claimer that was stopped in between would take a live funnel for a full one.
+	 * They must be in force when, or after, the slot was seen: the two bits of a version mean
+	 * another one four changes later, and a claimer that was stopped in between would take a
+	 * live funnel for a full one.
 	 */
 	if (rule->tag != params || rule->error != 0 || !rule_holds(l, tag_rule(params), &rule->view)) {
 		rule->tag = params;
@@ -196,7 +198,10 @@ static void survey(const struct shmlimit *l, const struct table_claim *c, struct
 			if (room++ == 0)
 				first = here;
 		}
-		/* The first line wins outright with two places, later ones only by having more than any before. */
+		/*
+		 * The first line wins outright with two places, later ones only by having more than
+		 * any before.
+		 */
 		if (room > best) {
 			out->free = first;
 			best = i == 0 && room >= 2 ? SLOTS_PER_LINE : room;
@@ -210,7 +215,10 @@ static void give_up(const struct table_place *place)
 	(void)slot_cas(place->slot, place->seen, 0, 0);
 }
 
-/* Step 2's look. True if the candidate may be committed; else it was freed, unless another process took it. */
+/*
+ * Step 2's look. True if the candidate may be committed; else it was freed, unless another process
+ * took it.
+ */
 static int uncontested(const struct shmlimit *l, const struct table_claim *c, const struct table_place *candidate)
 {
 	const struct table_key *wanted = c->key;
@@ -223,7 +231,10 @@ static int uncontested(const struct shmlimit *l, const struct table_claim *c, co
 		for (unsigned j = 0; j < SLOTS_PER_LINE; j++) {
 			struct table_place here = { &line[j], slot_read(&line[j]), FROM_FREE, 0 };
 
-			/* What is frozen is damage, or of a table that is the present one no more: that is asked in the end. */
+			/*
+			 * What is frozen is damage, or of a table that is the present one no more:
+			 * that is asked in the end.
+			 */
 			if (here.slot == candidate->slot || !is_of(l, here.seen.tag, wanted) ||
 			    (here.seen.tag & TAG_FROZEN) != 0)
 				continue;
@@ -232,8 +243,14 @@ static int uncontested(const struct shmlimit *l, const struct table_claim *c, co
 				give_up(candidate);
 				return 0;
 			}
-			/* At a higher place, or of a version that is not in force any more or was not when we began. */
-			/* I3. ORDER this look is after the swap that placed the candidate: Dekker's pattern, see atomic.h. */
+			/*
+			 * At a higher place, or of a version that is not in force any more or was
+			 * not when we began.
+			 */
+			/*
+			 * I3. ORDER this look is after the swap that placed the candidate: Dekker's
+			 * pattern, see atomic.h.
+			 */
 			if ((here.seen.tag & TAG_TENTATIVE) && !slot_cas(here.slot, here.seen, 0, 0))
 				return 0;
 		}
@@ -242,15 +259,17 @@ static int uncontested(const struct shmlimit *l, const struct table_claim *c, co
 }
 
 /*
- * The live slot that a new key takes where no other may be taken (on_full = evict). Up to PROTECTED_MAX protected
- * slots of a probe window, half of it, are kept from ordinary keys; beyond that they count as ordinary ones. The number is
- * that of this look: no count is kept.
+ * The live slot that a new key takes where no other may be taken (on_full = evict). Up to
+ * PROTECTED_MAX protected slots of a probe window, half of it, are kept from ordinary keys; beyond
+ * that they count as ordinary ones. The number is that of this look: no count is kept.
  *
- *  - An ordinary key takes a protected slot only while more than half of its probe window is protected.
- *  - A protected key takes an ordinary slot only while less than half is: so protected keys evict ordinary ones
- *    from one half at most. (Claims at the same moment do not see each other: each may take one more.)
- *  - There is always one to take: with nothing free, refilled or tentative all slots are live, and so at
- *    least half of them ordinary, or at least half protected.
+ *  - An ordinary key takes a protected slot only while more than half of its probe window is
+ *    protected.
+ *  - A protected key takes an ordinary slot only while less than half is: so protected keys evict
+ *    ordinary ones from one half at most. (Claims at the same moment do not see each other: each
+ *    may take one more.)
+ *  - There is always one to take: with nothing free, refilled or tentative all slots are live, and
+ *    so at least half of them ordinary, or at least half protected.
  */
 static struct table_place *pick_victim(struct survey *found, int is_protected)
 {
@@ -276,7 +295,10 @@ static enum claim place_candidate(const struct shmlimit *l, const struct table_c
 	if (place->slot == NULL)
 		return CLAIM_NO_ROOM;
 	mine.word = counter_nonce(l, c->when.ns);
-	/* I3. ORDER a full fence: the second look of this process comes after it, and sees what others placed before. */
+	/*
+	 * I3. ORDER a full fence: the second look of this process comes after it, and sees what
+	 * others placed before.
+	 */
 	if (!slot_cas(place->slot, place->seen, mine.tag, mine.word))
 		return CLAIM_LOST;
 	if (place->from == FROM_LIVE)
@@ -307,10 +329,13 @@ enum claim table_place(const struct shmlimit *l, const struct table_claim *c, st
 	if (!uncontested(l, c, place))
 		return CLAIM_LOST;
 	/*
-	 * A rule that was changed since gets no slot of the old version: the writer's walk may have passed here.
-	 * Nor does a key get one in a table that a larger one follows by now.
+	 * A rule that was changed since gets no slot of the old version: the writer's walk may have
+	 * passed here. Nor does a key get one in a table that a larger one follows by now.
 	 */
-	/* I3. ORDER after the swap that placed the candidate, as the writer's walk after its publish(). */
+	/*
+	 * I3. ORDER after the swap that placed the candidate, as the writer's walk after its
+	 * publish().
+	 */
 	if (!rule_holds(l, tag_rule(c->key->tag), c->view) || !generation_holds(l, c->tables)) {
 		give_up(place);
 		return CLAIM_FOUND;
@@ -320,7 +345,10 @@ enum claim table_place(const struct shmlimit *l, const struct table_claim *c, st
 
 int table_commit(const struct table_place *place, uint64_t tag, uint64_t word)
 {
-	/* The linearization point of a claim (I1, I3, I4). ORDER pairs with slot_cas() of the other processes. */
+	/*
+	 * The linearization point of a claim (I1, I3, I4). ORDER pairs with slot_cas() of the other
+	 * processes.
+	 */
 	return slot_cas(place->slot, place->seen, tag, word);
 }
 
@@ -353,13 +381,19 @@ int table_convert_slot(const struct shmlimit *l, const struct generation *tables
 		return slot_cas(here->slot, seen, seen.tag & TAG_FROZEN, 0);
 	if (then.published != now.published)
 		return 0;
-	/* I3. Under the new parameters it would say something again, while its key may be in the new table: see migrate.h. */
+	/*
+	 * I3. Under the new parameters it would say something again, while its key may be in the
+	 * new table: see migrate.h.
+	 */
 	if (here->t == &tables->old && !table_keeps_something(l, here, when))
 		return slot_cas(here->slot, seen, seen.tag & TAG_FROZEN, 0);
 	k = look_make(l, here->t, here->slot, &then.params, when_given(at.ns));
 	mine.tag = tag_plain(seen.tag, rule_version(&now)) ^ tag_of_version(rule_version(&now));
 	mine.word = algorithm_convert(&k, seen.word, &now.params);
-	/* I1. ORDER pairs with slot_cas() of a decision, which fails where the word was converted before it. */
+	/*
+	 * I1. ORDER pairs with slot_cas() of a decision, which fails where the word was converted
+	 * before it.
+	 */
 	if (!slot_cas(here->slot, seen, mine.tag, mine.word))
 		return 0;
 	a = algorithm_of(&now.params);
@@ -391,7 +425,7 @@ static void convert_all(const struct shmlimit *l, const struct generation *table
                         struct when when)
 {
 	for (uint64_t i = 0; i < t->lines * SLOTS_PER_LINE; i++) {
-		/* BOUND: each round but the last means that another process changed this slot in between. */
+		/* BOUND: each round but the last means that another process changed the slot. */
 		for (int round = 0; round < RULE_RETRIES; round++) {
 			struct table_slot here = { t, &t->slots[i], slot_read(&t->slots[i]) };
 

@@ -21,7 +21,10 @@
 #define WINDOW_RUN 4u
 #define WINDOW_LINES (2 * WINDOW_RUN)
 
-/* Slots of a probe window that protected rules keep from others, half of it: see pick_victim() in table.c. */
+/*
+ * Slots of a probe window that protected rules keep from others, half of it: see pick_victim() in
+ * table.c.
+ */
 #define PROTECTED_MAX (WINDOW_LINES * SLOTS_PER_LINE / 2)
 
 /* What a caller wants found or claimed. */
@@ -123,8 +126,9 @@ int table_commit(const struct table_place *place, uint64_t tag, uint64_t word);
 int table_is_committed(const struct shmlimit *l, uint64_t tag, const struct table_key *wanted);
 
 /*
- * Finds the committed slot of a key in a table, also from before its rule was changed. Returns false, with
- * found->slot NULL, if there is none. `but`: 0, or TAG_FROZEN, which then makes no difference.
+ * Finds the committed slot of a key in a table, also from before its rule was changed. Returns
+ * false, with found->slot NULL, if there is none. `but`: 0, or TAG_FROZEN, which then makes no
+ * difference.
  */
 int table_find_any(const struct shmlimit *l, const struct table *t, const struct table_key *key, uint64_t but,
                    struct table_slot *found);
@@ -155,7 +159,10 @@ int table_convert_slot(const struct shmlimit *l, const struct generation *tables
  */
 void table_convert(const struct shmlimit *l, uint32_t rule, struct when when);
 
-/* Free every slot of one rule (or of all, rule < 0), and what is tentative there. Returns how many held a funnel. */
+/*
+ * Free every slot of one rule (or of all, rule < 0), and what is tentative there. Returns how many
+ * held a funnel.
+ */
 uint64_t table_clear(const struct shmlimit *l, int64_t rule);
 
 /* The same for the slots of one fingerprint under one rule. */

@@ -21,7 +21,7 @@ static uint64_t clear_all(const struct shmlimit *l, const struct table *t, int64
 		struct layout_slot *slot = &t->slots[i];
 		struct slot_seen seen = slot_read(slot);
 
-		/* BOUND: each round but the last means that another process changed this slot in between. */
+		/* BOUND: each round but the last means that another process changed the slot. */
 		for (int round = 0; round < RULE_RETRIES; round++) {
 			if ((seen.tag & ~TAG_FROZEN) == 0 || !is_meant(l, seen.tag, rule, fingerprint))
 				break;
@@ -41,7 +41,10 @@ static uint64_t clear(const struct shmlimit *l, int64_t rule, uint64_t fingerpri
 	struct generation tables;
 	uint64_t keys = 0;
 
-	/* BOUND: a second round means that the table grew or was left in between: a reset may do so without the lock. */
+	/*
+	 * BOUND: a second round means that the table grew or was left in between: a reset may do so
+	 * without the lock.
+	 */
 	for (int round = 0; round < RULE_RETRIES; round++) {
 		generation_read(l, &tables);
 		keys += clear_all(l, &tables.old, rule, fingerprint);
@@ -62,7 +65,10 @@ uint64_t table_forget_fingerprint(const struct shmlimit *l, uint32_t rule, uint6
 	return clear(l, rule, fingerprint);
 }
 
-/* Free what is the key's in a table, `tentative` too: a word that is being carried. Returns how many were committed. */
+/*
+ * Free what is the key's in a table, `tentative` too: a word that is being carried. Returns how
+ * many were committed.
+ */
 static uint64_t forget_in(const struct shmlimit *l, const struct table *t, const struct table_key *key, int tentative)
 {
 	struct table_window window = table_window(t, key->hash);
@@ -72,7 +78,10 @@ static uint64_t forget_in(const struct shmlimit *l, const struct table *t, const
 		struct layout_slot *line = table_line(t, window, i);
 
 		for (unsigned j = 0; j < SLOTS_PER_LINE; j++) {
-			/* BOUND: each round but the last means that another process changed this slot in between. */
+			/*
+			 * BOUND: each round but the last means that another process changed the
+			 * slot.
+			 */
 			for (int round = 0; round < RULE_RETRIES; round++) {
 				struct slot_seen seen = slot_read(&line[j]);
 				uint64_t frozen = seen.tag & TAG_FROZEN;

@@ -15,7 +15,10 @@
 #include "segment.h"
 #include "table_grow.h"
 
-/* BOUND: a carrier that is killed leaves one key in both tables. Of more than this many some have not moved. */
+/*
+ * BOUND: a carrier that is killed leaves one key in both tables. Of more than this many some have
+ * not moved.
+ */
 #define STRAYS 64
 
 /* Keys that are left in the old table. */
@@ -43,7 +46,10 @@ static void freeze(const struct shmlimit *l, const struct table *t, struct when 
 		if (here.seen.tag == TAG_FROZEN)
 			continue;
 		if (!table_keeps_something(l, &(struct table_slot){ t, here.slot, here.seen }, when)) {
-			/* A key that refilled has no slot: a reset finds none in the new table, nor in the old one. */
+			/*
+			 * A key that refilled has no slot: a reset finds none in the new table, nor
+			 * in the old one.
+			 */
 			bury(&here);
 			continue;
 		}
@@ -53,7 +59,10 @@ static void freeze(const struct shmlimit *l, const struct table *t, struct when 
 	}
 }
 
-/* Bury the key of a slot of the new table, if it is in the old one too: a carrier was killed before it did. */
+/*
+ * Bury the key of a slot of the new table, if it is in the old one too: a carrier was killed before
+ * it did.
+ */
 static void bury_duplicate(const struct shmlimit *l, struct strays *strays, uint64_t tag)
 {
 	for (uint64_t i = 0; i < strays->n; i++) {
@@ -68,8 +77,9 @@ static void bury_duplicate(const struct shmlimit *l, struct strays *strays, uint
 }
 
 /*
- * Is a key left in the old table that is not in the new one? WHY NOT look for each of them in its probe window: that comes
- * from the whole hash. By what the slot has of it, another key of the rule is taken for it once in 2^47.
+ * Is a key left in the old table that is not in the new one? WHY NOT look for each of them in its
+ * probe window: that comes from the whole hash. By what the slot has of it, another key of the rule
+ * is taken for it once in 2^47.
  */
 static int holds_keys(const struct shmlimit *l, const struct generation *tables, struct when when)
 {
@@ -93,11 +103,17 @@ static int put_state(const struct shmlimit *l, uint64_t state)
 {
 	uint64_t *p = &l->header->state;
 
-	/* BOUND: each round but the last means that the segment was switched in between; GENERATION_RETRIES of them are damage. */
+	/*
+	 * BOUND: each round but the last means that the segment was switched in between;
+	 * GENERATION_RETRIES of them are damage.
+	 */
 	for (int round = 0; round < GENERATION_RETRIES; round++) {
 		uint64_t before = load_acquire(p);
 
-		/* I4. ORDER the table was described before; pairs with load_acquire() in generation_read(). */
+		/*
+		 * I4. ORDER the table was described before; pairs with load_acquire() in
+		 * generation_read().
+		 */
 		if (word_cas(p, before, state | (before & STATE_OFF)))
 			return 0;
 	}

@@ -9,10 +9,13 @@
 #include "limiter.h"
 #include "when.h"
 
-/* shmlimit_grow_at(), where the caller holds the segment's lock. `lines` 0: only leave the old table. */
+/* shmlimit_grow_at(); the caller holds the segment's lock. `lines` 0: only leave the old table. */
 int table_grow(const struct shmlimit *l, uint64_t lines, struct when when);
 
-/* Give a segment that has no name yet, and is open as fd, a larger table of empty slots. Returns 0 or as shmlimit_grow(). */
+/*
+ * Give a segment that has no name yet, and is open as fd, a larger table of empty slots. Returns 0
+ * or as shmlimit_grow().
+ */
 int table_grow_unlinked(const struct shmlimit *l, int fd, uint64_t lines);
 
 #endif

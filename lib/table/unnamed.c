@@ -1,11 +1,12 @@
 /*
  * unnamed: see unnamed.h.
  *
- * The array is a hash table with linear probing. An entry is empty, taken by a thread that writes it, or known: its
- * `place` then names a rule's id and the version that the rule began with. A writer takes an entry by one swap, writes
- * the triple and publishes the place. A reader copies the triple between two looks at the place. Only an entry whose
- * rule is gone is written again, and a version never returns, so a place that is unchanged had one triple only. An entry
- * that a killed thread, or a thread of the parent of a forked child, had taken stays taken: the array has room.
+ * The array is a hash table with linear probing. An entry is empty, taken by a thread that writes
+ * it, or known: its `place` then names a rule's id and the version that the rule began with. A
+ * writer takes an entry by one swap, writes the triple and publishes the place. A reader copies the
+ * triple between two looks at the place. Only an entry whose rule is gone is written again, and a
+ * version never returns, so a place that is unchanged had one triple only. An entry that a killed
+ * thread, or a thread of the parent of a forked child, had taken stays taken: the array has room.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -49,7 +50,10 @@ static int is_there(const struct shmlimit *l, uint64_t place)
 	       published_in_use(load_acquire(&record->published));
 }
 
-/* The place of the triple's rule, or PLACE_EMPTY if the entry is not about the triple, or the rule is gone. */
+/*
+ * The place of the triple's rule, or PLACE_EMPTY if the entry is not about the triple, or the rule
+ * is gone.
+ */
 static uint64_t entry_place(const struct shmlimit *l, const struct unnamed_entry *entry, struct triple t)
 {
 	uint64_t place = load_acquire(&entry->place);
@@ -86,8 +90,9 @@ static int entry_write(const struct shmlimit *l, struct unnamed_entry *entry, st
 }
 
 /*
- * Remember a rule that was found or put under this name. Where another process has removed it since, or all entries
- * are in use, it is not remembered: the next call finds it by its name. Two threads may remember it twice.
+ * Remember a rule that was found or put under this name. Where another process has removed it
+ * since, or all entries are in use, it is not remembered: the next call finds it by its name. Two
+ * threads may remember it twice.
  */
 static void remember(struct shmlimit *l, struct triple t, const char *name, uint32_t id)
 {
@@ -144,7 +149,10 @@ static int define(struct shmlimit *l, struct triple t)
 	return id;
 }
 
-/* BOUND: once over the entries. Those that were written stay written, so an empty one ends the search. */
+/*
+ * BOUND: once over the entries. Those that were written stay written, so an empty one ends the
+ * search.
+ */
 static __attribute__((noinline)) int search(struct shmlimit *l, uint64_t capacity, uint64_t count, uint64_t period_s)
 {
 	struct triple t = { capacity, count, period_s };
