@@ -11,7 +11,7 @@ cd "$TMP" || exit
 field() {
 	filter=$1
 	shift
-	shmlimit replay "$@" --json | jq -c "$filter"
+	shmlimit replay "$@" --json 2>warnings | jq -c "$filter"
 }
 
 # at SECOND HOST [USER [REQUEST]]: a line of a log.
@@ -208,12 +208,15 @@ $(head -c 160 x.log)" "160 bytes of a long line that is not understood are shown
 } >lines
 is "$(field '[.lines, .not_understood, .too_late, .keys, ((.last_unix_ns | tonumber) - (.first_unix_ns | tonumber)) / 1e9]' --rule '1/d burst 1' lines)" \
 	'[15,7,0,4,5]' "lines are understood, or counted"
+like "$(cat warnings)" '^shmlimit: warning: in 1 of 15 lines the client is no address [(]the first: host.example[)]' \
+	"a client that is no address is warned of"
 
 # keys FIELDS: each key that was denied.
 keys() {
 	head -n 5 lines >twice
 	sed 's/09:00:[0-9]*/09:00:20/' twice >again
-	cat twice again | shmlimit replay --rule '1/d burst 1' --top 100 --json --key "$1" - | jq -r '.rules[0].worst[].key' |
+	cat twice again | shmlimit replay --rule '1/d burst 1' --top 100 --json --key "$1" - 2>warnings |
+		jq -r '.rules[0].worst[].key' |
 		sort | tr '\n' ';'
 }
 is "$(keys addr)" "10.0.0.1;10.0.0.200;2001:db8:1:2::/64;host.example;" "by default a key is an address, or an IPv6 net"
