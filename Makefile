@@ -194,7 +194,7 @@ install: all $(man3)
 	install -d $(addprefix $(DESTDIR),$(bindir) $(includedir) $(libdir)/pkgconfig $(mandir)/man1 $(mandir)/man3 $(mandir)/man7 \
 		$(completionsdir) $(zshdir) $(fishdir) $(unitdir))
 	$(if $(call lacking,$(for_command)),,install -m 755 $(O)/bin/shmlimit $(DESTDIR)$(bindir)/)
-	install -m 644 include/shmlimit.h include/shmlimit_global.h include/shmlimit_gate.h $(DESTDIR)$(includedir)/
+	install -m 644 include/*.h $(DESTDIR)$(includedir)/
 	install -m 644 $(foreach l,$(libraries),$(O)/$(l).a $(O)/$(l).so.$(VERSION)) $(DESTDIR)$(libdir)/
 	for l in $(libraries); do \
 		ln -sf $$l.so.$(VERSION) $(DESTDIR)$(libdir)/$$l.so.$(SOVERSION) && \
@@ -221,8 +221,8 @@ install: all $(man3)
 	$(foreach u,$(units),sed 's|/usr/bin/|$(bindir)/|' $(u) >$(DESTDIR)$(unitdir)/$(notdir $(u)) &&) true
 
 uninstall:
-	rm -f $(addprefix $(DESTDIR),$(bindir)/shmlimit $(includedir)/shmlimit.h $(includedir)/shmlimit_global.h \
-		$(includedir)/shmlimit_gate.h $(foreach l,libshmlimit libshmlimit-global libshmlimit-gate,$(addprefix $(libdir)/$(l),.a .so .so.$(SOVERSION) .so.$(VERSION))) \
+	rm -f $(addprefix $(DESTDIR),$(bindir)/shmlimit $(addprefix $(includedir)/,$(notdir $(wildcard include/*.h))) \
+		$(foreach l,libshmlimit libshmlimit-global libshmlimit-gate,$(addprefix $(libdir)/$(l),.a .so .so.$(SOVERSION) .so.$(VERSION))) \
 		$(libdir)/pkgconfig/shmlimit.pc $(libdir)/pkgconfig/shmlimit-global.pc $(libdir)/pkgconfig/shmlimit-gate.pc \
 		$(mandir)/man1/shmlimit.1 $(patsubst %,$(mandir)/man3/%.3,$(headers) $(foreach h,$(headers),$(call functions,$(h)))) \
 		$(mandir)/man7/shmlimit.7 \

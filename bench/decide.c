@@ -207,7 +207,7 @@ static void run_count(uint64_t n)
 
 static void hold(uint64_t n, int rule)
 {
-	struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
+	struct shmlimit_place hold = { .struct_size = sizeof(hold) };
 
 	while (n--) {
 		bench_expect(shmlimit_enter(places, rule, key, KEY_LEN, &hold, NULL), SHMLIMIT_ALLOWED);
@@ -234,7 +234,7 @@ static void run_hold_of_all(uint64_t n)
 /* With a result all places are looked at, to say how many are left. */
 static void run_hold_result(uint64_t n)
 {
-	struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
+	struct shmlimit_place hold = { .struct_size = sizeof(hold) };
 	struct shmlimit_result r;
 
 	while (n--) {

@@ -30,8 +30,10 @@ extern "C" {
 #define SHMLIMIT_VERSION "0.1.0"
 
 /* The two answers of a decision. An error is negative, so `== 0` fails closed. */
-#define SHMLIMIT_ALLOWED 0
-#define SHMLIMIT_DENIED 1
+enum shmlimit_answer {
+	SHMLIMIT_ALLOWED = 0, /* the request is within the limit */
+	SHMLIMIT_DENIED = 1   /* it is beyond it, and nothing was taken */
+};
 
 #define SHMLIMIT_KEY_MAX 1024     /* longest key, bytes; the shortest has 1 */
 #define SHMLIMIT_NAME_MAX 255     /* longest name of a segment, bytes without the NUL */
@@ -50,37 +52,37 @@ extern "C" {
  * shmlimit_options.on_full: what happens to a new key whose probe window has no free slot. A take
  * of more than the rule's capacity is denied all the same.
  */
-#define SHMLIMIT_FULL_EVICT 0 /* it evicts the key closest to full; see also SHMLIMIT_RULE_PROTECTED */
-#define SHMLIMIT_FULL_ALLOW 1 /* it is allowed, and nothing is recorded */
-#define SHMLIMIT_FULL_DENY 2  /* it is denied */
+enum shmlimit_full {
+	SHMLIMIT_FULL_EVICT = 0, /* it evicts the key closest to full; see also SHMLIMIT_RULE_PROTECTED */
+	SHMLIMIT_FULL_ALLOW = 1, /* it is allowed, and nothing is recorded */
+	SHMLIMIT_FULL_DENY = 2   /* it is denied */
+};
 
 /* shmlimit_options.clock */
-#define SHMLIMIT_CLOCK_PRECISE 0 /* CLOCK_MONOTONIC */
-#define SHMLIMIT_CLOCK_COARSE 1  /* CLOCK_MONOTONIC_COARSE: faster to read, advances by one kernel tick (1 to 10 ms) */
+enum shmlimit_clock {
+	SHMLIMIT_CLOCK_PRECISE = 0, /* CLOCK_MONOTONIC */
+	SHMLIMIT_CLOCK_COARSE = 1 /* CLOCK_MONOTONIC_COARSE: faster to read, advances by one kernel tick (1 to 10 ms) */
+};
 
 /* shmlimit_rule.algorithm */
-#define SHMLIMIT_FUNNEL 0  /* a burst, then a rate */
-#define SHMLIMIT_WARMUP 1  /* a rate that rises from cold to warm: Guava's SmoothWarmingUp */
-#define SHMLIMIT_WINDOW 2  /* a sliding window: at most `capacity` tokens in any stretch of one period, exactly */
-#define SHMLIMIT_LEASE 3   /* tokens leased from a funnel on a backend (such as Redis), spent here */
-#define SHMLIMIT_COUNTER 4 /* a count that expires, as Redis's INCREX; to shmlimit_take() a fixed window */
-#define SHMLIMIT_HOLD 5    /* places that are held: at most `capacity` at once; one that is not left ends by itself */
+enum shmlimit_algorithm {
+	SHMLIMIT_FUNNEL = 0,  /* a burst, then a rate */
+	SHMLIMIT_WARMUP = 1,  /* a rate that rises from cold to warm: Guava's SmoothWarmingUp */
+	SHMLIMIT_WINDOW = 2,  /* a sliding window: at most `capacity` tokens in any stretch of one period, exactly */
+	SHMLIMIT_LEASE = 3,   /* tokens leased from a funnel on a backend (such as Redis), spent here */
+	SHMLIMIT_COUNTER = 4, /* a count that expires, as Redis's INCREX; to shmlimit_take() a fixed window */
+	SHMLIMIT_HOLD = 5 /* places that are held: at most `capacity` at once; one that is not left ends by itself */
+};
 
 /* shmlimit_rule.mode */
-#define SHMLIMIT_ENFORCE 0
-#define SHMLIMIT_DRY_RUN 1 /* decide and count, but always answer allowed */
-#define SHMLIMIT_OFF 2     /* answer allowed, and touch nothing */
-#define SHMLIMIT_BLOCK 3   /* answer denied, to retry never, and touch nothing; a charge or refund does nothing */
-
-/* Two more answers of shmlimit_lease_take(). */
-#define SHMLIMIT_LEASE_ASK 2  /* not enough tokens here: this caller has the claim and asks the backend */
-#define SHMLIMIT_LEASE_WAIT 3 /* not enough tokens here: another caller has the claim; take again later */
+enum shmlimit_mode {
+	SHMLIMIT_ENFORCE = 0,
+	SHMLIMIT_DRY_RUN = 1, /* decide and count, but always answer allowed */
+	SHMLIMIT_OFF = 2,     /* answer allowed, and touch nothing */
+	SHMLIMIT_BLOCK = 3    /* answer denied, to retry never, and touch nothing; a charge or refund does nothing */
+};
 
 #define SHMLIMIT_LEASE_CAPACITY_MAX 2097151 /* largest capacity of a LEASE rule: 2^21 - 1 */
-
-/* shmlimit_lease_count(): events that only the caller of the lease functions can see. */
-#define SHMLIMIT_LEASE_BACKEND_ERRORS 0u
-#define SHMLIMIT_LEASE_BREAKER_OPENINGS 1u
 
 /*
  * ---- Flags ----------------------------------------------------------------
@@ -261,33 +263,6 @@ struct shmlimit_counters {
 	uint64_t failed_cas;    /* compare-and-swaps that another process won, and that were tried again */
 };
 
-/*
- * The details of SHMLIMIT_LEASE_ASK and SHMLIMIT_LEASE_WAIT. Filled when one of them is returned, and when the lease runs low:
- * see shmlimit_lease_take().
- */
-struct shmlimit_lease {
-	uint32_t struct_size; /* sizeof(struct shmlimit_lease) */
-	/*
-	 * ASK with a claim: 1 = nothing is known here of the key, since it has no slot; else 0. So
-	 * it is before a key's first request, and again when its slot was given to another key, the
-	 * table grew, or the key was reset.
-	 */
-	uint32_t unknown;
-	uint64_t want;    /* ASK: tokens to lease, at most the capacity; together with `held` at least the cost */
-	uint64_t need;    /* ASK: fewest tokens that the request needs: the cost minus `held` */
-	uint64_t held;    /* tokens that can be spent here now; less than the cost */
-	uint64_t wait_ns; /* time until the current claim ends; 0 if there is none */
-};
-
-/* What shmlimit_lease_take() is asked for. Zero everything, set struct_size, then each member that is not 0. */
-struct shmlimit_lease_request {
-	uint32_t struct_size; /* sizeof(struct shmlimit_lease_request) */
-	uint32_t reserved32;  /* must be zero */
-	uint64_t cost;        /* tokens to take */
-	uint64_t lease_ns;    /* how long tokens that are leased can be spent */
-	uint64_t claim_ns;    /* how long the caller may ask the backend; 0: no caller gets a claim */
-};
-
 /* What shmlimit_count() is asked for. Zero everything, set struct_size, `n` and `bound`. */
 struct shmlimit_count_request {
 	uint32_t struct_size; /* sizeof(struct shmlimit_count_request) */
@@ -307,23 +282,10 @@ struct shmlimit_count {
 };
 
 /* A place that shmlimit_enter() took, for shmlimit_renew() and shmlimit_leave(). Any thread or process may have a copy. */
-struct shmlimit_hold {
-	uint32_t struct_size; /* sizeof(struct shmlimit_hold) */
-	uint32_t cell;        /* which of the key's places */
+struct shmlimit_place {
+	uint32_t struct_size; /* sizeof(struct shmlimit_place) */
+	uint32_t index;       /* which of the key's places */
 	uint64_t value;       /* what was written there; 0 = no place is held */
-};
-
-/* Totals of all LEASE rules since the segment was created. They never decrease. */
-struct shmlimit_lease_counters {
-	uint32_t struct_size; /* sizeof(struct shmlimit_lease_counters) */
-	uint32_t reserved32;
-	uint64_t leases;         /* deposits of one token or more */
-	uint64_t leased;         /* tokens deposited */
-	uint64_t spent;          /* tokens spent, including those refunded later */
-	uint64_t expired;        /* tokens that expired or had no room; not those of evicted keys */
-	uint64_t denied;         /* denials answered here, without asking the backend */
-	uint64_t backend_errors; /* as counted by shmlimit_lease_count() */
-	uint64_t breaker_openings;
 };
 
 /* A segment's geometry and state. */
@@ -359,16 +321,20 @@ struct shmlimit_request {
 };
 
 /* shmlimit_slot.state */
-#define SHMLIMIT_SLOT_FREE 0      /* holds no key */
-#define SHMLIMIT_SLOT_LIVE 1      /* holds a funnel that is not full */
-#define SHMLIMIT_SLOT_REFILLED 2  /* holds a full funnel, which is the same as holding none */
-#define SHMLIMIT_SLOT_TENTATIVE 3 /* being claimed, or left so by a process that was killed */
-#define SHMLIMIT_SLOT_STALE 4     /* belongs to a removed rule, which is the same as free */
+enum shmlimit_slot_state {
+	SHMLIMIT_SLOT_FREE = 0,      /* holds no key */
+	SHMLIMIT_SLOT_LIVE = 1,      /* holds a funnel that is not full */
+	SHMLIMIT_SLOT_REFILLED = 2,  /* holds a full funnel, which is the same as holding none */
+	SHMLIMIT_SLOT_TENTATIVE = 3, /* being claimed, or left so by a process that was killed */
+	SHMLIMIT_SLOT_STALE = 4      /* belongs to a removed rule, which is the same as free */
+};
 
 /* shmlimit_slot.lease: what a slot of a LEASE rule holds. */
-#define SHMLIMIT_SLOT_TOKENS 1 /* tokens to spend */
-#define SHMLIMIT_SLOT_DENIED 2 /* a denial by the backend */
-#define SHMLIMIT_SLOT_ASKED 3  /* the claim of a caller that is asking the backend */
+enum shmlimit_slot_lease {
+	SHMLIMIT_SLOT_TOKENS = 1, /* tokens to spend */
+	SHMLIMIT_SLOT_DENIED = 2, /* a denial by the backend */
+	SHMLIMIT_SLOT_ASKED = 3   /* the claim of a caller that is asking the backend */
+};
 
 /* One slot of the table. */
 struct shmlimit_slot {
@@ -505,11 +471,9 @@ int shmlimit_check_names(const char *name, const char *rule_name);
  * -EAGAIN another process holds the lock; -ENOENT the segment was destroyed; -EUCLEAN it is
  * damaged. If killed inside: the segment has the larger table, or not. Calls exclude each other
  * and the writers of rules, and wait for them. Signals: not to be called from handlers. Cost:
- * reserving the memory, and one pass over the old table. The `_at` variant is for segments
- * whose keys have given times too.
+ * reserving the memory, and one pass over the old table.
  */
 int shmlimit_grow(struct shmlimit *limiter, uint64_t slots);
-int shmlimit_grow_at(struct shmlimit *limiter, uint64_t slots, uint64_t now_ns);
 
 /* Fill *out; set out->struct_size to the size that the caller knows. Returns 0, -EINVAL. */
 int shmlimit_info(struct shmlimit *limiter, struct shmlimit_info *out);
@@ -626,8 +590,7 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  * processes, from the next decision of each. Keys keep their tokens, clamped to the new capacity,
  * and their debts, clamped to the new longest debt. Raising a limit denies nothing that the old
  * one would have allowed. A key without a slot is full, as always. Cost: two passes over the table
- * if anything but the mode changes. The `_at` variant is for segments whose decisions have given
- * times too.
+ * if anything but the mode changes.
  *
  * FUNNEL: a burst of `capacity`, then `refill` tokens every `period_ns`.
  * WINDOW: at most `capacity` tokens in any stretch of `period_ns`, exactly; `refill` is 0.
@@ -651,8 +614,6 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  * read-only handle -EROFS means that the rule is valid.
  */
 int shmlimit_rule_set(struct shmlimit *limiter, const char *rule_name, const struct shmlimit_rule *rule);
-int shmlimit_rule_set_at(struct shmlimit *limiter, const char *rule_name, const struct shmlimit_rule *rule,
-                         uint64_t now_ns);
 
 /*
  * Give a rule to a program that brings its own limits, when it starts: the rule is set if it is
@@ -750,15 +711,8 @@ int shmlimit_rule_remove(struct shmlimit *limiter, const char *rule_name);
  * ---- Decisions ------------------------------------------------------------
  *
  * `rule` is an id. `key` is `key_len` bytes, 1 to SHMLIMIT_KEY_MAX; any bytes are allowed, NUL
- * included. A key that was never seen has a full funnel. `r` may be NULL. Each function has an
- * `_at` variant that takes the time `now_ns` from the caller instead of reading the limiter's
- * clock: for tests, for replaying logs, or to decide several times with one clock read. Use
- * only one clock for a segment. Given times may be a little old, as those of different threads are,
- * but must not lag behind one another by more than one second or half the rule's time to full,
- * whichever is less, or a key may get more than its rate. A time that is older than the funnel by
- * more than that plus the rule's longest debt counts as a clock that stepped back, and the funnel
- * refills from there. A funnel that was full by a later time may have been forgotten since; for an
- * older time it is then full, too.
+ * included. A key that was never seen has a full funnel. `r` may be NULL. shmlimit_at.h has
+ * variants that take the time from the caller.
  *
  * Errors that all these functions share, with nothing changed: -EMSGSIZE the key's length;
  * -ESRCH no rule has this id; -EINVAL limiter or key is NULL; -EROFS the handle is read-only
@@ -784,8 +738,6 @@ int shmlimit_rule_remove(struct shmlimit *limiter, const char *rule_name);
  */
 int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                   struct shmlimit_result *r);
-int shmlimit_take_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                     struct shmlimit_result *r, uint64_t now_ns);
 
 /*
  * Take from several limits, all or none: for example per address, per user and for the whole
@@ -806,8 +758,6 @@ int shmlimit_take_at(struct shmlimit *limiter, int rule, const void *key, size_t
  */
 int shmlimit_take_all(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, size_t *failed,
                       struct shmlimit_result *results);
-int shmlimit_take_all_at(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, size_t *failed,
-                         struct shmlimit_result *results, uint64_t now_ns);
 
 /*
  * Decide a batch of independent requests. answers[i] is what shmlimit_take() would return for
@@ -822,8 +772,6 @@ int shmlimit_take_all_at(struct shmlimit *limiter, const struct shmlimit_request
  */
 int shmlimit_take_many(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, int *answers,
                        struct shmlimit_result *results);
-int shmlimit_take_many_at(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, int *answers,
-                          struct shmlimit_result *results, uint64_t now_ns);
 
 /*
  * Take `cost` tokens now or in advance. Missing tokens are borrowed from the funnel's future, and
@@ -835,8 +783,6 @@ int shmlimit_take_many_at(struct shmlimit *limiter, const struct shmlimit_reques
  */
 int shmlimit_reserve(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                      uint64_t max_wait_ns, struct shmlimit_result *r);
-int shmlimit_reserve_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                        uint64_t max_wait_ns, struct shmlimit_result *r, uint64_t now_ns);
 
 /*
  * Reserve, then sleep until the tokens are there. Signals do not shorten the sleep. Returns as
@@ -858,8 +804,6 @@ int shmlimit_acquire(struct shmlimit *limiter, int rule, const void *key, size_t
  */
 int shmlimit_charge(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
                     struct shmlimit_result *r);
-int shmlimit_charge_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-                       struct shmlimit_result *r, uint64_t now_ns);
 
 /*
  * Add request->n to the key's count under a COUNTER rule, or take away what is below 0, as INCREX
@@ -883,8 +827,6 @@ int shmlimit_charge_at(struct shmlimit *limiter, int rule, const void *key, size
  */
 int shmlimit_count(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
                    const struct shmlimit_count_request *request, struct shmlimit_count *out);
-int shmlimit_count_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
-                      const struct shmlimit_count_request *request, struct shmlimit_count *out, uint64_t now_ns);
 
 /*
  * Enter one of the key's places under a HOLD rule, if fewer than `capacity` are held. The place is
@@ -892,14 +834,14 @@ int shmlimit_count_at(struct shmlimit *limiter, int rule, const void *key, size_
  * killed blocks its place no longer than that. A holder that needs more time calls shmlimit_renew()
  * before the period is over; once it is, another may have the place.
  *
- * Returns SHMLIMIT_ALLOWED and fills *hold (set its struct_size first); or SHMLIMIT_DENIED, and
- * hold->value is 0; or -EINVAL: `hold` is NULL or says a smaller size; -EOPNOTSUPP: it is no HOLD
+ * Returns SHMLIMIT_ALLOWED and fills *place (set its struct_size first); or SHMLIMIT_DENIED, and
+ * place->value is 0; or -EINVAL: `place` is NULL or says a smaller size; -EOPNOTSUPP: it is no HOLD
  * rule; or as shmlimit_take(). *r, unless NULL: `remaining` counts free places, `retry_after_ns` is
  * the time until the first place ends if none is left. On an error nothing was changed.
  *
  * The place is one of the key, whichever thread or process calls. With no slot for a new key
  * (on_full evict or allow), under a rule in DRY_RUN that would have denied, or one that is OFF, it
- * is allowed, and hold->value is 0: nothing is held, and there is nothing to leave. An evicted
+ * is allowed, and place->value is 0: nothing is held, and there is nothing to leave. An evicted
  * key's places are forgotten: with on_full deny they never are. Places are not saved. A place that
  * is held longer than its rule's period was shortened to keeps its end. If killed inside: nothing
  * was entered, or a place that ends by itself.
@@ -909,29 +851,23 @@ int shmlimit_count_at(struct shmlimit *limiter, int rule, const void *key, size_
  * fork: as shmlimit_take(). Cost: a take's, one compare-and-swap more, and a look at each place
  * that is held.
  */
-int shmlimit_enter(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_hold *hold,
+int shmlimit_enter(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
                    struct shmlimit_result *r);
-int shmlimit_enter_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_hold *hold,
-                      struct shmlimit_result *r, uint64_t now_ns);
 
 /*
- * Renew a place: its period begins again now, and *hold is changed. Returns 0, also where hold->value
+ * Renew a place: its period begins again now, and *place is changed. Returns 0, also where place->value
  * is 0; -ETIME: it is not held any more: it ended, was left, reset or evicted; nothing was changed; or -EINVAL,
  * -EMSGSIZE, -EROFS, -ESRCH, -EOPNOTSUPP as shmlimit_enter(). Not counted. Cost: as shmlimit_enter().
  */
-int shmlimit_renew(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_hold *hold);
-int shmlimit_renew_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_hold *hold,
-                      uint64_t now_ns);
+int shmlimit_renew(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place);
 
 /*
- * Leave a place, from any process. Returns as shmlimit_renew(); *hold is not changed. A place is left
+ * Leave a place, from any process. Returns as shmlimit_renew(); *place is not changed. A place is left
  * once: a second leave returns -ETIME and changes nothing, also if another holder has the place by then. Works
  * while the rule is OFF. Not counted. Cost: less than a take.
  */
 int shmlimit_leave(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
-                   const struct shmlimit_hold *hold);
-int shmlimit_leave_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
-                      const struct shmlimit_hold *hold, uint64_t now_ns);
+                   const struct shmlimit_place *place);
 
 /*
  * Returns what a take would answer, without taking. Writes nothing, counts nothing, and works
@@ -940,8 +876,6 @@ int shmlimit_leave_at(struct shmlimit *limiter, int rule, const void *key, size_
  */
 int shmlimit_peek(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                   struct shmlimit_result *r);
-int shmlimit_peek_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                     struct shmlimit_result *r, uint64_t now_ns);
 
 /*
  * redis-cell's CL.THROTTLE key capacity count period [quantity] and its reply, for programs that
@@ -974,8 +908,6 @@ int shmlimit_throttle(struct shmlimit *limiter, const void *key, size_t key_len,
  */
 int shmlimit_refund(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
                     struct shmlimit_result *r);
-int shmlimit_refund_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-                       struct shmlimit_result *r, uint64_t now_ns);
 
 /*
  * Restore all tokens of one key (`key` not NULL), of every key of one rule (`key` NULL), or of
@@ -994,124 +926,6 @@ int shmlimit_reset(struct shmlimit *limiter, int rule, const void *key, size_t k
  * can have the fingerprint.
  */
 int shmlimit_reset_fingerprint(struct shmlimit *limiter, int rule, uint64_t fingerprint);
-
-/*
- * ---- Leases ---------------------------------------------------------------
- *
- * For libraries that share one funnel among many hosts. The funnel is on a backend, such as a
- * Redis server. Tokens are debited there first, many at a time. They are then deposited in the
- * key's slot under a LEASE rule, and spent here. So the hosts together never admit more than
- * the funnel gave, and few requests need the backend. shmlimit_lease_take() answers:
- *
- *	ALLOWED, DENIED      decided here
- *	SHMLIMIT_LEASE_WAIT  another caller is asking: take again, after lease.wait_ns at the latest
- *	SHMLIMIT_LEASE_ASK   ask the backend for lease.want tokens, within claim_ns; then call
- *	                     shmlimit_lease_deposit() if it gave lease.need or more,
- *	                     shmlimit_lease_deny() if it denied the request, or
- *	                     shmlimit_lease_abandon() if it did not answer
- *
- * A slot holds one of three things, for a limited time: tokens to spend; a denial; or the claim
- * of the caller that is asking the backend, possibly with tokens that are left. All three
- * expire by themselves, so a process that is killed leaves nothing to repair. A slot that is
- * evicted or reset loses tokens and gives none. Times are durations on the limiter's own clock,
- * so hosts need no common clock. Tokens and denials expire at their time or up to one tick
- * (shmlimit_rule_range()) before it, claims up to one tick after it.
- *
- * The other operations decide on what is here, and never ask the backend. shmlimit_take(),
- * _peek(), _take_all() and _take_many() deny what is not here. shmlimit_reserve() is a take.
- * shmlimit_charge() spends no more than there is. shmlimit_refund() adds to a lease that has not
- * expired, up to its original size, rounded down by up to an eighth, and while no caller is
- * asking; otherwise the tokens are lost. A result's retry_after_ns is the time until a known
- * denial or claim ends, else the time of one token. reset_after_ns is the time until the tokens,
- * denial or claim end; 0 if the slot holds none of them.
- *
- * A circuit breaker is a LEASE key of its own, under a rule of its own. It stands for the
- * backend, and its tokens are calls to it. Before each call take 1. ALLOWED: call; after a
- * failure shmlimit_charge() the whole capacity, then shmlimit_lease_deny() for as long as the
- * breaker shall be open. ASK: this is the one probe; call, then deposit one capacity of tokens,
- * of which 1 is spent, or deny. WAIT and DENIED: the breaker is open, or another caller is
- * probing.
- *
- * Errors besides those of decisions: -EOPNOTSUPP the rule is not a LEASE rule. `_at` variants,
- * threads, processes, signals, fork, progress and cost are as for decisions.
- */
-
-/*
- * Take `cost` tokens of a lease. If there are too few: DENIED if the backend's denial is known
- * or the cost is above the capacity. Otherwise one caller per key gets SHMLIMIT_LEASE_ASK, and
- * with it a claim for `claim_ns` in which no other caller gets it; the others get
- * SHMLIMIT_LEASE_WAIT. Until then any request that fits can spend the tokens that are left. They
- * expire with the claim, or at once if they would expire before it.
- *
- * lease->want is what this key spends here in about three quarters of `lease_ns`, judged by its
- * last lease. If that was used up early, the next one is up to twice as large; if a part
- * expired, it is smaller. A cold key wants just the cost. If the key cannot get a slot, every
- * caller gets ASK (with on_full = DENY: DENIED).
- *
- * With a `claim_ns` of 0 no caller gets a claim. SHMLIMIT_LEASE_ASK then says that the backend
- * must be asked, lease->want is lease->need, and nothing changes. A caller that must not wait
- * can so decide what is here and leave the rest to one that may wait.
- *
- * The lease runs low when a take leaves less than a quarter of what it began with. To that one take
- * the answer is ALLOWED with lease->want filled: a caller can lease that number of tokens
- * ahead and deposit them with a cost of 0, best when the key has next to nothing left. With any other
- * ALLOWED *lease is left alone, so set `want` to 0 before the call. A lease of
- * less than about 32 tokens does not run low (more where the capacity is above 131,071).
- *
- * Under an OFF rule the answer is ALLOWED. Only ALLOWED and DENIED are counted; a request that
- * gets ASK or WAIT is counted when it is decided. -EINVAL also: `lease` is NULL or its
- * struct_size too small. If killed inside, or before ending the claim: the claim ends after
- * claim_ns.
- */
-int shmlimit_lease_take(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
-                        const struct shmlimit_lease_request *request, struct shmlimit_lease *lease,
-                        struct shmlimit_result *r);
-int shmlimit_lease_take_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
-                           const struct shmlimit_lease_request *request, struct shmlimit_lease *lease,
-                           struct shmlimit_result *r, uint64_t now_ns);
-
-/*
- * Deposit `tokens` that the backend gave, spend `cost` of all the tokens that are here then,
- * and end the claim, in one step. The rest can be spent for `lasts_ns` (the lease_ns that was
- * passed to shmlimit_lease_take()). Tokens above the capacity expire at once. If tokens that
- * were here expire sooner, either the new ones expire with them, or the old ones at once,
- * whichever loses less: no token outlives its time.
- *
- * Returns ALLOWED; or SHMLIMIT_LEASE_WAIT if the tokens are deposited but other requests spent
- * those that were held: take again. If killed inside: all of it was done, or nothing.
- */
-int shmlimit_lease_deposit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-                           uint64_t cost, uint64_t lasts_ns, struct shmlimit_result *r);
-int shmlimit_lease_deposit_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-                              uint64_t cost, uint64_t lasts_ns, struct shmlimit_result *r, uint64_t now_ns);
-
-/*
- * The backend denied `cost`, and will for `for_ns`: until then, deny requests of that cost or
- * more here. Ends the claim. If tokens are left here, they stay until the claim would have
- * ended, and the denial is not remembered. Returns DENIED (ALLOWED under a DRY_RUN rule).
- */
-int shmlimit_lease_deny(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                        uint64_t for_ns, struct shmlimit_result *r);
-int shmlimit_lease_deny_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                           uint64_t for_ns, struct shmlimit_result *r, uint64_t now_ns);
-
-/* The backend did not answer: end the claim, so that the next caller asks. Returns 0 or an error. */
-int shmlimit_lease_abandon(struct shmlimit *limiter, int rule, const void *key, size_t key_len);
-int shmlimit_lease_abandon_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t now_ns);
-
-/* Count `n` events that only the caller can see: SHMLIMIT_LEASE_BACKEND_ERRORS ... Returns 0, -EINVAL, -EROFS. */
-int shmlimit_lease_count(struct shmlimit *limiter, uint32_t which, uint64_t n);
-
-/* Fill *out (set its struct_size first). Returns 0, -EINVAL. */
-int shmlimit_lease_counters(struct shmlimit *limiter, struct shmlimit_lease_counters *out);
-
-/*
- * The part of the segment in which libshmlimit-global passes requests from processes to the
- * host's agent. It is 76 KiB, zero in a new segment, not saved, and nothing else uses it.
- * Programs need not call this. Returns its address, aligned to a page, and its bytes in *size
- * (unless NULL); or NULL if the handle is NULL or read-only.
- */
-void *shmlimit_area(struct shmlimit *limiter, size_t *size);
 
 /*
  * The limiter's clock: nanoseconds since an arbitrary point before the first decision of this boot.

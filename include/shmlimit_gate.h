@@ -29,11 +29,13 @@ extern "C" {
 #define SHMLIMIT_GATE_BUFFER_EACH 416 /* bytes that suffice for one limit's fields; and 128 for the others */
 
 /* shmlimit_gate_answer.outcome */
-#define SHMLIMIT_GATE_UNLIMITED 0        /* no limit had a key: the request goes on */
-#define SHMLIMIT_GATE_PASSED 1           /* all limits allow the request */
-#define SHMLIMIT_GATE_REJECTED 2         /* a limit denies the request */
-#define SHMLIMIT_GATE_REJECTED_DRY_RUN 3 /* the request goes on; a limit in a dry run would have denied it */
-#define SHMLIMIT_GATE_FAILED 4           /* the segment or a rule is missing: the failure policy decided */
+enum shmlimit_gate_outcome {
+	SHMLIMIT_GATE_UNLIMITED = 0,        /* no limit had a key: the request goes on */
+	SHMLIMIT_GATE_PASSED = 1,           /* all limits allow the request */
+	SHMLIMIT_GATE_REJECTED = 2,         /* a limit denies the request */
+	SHMLIMIT_GATE_REJECTED_DRY_RUN = 3, /* the request goes on; a limit in a dry run would have denied it */
+	SHMLIMIT_GATE_FAILED = 4            /* the segment or a rule is missing: the failure policy decided */
+};
 
 /* An answer of shmlimit_gate_begin() and shmlimit_gate_poll(): not decided yet. */
 #define SHMLIMIT_GATE_PENDING 2
@@ -93,7 +95,7 @@ struct shmlimit_gate_answer {
 struct shmlimit_gate_place {
 	uint32_t key; /* index in `keys` */
 	int32_t rule; /* the rule's id */
-	struct shmlimit_hold hold;
+	struct shmlimit_place place;
 };
 
 /* All places that a request holds. Set struct_size before the call. */

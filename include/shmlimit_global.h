@@ -37,27 +37,42 @@ extern "C" {
 #define SHMLIMIT_GLOBAL_REQUESTS_MAX 64 /* most requests in one call of shmlimit_global_take_many() */
 
 /* shmlimit_global_options.on_failure: the answer while the backend does not respond. */
-#define SHMLIMIT_GLOBAL_DENY 0
-#define SHMLIMIT_GLOBAL_ALLOW 1
-/*
- * The answer of a funnel on this host, with a share of the limit. What the host leases is charged
- * to it, so a host that uses its share up through the backend gets no more while the backend is
- * gone. The backend does not learn what the share gave: in the worst stretch of time the hosts
- * admit 1 + hosts * local_milli / 1000 times the limit. With a share of 1000 / hosts the limit
- * holds while all hosts are cut off. The funnel's rule is ~local:NAME, which the library creates.
- */
-#define SHMLIMIT_GLOBAL_LOCAL 2
+enum shmlimit_global_on_failure {
+	SHMLIMIT_GLOBAL_DENY = 0,  /* denied */
+	SHMLIMIT_GLOBAL_ALLOW = 1, /* allowed */
+	/*
+	 * The answer of a funnel on this host, with a share of the limit. What the host leases is
+	 * charged to it, so a host that uses its share up through the backend gets no more while the
+	 * backend is gone. The backend does not learn what the share gave: in the worst stretch of
+	 * time the hosts admit 1 + hosts * local_milli / 1000 times the limit. With a share of
+	 * 1000 / hosts the limit holds while all hosts are cut off. The funnel's rule is
+	 * ~local:NAME, which the library creates.
+	 */
+	SHMLIMIT_GLOBAL_LOCAL = 2
+};
 
-/*
- * shmlimit_global_options.agent: while the host has no agent (see shmlimit_global_serve()), a
- * thread of this process is it. The thread is started by shmlimit_global_open(), and again by a
- * call that needs the backend and finds no agent. So if the process of the agent is killed, the
- * next one that needs the backend replaces it, within a second. A thread that finds an agent ends
- * at once: a host has one, however many processes it has. shmlimit_global_close() ends the thread.
- * options.report may be called in it, beside other threads. All signals are blocked in it. A child
- * of fork() has no thread until it needs one. Without this option the library starts no thread.
- */
-#define SHMLIMIT_GLOBAL_AGENT_THREAD 1
+/* shmlimit_global_options.flags */
+enum shmlimit_global_option_flags {
+	/*
+	 * While the host has no agent (see shmlimit_global_serve()), a thread of this process is it.
+	 * The thread is started by shmlimit_global_open(), and again by a call that needs the backend
+	 * and finds no agent. So if the process of the agent is killed, the next one that needs the
+	 * backend replaces it, within a second. A thread that finds an agent ends at once: a host has
+	 * one, however many processes it has. shmlimit_global_close() ends the thread.
+	 * options.report may be called in it, beside other threads. All signals are blocked in it. A
+	 * child of fork() has no thread until it needs one. Without this flag the library starts no
+	 * thread.
+	 */
+	SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD = 0x2000000,
+	/*
+	 * No call waits. on_failure decides at once what this host's lease cannot, and the agent
+	 * leases, so that the next requests for the key find tokens or a denial. It needs an agent:
+	 * without one on_failure decides whatever is not leased, which is reported once. Nothing is
+	 * taken for a request that on_failure allowed. Without this flag a call waits for the backend,
+	 * up to deadline_ns.
+	 */
+	SHMLIMIT_GLOBAL_OPTION_NO_WAIT = 0x4000000
+};
 
 /* A handle on a backend. Any number of threads may use it at once. */
 struct shmlimit_global;
@@ -68,8 +83,9 @@ struct shmlimit_global_options {
 	uint32_t on_failure;  /* SHMLIMIT_GLOBAL_DENY (default), _ALLOW, _LOCAL */
 	/*
 	 * Longest time that a call waits for the backend, including the time to connect: 100 us to
-	 * 10 s, default 50 ms: a busy host answers late now and then. A connection that takes longer to open is kept, and the next call
-	 * uses it: so a round trip that is shorter than the deadline suffices.
+	 * 10 s, default 50 ms: a busy host answers late now and then. A connection that takes longer
+	 * to open is kept, and the next call uses it: so a round trip that is shorter than the
+	 * deadline suffices.
 	 */
 	uint64_t deadline_ns;
 	/*
@@ -89,15 +105,8 @@ struct shmlimit_global_options {
 	 */
 	void (*report)(void *arg, const char *text);
 	void *arg;
-	uint32_t agent; /* 0 (default), or SHMLIMIT_GLOBAL_AGENT_THREAD */
-	/*
-	 * 1: no call waits. on_failure decides at once what this host's lease cannot, and the agent
-	 * leases, so that the next requests for the key find tokens or a denial. It needs an agent:
-	 * without one on_failure decides whatever is not leased, which is reported once. Nothing is
-	 * taken for a request that on_failure allowed. 0 (default): a call waits for the backend,
-	 * up to deadline_ns.
-	 */
-	uint32_t no_wait;
+	uint32_t flags;       /* SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD, _NO_WAIT or none */
+	uint32_t reserved32;  /* must be zero */
 	uint64_t reserved[3]; /* must be zero */
 };
 

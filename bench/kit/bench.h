@@ -15,7 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shmlimit.h"
+#include "shmlimit_at.h"
+#include "shmlimit_lease.h"
 
 /* Set by bench_begin(): a moment only, to see that it runs; figures mean nothing then. */
 extern int bench_quick;

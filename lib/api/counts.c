@@ -6,6 +6,7 @@
 #include "export.h"
 #include "fast_count.h"
 #include "rule.h"
+#include "shmlimit_at.h"
 #include "sized.h"
 
 /* Bytes in release 1.0, which has all that is used here. */

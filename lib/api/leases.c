@@ -9,6 +9,7 @@
 #include "counter.h"
 #include "export.h"
 #include "fast_lease.h"
+#include "shmlimit_at.h"
 #include "sized.h"
 
 /* Bytes in release 1.0, which has all that is used here. */

@@ -5,19 +5,20 @@
  */
 #include "export.h"
 #include "fast_hold.h"
+#include "shmlimit_at.h"
 
 /* Bytes in release 1.0. WHY NOT sizeof: an older program's structure has what this file uses. */
 #define HOLD_SIZE_1_0 16u
 
 __attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, struct key_bytes key, struct when when,
-                                           struct shmlimit_hold *hold, struct shmlimit_result *r)
+                                           struct shmlimit_place *place, struct shmlimit_result *r)
 {
 	struct request request = request_make(OP_ENTER, rule, key, 1, when), q;
 	struct hold_request asked = { 0 };
 	uint32_t failed = 0;
 	int answer;
 
-	if (l == NULL || hold == NULL || hold->struct_size < HOLD_SIZE_1_0)
+	if (l == NULL || place == NULL || place->struct_size < HOLD_SIZE_1_0)
 		return -EINVAL;
 	answer = decide_check(l, &request);
 	if (answer != 0)
@@ -29,64 +30,64 @@ __attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, s
 		answer = first_rest(l, &q, failed, r);
 	if (answer < 0)
 		return answer;
-	hold->cell = asked.place.cell;
-	hold->value = answer == SHMLIMIT_ALLOWED ? asked.place.value : 0;
+	place->index = asked.place.cell;
+	place->value = answer == SHMLIMIT_ALLOWED ? asked.place.value : 0;
 	return answer;
 }
 
-EXPORT int shmlimit_enter(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_hold *hold,
+EXPORT int shmlimit_enter(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
                           struct shmlimit_result *r)
 {
-	return enter(l, rule, key_bytes(key, key_len), when_clock(), hold, r);
+	return enter(l, rule, key_bytes(key, key_len), when_clock(), place, r);
 }
 
-EXPORT int shmlimit_enter_at(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_hold *hold,
-                             struct shmlimit_result *r, uint64_t now_ns)
+EXPORT int shmlimit_enter_at(struct shmlimit *l, int rule, const void *key, size_t key_len,
+                             struct shmlimit_place *place, struct shmlimit_result *r, uint64_t now_ns)
 {
-	return enter(l, rule, key_bytes(key, key_len), when_given(now_ns), hold, r);
+	return enter(l, rule, key_bytes(key, key_len), when_given(now_ns), place, r);
 }
 
-static int renew(const struct shmlimit *l, struct request *q, struct shmlimit_hold *hold)
+static int renew(const struct shmlimit *l, struct request *q, struct shmlimit_place *place)
 {
 	struct hold_request asked = { 0 };
 	int answer;
 
-	if (l == NULL || hold == NULL || hold->struct_size < HOLD_SIZE_1_0)
+	if (l == NULL || place == NULL || place->struct_size < HOLD_SIZE_1_0)
 		return -EINVAL;
-	asked.place = (struct hold_place){ hold->cell, hold->value };
+	asked.place = (struct hold_place){ place->index, place->value };
 	q->hold = &asked;
 	answer = decide_call(l, q, NULL);
 	if (answer < 0)
 		return answer;
-	hold->value = asked.place.value;
-	return asked.done || hold->value == 0 ? 0 : -ETIME;
+	place->value = asked.place.value;
+	return asked.done || place->value == 0 ? 0 : -ETIME;
 }
 
-EXPORT int shmlimit_renew(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_hold *hold)
+EXPORT int shmlimit_renew(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_place *place)
 {
 	struct request q = request_make(OP_RENEW, rule, key_bytes(key, key_len), 0, when_clock());
 
-	return renew(l, &q, hold);
+	return renew(l, &q, place);
 }
 
-EXPORT int shmlimit_renew_at(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_hold *hold,
-                             uint64_t now_ns)
+EXPORT int shmlimit_renew_at(struct shmlimit *l, int rule, const void *key, size_t key_len,
+                             struct shmlimit_place *place, uint64_t now_ns)
 {
 	struct request q = request_make(OP_RENEW, rule, key_bytes(key, key_len), 0, when_given(now_ns));
 
-	return renew(l, &q, hold);
+	return renew(l, &q, place);
 }
 
 __attribute__((noinline)) static int leave(const struct shmlimit *l, int rule, struct key_bytes key, struct when when,
-                                           const struct shmlimit_hold *hold)
+                                           const struct shmlimit_place *place)
 {
 	struct request request = request_make(OP_LEAVE, rule, key, 0, when), q;
 	struct hold_request asked = { 0 };
 	int answer;
 
-	if (l == NULL || hold == NULL || hold->struct_size < HOLD_SIZE_1_0)
+	if (l == NULL || place == NULL || place->struct_size < HOLD_SIZE_1_0)
 		return -EINVAL;
-	asked.place = (struct hold_place){ hold->cell, hold->value };
+	asked.place = (struct hold_place){ place->index, place->value };
 	answer = decide_check(l, &request);
 	if (answer != 0)
 		return answer;
@@ -97,17 +98,17 @@ __attribute__((noinline)) static int leave(const struct shmlimit *l, int rule, s
 		answer = first_rest(l, &q, 0, NULL);
 	if (answer < 0)
 		return answer;
-	return asked.done || hold->value == 0 ? 0 : -ETIME;
+	return asked.done || place->value == 0 ? 0 : -ETIME;
 }
 
 EXPORT int shmlimit_leave(struct shmlimit *l, int rule, const void *key, size_t key_len,
-                          const struct shmlimit_hold *hold)
+                          const struct shmlimit_place *place)
 {
-	return leave(l, rule, key_bytes(key, key_len), when_clock(), hold);
+	return leave(l, rule, key_bytes(key, key_len), when_clock(), place);
 }
 
 EXPORT int shmlimit_leave_at(struct shmlimit *l, int rule, const void *key, size_t key_len,
-                             const struct shmlimit_hold *hold, uint64_t now_ns)
+                             const struct shmlimit_place *place, uint64_t now_ns)
 {
-	return leave(l, rule, key_bytes(key, key_len), when_given(now_ns), hold);
+	return leave(l, rule, key_bytes(key, key_len), when_given(now_ns), place);
 }

@@ -11,6 +11,7 @@
 #include "rule.h"
 #include "rule_writer.h"
 #include "segment.h"
+#include "shmlimit_at.h"
 #include "sized.h"
 #include "table.h"
 

@@ -15,6 +15,7 @@
 #include "make.h"
 #include "name.h"
 #include "segment.h"
+#include "shmlimit_at.h"
 #include "sized.h"
 #include "table_grow.h"
 

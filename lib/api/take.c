@@ -8,6 +8,7 @@
 #include "fast.h"
 #include "limiter.h"
 #include "segment.h"
+#include "shmlimit_at.h"
 
 EXPORT int shmlimit_take(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                          struct shmlimit_result *r)

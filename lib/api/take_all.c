@@ -9,6 +9,7 @@
  */
 #include "export.h"
 #include "fast.h"
+#include "shmlimit_at.h"
 
 /* One of the requests, without its hash. */
 static struct request request_of(const struct shmlimit_request *asked, struct when when)

@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include <shmlimit.h>
+#include <shmlimit_at.h>
 #include <stdio.h>
 #include <unistd.h>
 

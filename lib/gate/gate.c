@@ -106,7 +106,7 @@ static void leave(const struct spec *spec, const struct view *view, const struct
 	struct key key;
 
 	key_make(&spec->limits[from->limit], from->bytes, from->length, &key);
-	(void)shmlimit_leave(view->limiter, place->rule, key.bytes, key.length, &place->hold);
+	(void)shmlimit_leave(view->limiter, place->rule, key.bytes, key.length, &place->place);
 }
 
 EXPORT int shmlimit_gate_leave(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,

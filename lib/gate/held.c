@@ -10,12 +10,12 @@
 static int enter(struct shmlimit *limiter, const struct shmlimit_request *q, size_t key,
                  struct shmlimit_gate_held *held, struct shmlimit_result *r)
 {
-	struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
-	int answer = q->cost != 1 ? -EINVAL : shmlimit_enter(limiter, q->rule, q->key, q->key_len, &hold, r);
+	struct shmlimit_place place = { .struct_size = sizeof(place) };
+	int answer = q->cost != 1 ? -EINVAL : shmlimit_enter(limiter, q->rule, q->key, q->key_len, &place, r);
 
 	/* A rule that is off, or in a dry run that would have denied, gives no place. */
-	if (answer == SHMLIMIT_ALLOWED && hold.value != 0)
-		held->places[held->count++] = (struct shmlimit_gate_place){ (uint32_t)key, q->rule, hold };
+	if (answer == SHMLIMIT_ALLOWED && place.value != 0)
+		held->places[held->count++] = (struct shmlimit_gate_place){ (uint32_t)key, q->rule, place };
 	return answer;
 }
 
@@ -30,7 +30,8 @@ static void leave_all(const struct multi_request *q, const size_t *keys, struct 
 			i++;
 		if (i == q->n)
 			return;
-		(void)shmlimit_leave(q->limiter, place->rule, q->requests[i].key, q->requests[i].key_len, &place->hold);
+		(void)shmlimit_leave(q->limiter, place->rule, q->requests[i].key, q->requests[i].key_len,
+		                     &place->place);
 		held->count--;
 	}
 }

@@ -257,8 +257,8 @@ static void open_global(struct segment_ref *ref, struct view *view)
 		.deadline_ns = UINT64_C(1000) * s->deadline_us,
 		.local_milli = s->share_milli,
 		.prefix = s->backend_prefix,
-		.agent = s->agent != SPEC_AGENT_NO ? SHMLIMIT_GLOBAL_AGENT_THREAD : 0,
-		.no_wait = (uint32_t)s->no_wait,
+		.flags = (s->agent != SPEC_AGENT_NO ? SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD : 0) |
+		         (s->no_wait ? SHMLIMIT_GLOBAL_OPTION_NO_WAIT : 0),
 		.report = report_backend,
 		.arg = ref,
 	};
@@ -271,7 +271,7 @@ static void open_global(struct segment_ref *ref, struct view *view)
 	 * No thread can be made, or the segment is read-only: the process asks the backend itself.
 	 */
 	if ((view->no_global == -EAGAIN || view->no_global == -EROFS) && s->agent == SPEC_AGENT_IF_POSSIBLE) {
-		options.agent = 0;
+		options.flags &= ~(uint32_t)SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD;
 		view->no_global = library->open(view->limiter, s->backend, &options, &view->global);
 	}
 }

@@ -35,7 +35,7 @@
 #ifndef SHMLIMIT_LIB_LAYOUT_H
 #define SHMLIMIT_LIB_LAYOUT_H
 
-#include "shmlimit.h"
+#include "shmlimit_lease.h"
 
 #define LAYOUT_MAGIC "shmlimit" /* the first 8 bytes, without a NUL */
 #define LAYOUT_VERSION 5u

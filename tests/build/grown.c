@@ -16,7 +16,7 @@ int main(int argc, char *argv[])
 	struct shmlimit_rule counter = { .struct_size = sizeof(counter), .algorithm = SHMLIMIT_COUNTER, .capacity = 5 };
 	struct shmlimit_count_request three = { .struct_size = sizeof(three), .n = 3, .bound = 5 };
 	/* What is written beyond the first element would be seen in the second one. */
-	struct shmlimit_hold hold[2] = { { .struct_size = sizeof(hold[0]) }, { .value = 77 } };
+	struct shmlimit_place hold[2] = { { .struct_size = sizeof(hold[0]) }, { .value = 77 } };
 	struct shmlimit_count count[2] = { { .struct_size = sizeof(count[0]) }, { .count = 77 } };
 	struct shmlimit_info info[2] = { { .struct_size = sizeof(info[0]) }, { .size = 77 } };
 	struct shmlimit *l;

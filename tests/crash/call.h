@@ -274,7 +274,7 @@ static inline int call_look(const struct call *c)
 /* The verbs of places. */
 static inline int call_hold(const struct call *c)
 {
-	static struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
+	static struct shmlimit_place hold = { .struct_size = sizeof(hold) };
 	size_t len = strlen(c->key);
 	int answer = 0;
 

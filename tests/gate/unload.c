@@ -64,7 +64,7 @@ static struct shmlimit_global *global;
 static void global_begin(void)
 {
 	struct shmlimit_global_options options = { .struct_size = sizeof(options),
-		                                   .agent = SHMLIMIT_GLOBAL_AGENT_THREAD };
+		                                   .flags = SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD };
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .algorithm = SHMLIMIT_LEASE,
 		                      .capacity = 100,

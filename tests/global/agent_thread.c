@@ -40,7 +40,7 @@ static struct shmlimit_global *open_global(uint32_t agent, uint64_t deadline_ns)
 		                                   .deadline_ns = deadline_ns,
 		                                   .lease_ns = PATIENT_NS,
 		                                   .open_ns = 1000000,
-		                                   .agent = agent };
+		                                   .flags = agent };
 	struct shmlimit_global *g;
 	int error = shmlimit_global_open(l, server.url, &options, &g);
 
@@ -112,7 +112,7 @@ static void serves(void)
 {
 	int rule = lease_rule(l, "serves", 15, 1, DAY), thread = 0, allowed = 0;
 	struct shmlimit_global *g = open_global(0, PATIENT_NS), *first, *second;
-	struct shmlimit_global_options options = { .struct_size = sizeof(options), .agent = 2 };
+	struct shmlimit_global_options options = { .struct_size = sizeof(options), .flags = 2 };
 	uint64_t answered, began_ns = monotonic_ns();
 	unsigned long long mask;
 
@@ -124,13 +124,13 @@ static void serves(void)
 	options = (struct shmlimit_global_options){ .struct_size = sizeof(options), .reserved[2] = 1 };
 	is(shmlimit_global_open(l, server.url, &options, &g), -E2BIG, "what is reserved must be zero");
 
-	first = open_global(SHMLIMIT_GLOBAL_AGENT_THREAD, PATIENT_NS);
+	first = open_global(SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD, PATIENT_NS);
 	await_long(agent_is(getpid()) && agent_status(l).connections == 1);
 	is(agents(&thread), 1, "the agent is one thread");
 	mask = blocked_signals(thread);
 	ok((mask >> (SIGTERM - 1) & 1) && (mask >> (SIGALRM - 1) & 1) && (mask >> (SIGCHLD - 1) & 1),
 	   "signals of the process are not handled in the agent's thread");
-	second = open_global(SHMLIMIT_GLOBAL_AGENT_THREAD, PATIENT_NS);
+	second = open_global(SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD, PATIENT_NS);
 	answered = agent_status(l).answered;
 	for (int i = 0; i < 30; i++)
 		allowed +=
@@ -177,7 +177,7 @@ static void ask_on(struct shmlimit_global *g, int index)
 
 static void work(struct crew *crew, int index)
 {
-	struct shmlimit_global *g = open_global(SHMLIMIT_GLOBAL_AGENT_THREAD, SHORT_NS);
+	struct shmlimit_global *g = open_global(SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD, SHORT_NS);
 
 	(void)crew;
 	ask_on(g, index);
@@ -268,7 +268,7 @@ static void forked(void)
 		bail("pipe");
 	parent = fork_bound();
 	if (parent == 0) {
-		struct shmlimit_global *g = open_global(SHMLIMIT_GLOBAL_AGENT_THREAD, PATIENT_NS);
+		struct shmlimit_global *g = open_global(SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD, PATIENT_NS);
 		pid_t pid;
 
 		await_long(agent_is(getpid()));
@@ -319,7 +319,7 @@ static void forked(void)
 
 static void *ask_in_thread(void *arg)
 {
-	struct shmlimit_global *g = open_global(SHMLIMIT_GLOBAL_AGENT_THREAD, PATIENT_NS);
+	struct shmlimit_global *g = open_global(SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD, PATIENT_NS);
 	struct rng rng = { .state = (uint64_t)(uintptr_t)arg };
 
 	for (int i = 0; i < 400; i++) {

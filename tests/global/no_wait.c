@@ -20,7 +20,7 @@ static struct shmlimit_global *open_hasty(uint32_t on_failure)
 		                                   .on_failure = on_failure,
 		                                   .lease_ns = PATIENT_NS,
 		                                   .deadline_ns = PATIENT_NS,
-		                                   .no_wait = 1,
+		                                   .flags = SHMLIMIT_GLOBAL_OPTION_NO_WAIT,
 		                                   .report = reports_take,
 		                                   .arg = &reports };
 	struct shmlimit_global *g;
@@ -43,12 +43,12 @@ static uint64_t failures(int rule)
 
 static void without_agent(void)
 {
-	struct shmlimit_global_options wrong = { .struct_size = sizeof(wrong), .no_wait = 2 };
+	struct shmlimit_global_options wrong = { .struct_size = sizeof(wrong), .flags = 1 };
 	struct shmlimit_global *g = NULL, *closed = open_hasty(SHMLIMIT_GLOBAL_DENY),
 			       *opened = open_hasty(SHMLIMIT_GLOBAL_ALLOW);
 	int rule = lease_rule(l, "alone", CAPACITY, 1, DAY);
 
-	is(shmlimit_global_open(l, proxy.url, &wrong, &g), -EINVAL, "no_wait is 0 or 1");
+	is(shmlimit_global_open(l, proxy.url, &wrong, &g), -EINVAL, "an unknown flag is refused");
 	is(take(closed, rule, "k", NULL), SHMLIMIT_DENIED, "without an agent, on_failure denies what is not leased");
 	ok(strstr(reports.last, "no agent serves") != NULL, "it is reported that there is no agent");
 	is(take(closed, rule, "k", NULL), SHMLIMIT_DENIED, "it denies the next request of that key too");

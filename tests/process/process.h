@@ -33,10 +33,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shmlimit.h"
 #include "../guard.h"
 #include "../rng.h"
 #include "../tap.h"
+#include "shmlimit_at.h"
+#include "shmlimit_lease.h"
 
 /*
  * ThreadSanitizer does a 16-byte compare-and-swap under a lock of its own, which

@@ -16,7 +16,7 @@ static const struct shmlimit_rule rule = { .algorithm = SHMLIMIT_HOLD, .capacity
 /* Each entry that was begun in this schedule, in the order of beginnings. */
 static struct entry {
 	uint32_t key;
-	struct shmlimit_hold hold;
+	struct shmlimit_place hold;
 	unsigned began, left; /* moments: when the entry began, when its leave ended */
 	int is_in;            /* entered, and no leave of it has begun */
 	int in_call;          /* a call with it began and has not ended */
@@ -98,7 +98,7 @@ static void leave(struct entry *e)
 
 static void renew(struct entry *e)
 {
-	struct shmlimit_hold hold = e->hold;
+	struct shmlimit_place hold = e->hold;
 	int was_in = e->is_in, error;
 
 	actor_calls();
@@ -383,7 +383,7 @@ static void act_stepped(unsigned who)
 
 static void judge_stepped(void)
 {
-	struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
+	struct shmlimit_place hold = { .struct_size = sizeof(hold) };
 	uint32_t key = KEY;
 
 	law_places(KEY);

@@ -24,7 +24,7 @@ static struct shmlimit_global *open_global(const char *url, uint32_t agent)
 		                                   .deadline_ns = PATIENT_NS,
 		                                   .lease_ns = PATIENT_NS,
 		                                   .open_ns = 1000000,
-		                                   .agent = agent };
+		                                   .flags = agent };
 	struct shmlimit_global *g;
 	int error = shmlimit_global_open(l, url, &options, &g);
 
@@ -232,7 +232,7 @@ int main(void)
 	borrowing();
 	at_once();
 	exact(0, "without.agent");
-	exact(SHMLIMIT_GLOBAL_AGENT_THREAD, "with.agent");
+	exact(SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD, "with.agent");
 	shmlimit_close(l);
 	proxy_end(&proxy);
 	return tap_done();

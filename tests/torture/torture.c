@@ -135,7 +135,7 @@ static void watched_take(struct rng *rng)
 {
 	uint32_t i = (uint32_t)rng_below(rng, WATCHED), key = (uint32_t)rng_below(rng, KEYS);
 	uint64_t tokens = 1 + rng_below(rng, watched[i].tokens), began_ns = shmlimit_now(play->l);
-	struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
+	struct shmlimit_place hold = { .struct_size = sizeof(hold) };
 	int64_t reply[5];
 	int answer;
 

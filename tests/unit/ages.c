@@ -81,7 +81,7 @@ static void begin(uint64_t now_ns)
 /* Use all that a key has. Returns when that is over, at the latest. */
 static uint64_t spend(uint64_t key, uint64_t now_ns)
 {
-	struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
+	struct shmlimit_place hold = { .struct_size = sizeof(hold) };
 	struct shmlimit_result r = { 0 };
 
 	if (rule->algorithm == SHMLIMIT_HOLD)
@@ -123,7 +123,7 @@ struct answers {
 static struct answers ask(uint64_t key, uint64_t now_ns, int looks)
 {
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
-	struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
+	struct shmlimit_place hold = { .struct_size = sizeof(hold) };
 	struct shmlimit_count count = { .struct_size = sizeof(count) };
 	struct answers a;
 

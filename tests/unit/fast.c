@@ -140,12 +140,12 @@ static void held(void)
 	struct shmlimit_rule rule = {
 		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_HOLD, .capacity = 16, .period_ns = 60 * SECOND
 	};
-	struct shmlimit_hold hold[16];
+	struct shmlimit_place hold[16];
 	int id = shmlimit_rule_set_at(l, "hold", &rule, T0), answer = 0;
 
 	slowly = 0;
 	for (int i = 0; i < 16; i++) {
-		hold[i] = (struct shmlimit_hold){ .struct_size = sizeof(hold[i]) };
+		hold[i] = (struct shmlimit_place){ .struct_size = sizeof(hold[i]) };
 		answer |= shmlimit_enter_at(l, id, "user:42", 7, &hold[i], NULL, T0);
 	}
 	is(answer, SHMLIMIT_ALLOWED, "sixteen places are entered");
@@ -153,7 +153,7 @@ static void held(void)
 	is(shmlimit_leave_at(l, id, "user:42", 7, &hold[7], T0), 0, "a place between others is left");
 	is(shmlimit_enter_at(l, id, "user:42", 7, &hold[0], NULL, T0), SHMLIMIT_ALLOWED,
 	   "a place between others is entered");
-	is((int)hold[0].cell, (int)hold[7].cell, "the place that was left is entered again");
+	is((int)hold[0].index, (int)hold[7].index, "the place that was left is entered again");
 	is(slowly, 1, "hold: a place is left and entered at the first try, whatever others are held");
 	is(shmlimit_enter_at(l, id, "user:42", 7, &hold[0], NULL, T0), SHMLIMIT_DENIED,
 	   "no more places are entered than there are");
@@ -165,7 +165,7 @@ static void of_another_algorithm(int rule)
 {
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 	struct shmlimit_count count = { .struct_size = sizeof(count) };
-	struct shmlimit_hold hold = { .struct_size = sizeof(hold), .value = 1 };
+	struct shmlimit_place hold = { .struct_size = sizeof(hold), .value = 1 };
 
 	shmlimit_take_at(l, rule, "user:42", 7, 1, NULL, T0);
 	is(shmlimit_count_at(l, rule, "user:42", 7,

@@ -106,7 +106,7 @@ static void allow_and_deny(void)
  * What has happened already is answered on a full table as on an empty one: a key without a slot is charged, has no
  * place to leave, and so on; none of these is denied.
  */
-static int happened(int op, int counted, int held, int leased, struct shmlimit_hold *place)
+static int happened(int op, int counted, int held, int leased, struct shmlimit_place *place)
 {
 	switch (op) {
 	case 0:
@@ -143,7 +143,7 @@ static void has_happened(void)
 		                       .period_ns = SECOND };
 
 	for (int op = 0; op < OPS; op++) {
-		struct shmlimit_hold place = { .struct_size = sizeof(place) };
+		struct shmlimit_place place = { .struct_size = sizeof(place) };
 		int on_empty, held, leased, counted;
 
 		l = unit_create("full", &options);

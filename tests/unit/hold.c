@@ -42,18 +42,18 @@ static int rule(const char *name, uint64_t capacity, uint64_t period_ns)
 	return id;
 }
 
-static struct shmlimit_hold none(void)
+static struct shmlimit_place none(void)
 {
-	return (struct shmlimit_hold){ .struct_size = sizeof(struct shmlimit_hold) };
+	return (struct shmlimit_place){ .struct_size = sizeof(struct shmlimit_place) };
 }
 
-static int enter(int id, struct shmlimit_hold *hold, uint64_t at)
+static int enter(int id, struct shmlimit_place *hold, uint64_t at)
 {
 	*hold = none();
 	return shmlimit_enter_at(l, id, "k", 1, hold, &r, at);
 }
 
-static int leave(int id, const struct shmlimit_hold *hold, uint64_t at)
+static int leave(int id, const struct shmlimit_place *hold, uint64_t at)
 {
 	return shmlimit_leave_at(l, id, "k", 1, hold, at);
 }
@@ -68,7 +68,7 @@ static uint64_t left(int id, uint64_t at)
 static void holding(void)
 {
 	int id = rule("holding", 2, PERIOD);
-	struct shmlimit_hold a, b, c, before;
+	struct shmlimit_place a, b, c, before;
 
 	is(enter(id, &a, T0), SHMLIMIT_ALLOWED, "the first holder enters");
 	ok(r.limit == 2 && r.remaining == 1 && r.reset_after_ns == PERIOD,
@@ -85,7 +85,7 @@ static void holding(void)
 	is(left(id, T0 + 2 * SECOND), 1, "its place is free at once");
 	is(leave(id, &a, T0 + 2 * SECOND), -ETIME, "a place is left once");
 	is(enter(id, &c, T0), SHMLIMIT_ALLOWED, "another holder enters the same place, at the very time of the first");
-	is(c.cell, a.cell, "it is the same cell");
+	is(c.index, a.index, "it is the same place");
 	is(leave(id, &a, T0 + 2 * SECOND), -ETIME, "a leave that is late does not end the place of the next holder");
 	is(shmlimit_renew_at(l, id, "k", 1, &a, T0 + 2 * SECOND), -ETIME,
 	   "a renewal that is late does not take the place of the next holder");
@@ -133,7 +133,7 @@ static void taking(void)
 static void errors(void)
 {
 	int id = rule("errors", 1, PERIOD), funnel = unit_rule(l, "funnel", 1, 1, SECOND);
-	struct shmlimit_hold hold = none(), small = { .struct_size = 8 };
+	struct shmlimit_place hold = none(), small = { .struct_size = 8 };
 	struct shmlimit_rule bad = { .struct_size = sizeof(bad), .algorithm = SHMLIMIT_HOLD, .period_ns = 1 };
 	struct shmlimit_range range = { .struct_size = sizeof(range) };
 	struct shmlimit *reader;
@@ -181,7 +181,7 @@ static void errors(void)
 static void changes(void)
 {
 	int id = rule("changes", 4, PERIOD);
-	struct shmlimit_hold h[4], more;
+	struct shmlimit_place h[4], more;
 
 	for (int i = 0; i < 4; i++)
 		enter(id, &h[i], T0);
@@ -224,7 +224,7 @@ static void retries(struct rng *rng)
 	for (uint64_t round = 0; round < scaled(2000); round++) {
 		uint64_t at = T0 + round * 3 * PERIOD, capacity = 1 + rng_below(rng, WINDOW_MAX), retry;
 		uint64_t asked = 1 + rng_below(rng, capacity);
-		struct shmlimit_hold h;
+		struct shmlimit_place h;
 
 		rule("retries", WINDOW_MAX, PERIOD);
 		for (uint64_t i = 1 + rng_below(rng, WINDOW_MAX); i > 0; i--)
@@ -249,7 +249,7 @@ static void retries(struct rng *rng)
 static void shortened(void)
 {
 	int id = rule("shortened", 3, PERIOD);
-	struct shmlimit_hold a, b, c, d;
+	struct shmlimit_place a, b, c, d;
 	uint64_t day = 86400 * SECOND, then = T0 + 2 * day, now = then - day;
 
 	enter(id, &a, then);
@@ -285,7 +285,7 @@ static void years_beside_a_renewed_place(void)
 {
 	uint64_t day = 86400 * SECOND, late = 0, wrong = 0;
 	int id = rule("years", 2, 150 * day);
-	struct shmlimit_hold kept, killed;
+	struct shmlimit_place kept, killed;
 
 	enter(id, &kept, T0);
 	enter(id, &killed, T0);
@@ -303,7 +303,7 @@ static void years_beside_a_renewed_place(void)
 static void left_twice(void)
 {
 	int id = rule("twice", 1, 360 * SECOND);
-	struct shmlimit_hold a, b;
+	struct shmlimit_place a, b;
 	uint64_t left_again = 0, lost = 0;
 
 	enter(id, &a, T0);
@@ -324,7 +324,7 @@ static void left_twice(void)
 static void moves(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = WINDOW_MAX };
-	struct shmlimit_hold a, b, c;
+	struct shmlimit_place a, b, c;
 	int id;
 
 	shmlimit_close(l);
@@ -351,7 +351,7 @@ static void moves(void)
 static void evictions(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .window_max = WINDOW_MAX };
-	struct shmlimit_hold first, hold;
+	struct shmlimit_place first, hold;
 	uint64_t refused = 0, stale = 0;
 	int id, window;
 
@@ -407,7 +407,7 @@ static void damage(struct rng *rng)
 	l = unit_create("hold", &options);
 	id = rule("damage", 3, PERIOD);
 	for (int i = 0; i < 2000; i++) {
-		struct shmlimit_hold hold;
+		struct shmlimit_place hold;
 		struct generation tables;
 
 		shmlimit_reset(l, id, NULL, 0);
@@ -425,7 +425,7 @@ static void damage(struct rng *rng)
 		if (shmlimit_repair(unit_name, NULL, 0) < 0)
 			bail("repair");
 		wrong += shmlimit_verify(unit_name, NULL, 0) != 0;
-		hold.cell = (uint32_t)rng_draw(rng);
+		hold.index = (uint32_t)rng_draw(rng);
 		(void)leave(id, &hold, T0);
 		(void)shmlimit_renew_at(l, id, "k", 1, &hold, T0);
 		for (int n = 0; n < 5; n++) {
@@ -442,8 +442,8 @@ static void damage(struct rng *rng)
 /* ---- A set of intervals ---- */
 
 struct interval {
-	uint64_t end_ns;           /* of its tick */
-	struct shmlimit_hold hold; /* value 0: of a take */
+	uint64_t end_ns;            /* of its tick */
+	struct shmlimit_place hold; /* value 0: of a take */
 	int in;
 };
 
@@ -507,7 +507,7 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 		                                  r.reset_after_ns != longest_ns || r.limit != p->capacity));
 	}
 	if (x != NULL && what == 4) {
-		struct shmlimit_hold before = x->hold;
+		struct shmlimit_place before = x->hold;
 
 		want = expected(p, x, now_ns);
 		answer = shmlimit_renew_at(l, id, &key, sizeof(key), &x->hold, now_ns);

@@ -129,7 +129,7 @@ static struct rng rng;
 static void call(int id, uint64_t now_ns)
 {
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
-	struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
+	struct shmlimit_place hold = { .struct_size = sizeof(hold) };
 	struct shmlimit_count count = { .struct_size = sizeof(count) };
 	struct shmlimit_result result, *r = rng_below(&rng, 2) ? &result : NULL;
 	uint64_t n = rng_below(&rng, 4);

@@ -200,7 +200,7 @@ static void blocked(uint32_t algorithm)
 		                      .period_ns = SECOND,
 		                      .warmup_ns = algorithm == SHMLIMIT_WARMUP ? 10 * SECOND : 0 };
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
-	struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
+	struct shmlimit_place hold = { .struct_size = sizeof(hold) };
 	struct shmlimit_count count = { .struct_size = sizeof(count) };
 	struct shmlimit_counters c;
 	char name[16];

@@ -15,7 +15,8 @@
 
 #include "../guard.h"
 #include "../tap.h"
-#include "shmlimit.h"
+#include "shmlimit_at.h"
+#include "shmlimit_lease.h"
 
 #define SECOND ((uint64_t)1000000000)
 

@@ -18,7 +18,7 @@ const OUTCOME = 8, STATUS = 9, FAILURE = 10, DENIED_BY = 11, GATE_REMAINING = 12
 const SATURATE = 0x10000
 const RESTART = 0x20000
 const READ_ONLY = 0x100
-const HOLD_SIZE = 16 // of struct shmlimit_hold
+const HOLD_SIZE = 16 // of struct shmlimit_place
 const ALGORITHMS = ['funnel', 'warmup', 'window', 'lease', 'counter', 'hold']
 const MODES = ['enforce', 'dry_run', 'off', 'block']
 const ON_FULL = ['evict', 'allow', 'deny']

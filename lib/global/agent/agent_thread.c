@@ -81,7 +81,7 @@ int agent_thread_begin(struct shmlimit_global *g)
 	pid_t me, starting;
 	int error;
 
-	if (g->options.agent == 0)
+	if ((g->options.flags & SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD) == 0)
 		return 0;
 	if (g->mailbox == NULL)
 		return -EROFS;

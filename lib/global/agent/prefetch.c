@@ -8,6 +8,7 @@
 #include "answer.h"
 #include "prefetch.h"
 #include "fallback.h"
+#include "shmlimit_at.h"
 
 /*
  * Most prefetched leases at a time: asked for, or kept. The others of ON_THE_WAY are for requests

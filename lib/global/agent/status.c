@@ -10,6 +10,7 @@
 #include "export.h"
 #include "mailbox.h"
 #include "shmlimit_global.h"
+#include "shmlimit_lease.h"
 #include "sized.h"
 #include "connection.h"
 

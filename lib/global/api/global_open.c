@@ -15,6 +15,8 @@
 
 #define PREFIX_DEFAULT "shmlimit:"
 
+#define OPTION_FLAGS (SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD | SHMLIMIT_GLOBAL_OPTION_NO_WAIT)
+
 #define US UINT64_C(1000)
 #define MS (1000 * US)
 #define S (1000 * MS)
@@ -30,7 +32,7 @@ static int complete(uint64_t *ns, uint64_t value, uint64_t min, uint64_t max)
 static int complete_options(struct shmlimit_global_options *o)
 {
 	for (size_t i = 0; i < sizeof(o->reserved) / sizeof(o->reserved[0]); i++)
-		if (o->reserved[i] != 0)
+		if (o->reserved[i] != 0 || o->reserved32 != 0)
 			return -E2BIG;
 	if (!complete(&o->deadline_ns, 50 * MS, 100 * US, 10 * S) || !complete(&o->lease_ns, 100 * MS, MS, 10 * S) ||
 	    !complete(&o->open_ns, 200 * MS, MS, 3600 * S))
@@ -41,7 +43,7 @@ static int complete_options(struct shmlimit_global_options *o)
 		o->local_milli = 1000;
 	if (o->prefix == NULL)
 		o->prefix = PREFIX_DEFAULT;
-	if (o->on_failure > SHMLIMIT_GLOBAL_LOCAL || o->agent > SHMLIMIT_GLOBAL_AGENT_THREAD || o->no_wait > 1 ||
+	if (o->on_failure > SHMLIMIT_GLOBAL_LOCAL || (o->flags & ~(uint32_t)OPTION_FLAGS) != 0 ||
 	    o->local_milli > 1000 || strlen(o->prefix) > SHMLIMIT_GLOBAL_PREFIX_MAX || strchr(o->prefix, '{') != NULL)
 		return -EINVAL;
 	return 0;

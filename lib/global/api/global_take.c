@@ -25,7 +25,7 @@ void global_take_undecided(struct shmlimit_global *g, struct lease_request *unde
 		lease_request_give_up_all(g, undecided, n);
 		return;
 	}
-	if (g->options.no_wait)
+	if (g->options.flags & SHMLIMIT_GLOBAL_OPTION_NO_WAIT)
 		via_agent_at_once(mine, undecided, n);
 	else
 		lease_request_wait(mine, undecided, n, monotonic_now_ns() + g->options.deadline_ns);

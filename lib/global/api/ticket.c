@@ -168,7 +168,7 @@ int ticket_begin(struct shmlimit_global *g, const struct shmlimit_request *reque
 	r = r != NULL ? r : &own;
 	p.answer = lease_request_slot(g, request->rule, key_bytes(request->key, request->key_len), request->cost,
 	                              &lease, r);
-	if (p.answer > SHMLIMIT_DENIED && g->options.no_wait) {
+	if (p.answer > SHMLIMIT_DENIED && (g->options.flags & SHMLIMIT_GLOBAL_OPTION_NO_WAIT)) {
 		struct lease_request lr;
 
 		lease_request_begin(&lr, request, r);

@@ -15,7 +15,7 @@
 #ifndef GLOBAL_BREAKER_H
 #define GLOBAL_BREAKER_H
 
-#include "shmlimit.h"
+#include "shmlimit_lease.h"
 #include "url.h"
 
 #define BREAKER_RULE "~backend" /* '~': an internal rule */

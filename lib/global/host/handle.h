@@ -13,6 +13,7 @@
 #include "mailbox.h"
 #include "shmlimit_global.h"
 #include "failed_keys.h"
+#include "shmlimit_lease.h"
 #include "url.h"
 
 #define KEY_TEXT_MAX (SHMLIMIT_GLOBAL_PREFIX_MAX + SHMLIMIT_RULE_NAME_MAX + SHMLIMIT_KEY_MAX + 4)

@@ -9,6 +9,7 @@
 #include "fallback.h"
 #include "policy.h"
 #include "settle.h"
+#include "shmlimit_at.h"
 
 /* The backend gave no answer. The claim ends, so that no later request of this key waits for it. */
 void lease_request_give_up(struct shmlimit_global *g, struct lease_request *lr)

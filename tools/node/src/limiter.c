@@ -169,7 +169,7 @@ static napi_value hold_call(napi_env env, napi_callback_info info, enum hold_cal
 {
 	napi_value argv[4];
 	struct addon *addon = arguments(env, info, argv, 4);
-	struct shmlimit_hold hold;
+	struct shmlimit_place place;
 	struct shmlimit_result r;
 	struct subject s;
 	void *bytes = NULL;
@@ -178,20 +178,20 @@ static napi_value hold_call(napi_env env, napi_callback_info info, enum hold_cal
 	int answer = read_subject(env, addon, argv, &s);
 
 	if (answer == 0 && (napi_is_buffer(env, argv[3], &is) != napi_ok || !is ||
-	                    napi_get_buffer_info(env, argv[3], &bytes, &size) != napi_ok || size != sizeof(hold)))
+	                    napi_get_buffer_info(env, argv[3], &bytes, &size) != napi_ok || size != sizeof(place)))
 		answer = -EINVAL;
 	if (answer != 0)
 		return integer(env, answer);
-	memcpy(&hold, bytes, sizeof(hold));
-	hold.struct_size = sizeof(hold);
+	memcpy(&place, bytes, sizeof(place));
+	place.struct_size = sizeof(place);
 	if (call == ENTER)
-		answer = shmlimit_enter(s.limiter, s.rule, s.key, s.length, &hold, &r);
+		answer = shmlimit_enter(s.limiter, s.rule, s.key, s.length, &place, &r);
 	else if (call == RENEW)
-		answer = shmlimit_renew(s.limiter, s.rule, s.key, s.length, &hold);
+		answer = shmlimit_renew(s.limiter, s.rule, s.key, s.length, &place);
 	else
-		answer = shmlimit_leave(s.limiter, s.rule, s.key, s.length, &hold);
+		answer = shmlimit_leave(s.limiter, s.rule, s.key, s.length, &place);
 	if (answer >= 0)
-		memcpy(bytes, &hold, sizeof(hold));
+		memcpy(bytes, &place, sizeof(place));
 	return call == ENTER ? answered(env, addon, answer, &r) : integer(env, answer);
 }
 

@@ -51,7 +51,7 @@ final class GlobalLimiter
         $options->open_ns = Library::unsigned($backend->openNs);
         $options->open_after = Library::unsigned($backend->openAfter);
         $options->local_milli = Library::unsigned($backend->localMilli);
-        $options->no_wait = (int) !$backend->wait;
+        $options->flags = $backend->wait ? 0 : $this->ffi->SHMLIMIT_GLOBAL_OPTION_NO_WAIT;
         $options->prefix = $this->ffi->cast('char *', \FFI::addr($prefix));
         $options->report = $told;
         $handle = $this->ffi->new('struct shmlimit_global *');
@@ -78,7 +78,7 @@ final class GlobalLimiter
             // What is wrong with the options was said above, in this thread.
             $this->ffi->shmlimit_global_close($handle);
             $options->report = null;
-            $options->agent = 1;
+            $options->flags |= $this->ffi->SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD;
             Library::check($open(), $limiter->segment);
         }
         $this->handle = $handle;

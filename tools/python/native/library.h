@@ -58,7 +58,7 @@ struct gate_held {
 	struct {
 		uint32_t key;
 		int32_t rule;
-		uint32_t struct_size, cell;
+		uint32_t struct_size, index;
 		uint64_t value;
 	} places[REQUESTS_MAX];
 };

@@ -149,8 +149,8 @@ class Count(Structure):
     ]
 
 
-class Hold(Structure):
-    _fields_ = [("struct_size", c_uint32), ("cell", c_uint32), ("value", c_uint64)]
+class Place(Structure):
+    _fields_ = [("struct_size", c_uint32), ("index", c_uint32), ("value", c_uint64)]
 
 
 class Fields(Structure):
@@ -177,7 +177,7 @@ STRUCTURES = {
     "fields": Fields,
     "count": Count,
     "count_request": CountRequest,
-    "hold": Hold,
+    "place": Place,
     "problem": Problem,
 }
 
@@ -205,9 +205,9 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "peek": (c_int, [*_decision, _result]),
     "throttle": (c_int, [c_void_p, c_char_p, c_size_t, *[c_uint64] * 4, POINTER(c_int64)]),
     "count": (c_int, [*_decision[:4], POINTER(CountRequest), POINTER(Count)]),
-    "enter": (c_int, [*_decision[:4], POINTER(Hold), _result]),
-    "renew": (c_int, [*_decision[:4], POINTER(Hold)]),
-    "leave": (c_int, [*_decision[:4], POINTER(Hold)]),
+    "enter": (c_int, [*_decision[:4], POINTER(Place), _result]),
+    "renew": (c_int, [*_decision[:4], POINTER(Place)]),
+    "leave": (c_int, [*_decision[:4], POINTER(Place)]),
     "refund": (c_int, [*_decision, _result]),
     "reset": (c_int, [c_void_p, c_int, c_char_p, c_size_t]),
     "counters": (c_int, [c_void_p, c_int, POINTER(Counters)]),

@@ -64,7 +64,7 @@ class Place(Structure):
     _fields_ = [
         ("key", c_uint32),
         ("rule", c_int32),
-        ("hold", _c.Hold),
+        ("place", _c.Place),
     ]
 
 

@@ -16,7 +16,8 @@ from types import SimpleNamespace
 from . import _c
 
 SONAME = "libshmlimit-global.so.0"
-AGENT_THREAD = 1
+OPTION_AGENT_THREAD = 0x2000000
+OPTION_NO_WAIT = 0x4000000
 
 Report = CFUNCTYPE(None, c_void_p, c_char_p)
 
@@ -33,8 +34,8 @@ class Options(Structure):
         ("prefix", c_char_p),
         ("report", Report),
         ("arg", c_void_p),
-        ("agent", c_uint32),
-        ("no_wait", c_uint32),
+        ("flags", c_uint32),
+        ("reserved32", c_uint32),
         ("reserved", c_uint64 * 3),
     ]
 

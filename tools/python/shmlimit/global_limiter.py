@@ -60,7 +60,7 @@ class Backend:
     prefix: str = "shmlimit:"
     """The prefix of the backend's keys, without '{'; up to 64 bytes."""
     agent_thread: bool = False
-    """While the host has no agent, a thread of this process is it: see SHMLIMIT_GLOBAL_AGENT_THREAD in shmlimit_global(3)."""
+    """While the host has no agent, a thread of this process is it: see SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD in shmlimit_global(3)."""
     wait: bool = True
     """False: no call waits; on_failure decides at once what is not leased here, and the agent leases for the next requests."""
 
@@ -157,8 +157,8 @@ class GlobalLimiter:
             local_milli=_unsigned(self.backend.local_milli, 32),
             prefix=_text(self.backend.prefix),
             report=_c_global.Report(self._said),
-            agent=_c_global.AGENT_THREAD if self.backend.agent_thread else 0,
-            no_wait=not self.backend.wait,
+            flags=(_c_global.OPTION_AGENT_THREAD if self.backend.agent_thread else 0)
+            | (0 if self.backend.wait else _c_global.OPTION_NO_WAIT),
         )
         handle = ctypes.c_void_p()
         answer = self._library.global_open(

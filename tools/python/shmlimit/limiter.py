@@ -273,13 +273,13 @@ def _result(allowed: bool, r: _c.Result) -> Result:
 class Place:
     """A place under a HOLD rule, from Limiter.enter(): true if it was free. A with statement leaves it."""
 
-    def __init__(self, limiter: Limiter, rule: str | int, key: bytes, result: Result, hold: _c.Hold) -> None:
+    def __init__(self, limiter: Limiter, rule: str | int, key: bytes, result: Result, place: _c.Place) -> None:
         self.result = result
         """`remaining` counts free places; denied: the first place ends after `retry_after_ns`."""
         self._limiter = limiter
         self._rule = rule
         self._key = key
-        self._hold = hold
+        self._place = place
 
     def __bool__(self) -> bool:
         return self.result.allowed
@@ -294,7 +294,7 @@ class Place:
 
     def _call(self, function: Callable[..., int]) -> bool:
         limiter = self._limiter
-        answer = function(limiter._handle, limiter._id(self._rule), self._key, len(self._key), ctypes.byref(self._hold))
+        answer = function(limiter._handle, limiter._id(self._rule), self._key, len(self._key), ctypes.byref(self._place))
         if answer == -errno.ETIME:
             return False
         _check(answer, f"{limiter.name}: rule {self._rule}")
@@ -512,10 +512,10 @@ class Limiter:
     def enter(self, rule: str | int, key: Key) -> Place:
         """Enter one of the key's places, if one is free: ``with limiter.enter("jobs", user) as place: if place: ...``. A place
         that is not left, because its process was killed, ends after the rule's period."""
-        r, hold, encoded = _c.Result(), _c.Hold(struct_size=ctypes.sizeof(_c.Hold)), key_bytes(key)
-        answer = library.enter(self._handle, self._id(rule), encoded, len(encoded), ctypes.byref(hold), ctypes.byref(r))
+        r, place, encoded = _c.Result(), _c.Place(struct_size=ctypes.sizeof(_c.Place)), key_bytes(key)
+        answer = library.enter(self._handle, self._id(rule), encoded, len(encoded), ctypes.byref(place), ctypes.byref(r))
         _check(answer, f"{self.name}: rule {rule}")
-        return Place(self, rule, encoded, _result(answer == 0, r), hold)
+        return Place(self, rule, encoded, _result(answer == 0, r), place)
 
     def reserve(self, rule: str | int, key: Key, cost: int = 1, max_wait_ns: int = NEVER) -> Result:
         """Take tokens now or in advance: the caller waits for `wait_ns` before it goes on, as in

@@ -19,6 +19,7 @@
 #include "print.h"
 #include "reset.h"
 #include "rule_facts.h"
+#include "shmlimit_at.h"
 
 enum { NAME, KEY };
 enum { RULE, FOR, JSON };

@@ -18,6 +18,7 @@
 #include "print.h"
 #include "rule_facts.h"
 #include "shmlimit_global.h"
+#include "shmlimit_lease.h"
 
 #define INTERVAL_DEFAULT UINT64_C(1000000000)
 #define INTERVAL_MAX (UINT64_C(86400) * 1000000000)

@@ -48,7 +48,7 @@ struct holder {
 	int rule;
 	struct key key;
 	uint64_t wait_ns, denied_status;
-	struct shmlimit_hold hold;
+	struct shmlimit_place place;
 	struct shmlimit_result result;
 	sigset_t awaited, before; /* signals that this process waits for; its mask when it began */
 	int is_lost;              /* and it was said */
@@ -56,13 +56,13 @@ struct holder {
 
 static int enter(struct holder *h)
 {
-	h->hold = (struct shmlimit_hold){ .struct_size = sizeof(h->hold) };
-	return shmlimit_enter(h->limiter, h->rule, h->key.bytes, h->key.len, &h->hold, &h->result);
+	h->place = (struct shmlimit_place){ .struct_size = sizeof(h->place) };
+	return shmlimit_enter(h->limiter, h->rule, h->key.bytes, h->key.len, &h->place, &h->result);
 }
 
 static void leave(const struct holder *h)
 {
-	(void)shmlimit_leave(h->limiter, h->rule, h->key.bytes, h->key.len, &h->hold);
+	(void)shmlimit_leave(h->limiter, h->rule, h->key.bytes, h->key.len, &h->place);
 }
 
 /* ---- Signals ---- */
@@ -107,7 +107,7 @@ static void become(const struct holder *h)
 
 static void renew(struct holder *h)
 {
-	int error = shmlimit_renew(h->limiter, h->rule, h->key.bytes, h->key.len, &h->hold);
+	int error = shmlimit_renew(h->limiter, h->rule, h->key.bytes, h->key.len, &h->place);
 
 	/* It was reset or evicted, or this process did not run for a period: another place will do. */
 	if (error != -ETIME || enter(h) == SHMLIMIT_ALLOWED || h->is_lost)

@@ -7,6 +7,7 @@
 #define INSPECT_H
 
 #include "key_option.h"
+#include "shmlimit_lease.h"
 #include "top_keys.h"
 
 /* What was looked at: one key of a rule, or the slots. */

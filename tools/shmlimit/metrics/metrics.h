@@ -9,6 +9,7 @@
 #include "command.h"
 #include "print.h"
 #include "shmlimit_global.h"
+#include "shmlimit_lease.h"
 
 struct metrics_rule {
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];

@@ -15,6 +15,7 @@
 #include "hash.h"
 #include "log_time.h"
 #include "replay.h"
+#include "shmlimit_at.h"
 
 #define SHOWN 40 /* bytes of a client that is no address */
 

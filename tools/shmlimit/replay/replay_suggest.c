@@ -17,6 +17,7 @@
 #include "number_text.h"
 #include "print.h"
 #include "replay.h"
+#include "shmlimit_at.h"
 #include "temp_segment.h"
 
 #define SECOND UINT64_C(1000000000)

@@ -246,51 +246,51 @@ static VALUE limiter_reset(int argc, VALUE *argv, VALUE self)
 	return INT2NUM(native_check(answer, argc > 0 ? argv[0] : Qnil));
 }
 
-/* _enter(rule, key): [cell, value] of the place, or nil. A value of 0 is a place that need not be left. */
+/* _enter(rule, key): [index, value] of the place, or nil. A value of 0 is a place that need not be left. */
 static VALUE limiter_enter(VALUE self, VALUE rule, VALUE key_value)
 {
-	struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
+	struct shmlimit_place place = { .struct_size = sizeof(place) };
 	struct key key = native_key(key_value);
 	struct limiter *l = limiter_of(self);
-	int answer = shmlimit_enter(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, &hold, NULL);
+	int answer = shmlimit_enter(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, &place, NULL);
 
 	RB_GC_GUARD(key.owner);
 	if (native_check(answer, rule) != SHMLIMIT_ALLOWED)
 		return Qnil;
-	return rb_assoc_new(UINT2NUM(hold.cell), ULL2NUM(hold.value));
+	return rb_assoc_new(UINT2NUM(place.index), ULL2NUM(place.value));
 }
 
 /* False if the place has ended; else what it is now. */
-static VALUE place_of(int error, const struct shmlimit_hold *hold, VALUE rule)
+static VALUE place_of(int error, const struct shmlimit_place *place, VALUE rule)
 {
 	if (error == -ETIME)
 		return Qfalse;
 	native_check(error, rule);
-	return ULL2NUM(hold->value);
+	return ULL2NUM(place->value);
 }
 
-/* _renew(rule, key, cell, value) */
-static VALUE limiter_renew(VALUE self, VALUE rule, VALUE key_value, VALUE cell, VALUE value)
+/* _renew(rule, key, index, value) */
+static VALUE limiter_renew(VALUE self, VALUE rule, VALUE key_value, VALUE index, VALUE value)
 {
-	struct shmlimit_hold hold = { sizeof(hold), NUM2UINT(cell), NUM2ULL(value) };
+	struct shmlimit_place place = { sizeof(place), NUM2UINT(index), NUM2ULL(value) };
 	struct key key = native_key(key_value);
 	struct limiter *l = limiter_of(self);
-	int error = shmlimit_renew(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, &hold);
+	int error = shmlimit_renew(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, &place);
 
 	RB_GC_GUARD(key.owner);
-	return place_of(error, &hold, rule);
+	return place_of(error, &place, rule);
 }
 
-/* _leave(rule, key, cell, value) */
-static VALUE limiter_leave(VALUE self, VALUE rule, VALUE key_value, VALUE cell, VALUE value)
+/* _leave(rule, key, index, value) */
+static VALUE limiter_leave(VALUE self, VALUE rule, VALUE key_value, VALUE index, VALUE value)
 {
-	struct shmlimit_hold hold = { sizeof(hold), NUM2UINT(cell), NUM2ULL(value) };
+	struct shmlimit_place place = { sizeof(place), NUM2UINT(index), NUM2ULL(value) };
 	struct key key = native_key(key_value);
 	struct limiter *l = limiter_of(self);
-	int error = shmlimit_leave(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, &hold);
+	int error = shmlimit_leave(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, &place);
 
 	RB_GC_GUARD(key.owner);
-	return place_of(error, &hold, rule);
+	return place_of(error, &place, rule);
 }
 
 void decision_init(VALUE shmlimit, VALUE limiter)

@@ -19,23 +19,23 @@ module Shmlimit
 
   # A place that is held until leave, or for its rule's period, whichever comes first.
   class Place
-    def initialize(limiter, rule, key, cell, value) # :nodoc:
+    def initialize(limiter, rule, key, index, value) # :nodoc:
       @limiter = limiter
       @rule = rule
       @key = key
-      @cell = cell
+      @index = index
       @value = value
     end
 
     # The period begins again. False: it was over already, and another may have the place.
     def renew
-      value = @limiter._renew(@rule, @key, @cell, @value)
+      value = @limiter._renew(@rule, @key, @index, @value)
       @value = value if value
       value ? true : false
     end
 
     # False: it ended before.
-    def leave = @limiter._leave(@rule, @key, @cell, @value) ? true : false
+    def leave = @limiter._leave(@rule, @key, @index, @value) ? true : false
   end
 
   # A handle on a segment. Times are seconds. A rule is its name or its id, a key any bytes, 1 to 1024 of them.
@@ -115,8 +115,8 @@ module Shmlimit
 
     # Enter one of the key's places under a rule of the algorithm :hold. Returns a Place, or nil if all are held.
     def enter(rule, key)
-      cell, value = _enter(rule, key)
-      Place.new(self, rule, key.dup.freeze, cell, value) if cell
+      index, value = _enter(rule, key)
+      Place.new(self, rule, key.dup.freeze, index, value) if index
     end
 
     # Hold a place while the block runs, and return what the block returns. Without a free place: nil, and no call.
