@@ -618,9 +618,10 @@ int shmlimit_rule_set(struct shmlimit *limiter, const char *rule_name, const str
 /*
  * Give a rule to a program that brings its own limits, when it starts: the rule is set if it is
  * missing, or if this call was given another one last. So a program that starts with another
- * limit changes it, also to another algorithm: then its keys begin again. A rule that an operator
- * has changed since is left alone, and so is what the call does not say: a mode, if the given one
- * is SHMLIMIT_ENFORCE; flags; and max_wait_ns and credit, if they are 0. `mark` is ignored.
+ * limit changes it, also to another algorithm: then its keys begin again. So does the first call
+ * for a rule that was only set by hand before. A rule that an operator has changed since is left
+ * alone, and so is what the call does not say: a mode, if the given one is SHMLIMIT_ENFORCE; flags;
+ * and max_wait_ns and credit, if they are 0. `mark` is ignored.
  *
  * Returns the id, or an error of shmlimit_rule_set() but -EBUSY. After an error nothing was
  * changed, so an old rule stays in force. Threads and processes may call it at once. Killed
@@ -754,7 +755,7 @@ int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t ke
  * are, and may be denied. A limit that denies most and comes last takes a part of their rate from
  * the other users of the first one: see bench/README.md. No limit is ever exceeded. If killed
  * inside: the tokens taken so far stay taken. Each rule counts its own decision, even if it was
- * given back. Cost: n takes.
+ * given back. -E2BIG a request's reserved32 is not zero; nothing was taken then. Cost: n takes.
  */
 int shmlimit_take_all(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, size_t *failed,
                       struct shmlimit_result *results);
@@ -765,7 +766,7 @@ int shmlimit_take_all(struct shmlimit *limiter, const struct shmlimit_request *r
  * is NULL. The requests are decided in their order and as of one time, so a key may appear
  * several times. `n` 0 does nothing.
  *
- * Returns 0, or, with nothing decided: -EINVAL limiter, requests or answers is NULL, or a
+ * Returns 0, or, with nothing decided: -EINVAL limiter, requests or answers is NULL; -E2BIG a
  * request's reserved32 is not zero. If killed inside: some requests were decided and some not.
  * Cost: one clock read, then n takes without one; up to 32 of them wait for memory at the same
  * time.

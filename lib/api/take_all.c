@@ -72,7 +72,7 @@ static int take_all(struct shmlimit *l, const struct shmlimit_request *requests,
 		return -EINVAL;
 	for (i = 0; i < n; i++)
 		if (requests[i].reserved32 != 0)
-			return -EINVAL;
+			return -E2BIG;
 	when = when_again(l, when);
 	for (i = 0; i < n && answer == SHMLIMIT_ALLOWED; i++)
 		answer = take_one(l, &requests[i], when, &undo[i], &r[i]);
@@ -142,7 +142,7 @@ static int take_many(const struct shmlimit *l, const struct shmlimit_request *re
 		return -EINVAL;
 	for (size_t i = 0; i < n; i++)
 		if (requests[i].reserved32 != 0)
-			return -EINVAL;
+			return -E2BIG;
 	when = when_again(l, when);
 	for (size_t i = 0; i < n; i += CHUNK)
 		take_chunk(l, requests + i, n - i < CHUNK ? n - i : CHUNK, answers + i, when,

@@ -51,7 +51,7 @@ is "$err $(printf '%s\n' "$out" | sed -n 's/^decision: //p' | tr '\n' ' ')" " al
 	"README: the quick start's fourth request is denied"
 block 1 | sed "s/\"web\"/\"$SEGMENT\"/" >"$TMP/limit.c"
 compiler=$(command -v cc || command -v gcc) &&
-	"$compiler" -Wall -Wextra -Werror "$TMP/limit.c" -I"$SOURCE/include" -L"$BUILD" -Wl,-rpath,"$BUILD" -lshmlimit -o "$TMP/limit" 2>"$TMP/err"
+	"$compiler" -std=c11 -Wall -Wextra -pedantic -Werror "$TMP/limit.c" -I"$SOURCE/include" -L"$BUILD" -Wl,-rpath,"$BUILD" -lshmlimit -o "$TMP/limit" 2>"$TMP/err"
 ok $? "README: its program compiles without warnings"
 sed 's/^/# /' "$TMP/err" >&2
 run shmlimit destroy "$SEGMENT"

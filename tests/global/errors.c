@@ -45,7 +45,7 @@ static void missing(void)
 	is(shmlimit_global_begin(NULL, &request, &ticket, NULL), -EINVAL, "begin needs a handle");
 	is(shmlimit_global_begin(g, NULL, &ticket, NULL), -EINVAL, "begin needs a request");
 	is(shmlimit_global_begin(g, &request, NULL, NULL), -EINVAL, "begin needs a ticket");
-	is(shmlimit_global_begin(g, &reserved, &ticket, NULL), -EINVAL, "begin refuses what is reserved");
+	is(shmlimit_global_begin(g, &reserved, &ticket, NULL), -E2BIG, "begin refuses what is reserved");
 	is(shmlimit_global_poll(NULL, &ticket, NULL), -EINVAL, "poll needs a handle");
 	is(shmlimit_global_poll(g, NULL, NULL), -EINVAL, "poll needs a ticket");
 	is(shmlimit_global_take_many(NULL, &request, 1, &answer, NULL), -EINVAL, "take_many needs a handle");

@@ -55,6 +55,9 @@ function limiters () {
   const window = limiter.ruleSet('window', { algorithm: 'window', capacity: 2, periodMs: HOUR })
   is([limiter.take(window, 'w', 2), limiter.take('window', 'w')], [true, false], 'a rule may have another algorithm')
   limiter.ruleRemove('window')
+  limiter.ruleSet('bucket', { algorithm: 'token-bucket', capacity: 1, refill: 1, periodMs: HOUR })
+  is([limiter.take('bucket', 'b'), limiter.take('bucket', 'b')], [true, false], 'a funnel is also called a token bucket')
+  limiter.ruleRemove('bucket')
   is(thrown(() => limiter.take('window', 'w')), "ShmlimitError ESRCH: ESRCH: no such rule, take 'window'", 'a rule that was removed is missing')
   return limiter
 }

@@ -33,6 +33,7 @@ function each(string $member, Result ...$results): array
 $segment = getenv('SEGMENT');
 $limiter = new Limiter($segment);
 
+is(Limiter::TOKEN_BUCKET, Limiter::FUNNEL, 'a funnel is also called a token bucket');
 $results = array_map(fn () => $limiter->take('r', 'k'), range(1, 6));
 is(each('allowed', ...$results), [true, true, true, true, true, false], 'a funnel gives its capacity, then nothing');
 is(each('remaining', ...$results), [4, 3, 2, 1, 0, 0], 'an answer says how many tokens are left');

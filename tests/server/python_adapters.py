@@ -87,7 +87,7 @@ class LimitsLaws(Laws):
             await limiter.clear(self.item, "user")
             return hits, stats, await limiter.test(self.item, "user")
 
-        for strategy in "fixed-window", "moving-window", "funnel":
+        for strategy in "fixed-window", "moving-window", "funnel", "token-bucket":
             self.assertEqual(asyncio.run(hits(strategy)), ([True] * 5 + [False], (0, True, False, True), True))
         asyncio.run(storage.reset())
 

@@ -175,6 +175,7 @@ class LimiterLaws(unittest.TestCase):
         warm = Rule(8, 2, 10**9, algorithm=Algorithm.WARMUP, warmup_ns=4 * 10**9, cold_factor_milli=3000)
         window = Rule(3, 3, 10**9, algorithm=Algorithm.WINDOW, count_refused=True)
         lease = Rule(30, 1, 10**9, algorithm=Algorithm.LEASE, credit=5)
+        self.assertIs(Algorithm.TOKEN_BUCKET, Algorithm.FUNNEL)
         ban = Rule(1, 1, 10**9, algorithm=Algorithm.COUNTER, protected=True)
         for name, rule in ("warm", warm), ("window", window), ("lease", lease), ("ban", ban):
             self.limiter.rule_set(name, rule)

@@ -101,6 +101,8 @@ made = Shmlimit::Limiter.create(segment, slots: 64, window_max: 10)
 is([made.name, made.gone?, raised { Shmlimit::Limiter.create(segment) }&.first], [segment, false, ERROR], "a segment is created once")
 made.rule_set("w", algorithm: :window, capacity: 2, period: DAY)
 is(Array.new(3) { made.allow?("w", "k") }, [true, true, false], "a created segment has room for windows")
+made.rule_set("b", algorithm: :token_bucket, capacity: 1, refill: 1, period: DAY)
+is(Array.new(2) { made.allow?("b", "k") }, [true, false], "a funnel is also called a token bucket")
 made.rule_set(:places, algorithm: :hold, capacity: 2, period: DAY)
 places = Array.new(3) { made.enter(:places, "k") }
 is(places.map(&:nil?), [false, false, true], "no more places are entered than there are")

@@ -104,7 +104,7 @@ static void arguments(void)
 	is(shmlimit_take_many(l, NULL, 2, answers, NULL), -EINVAL, "no list is one");
 	is(shmlimit_take_many(l, two, 2, NULL, NULL), -EINVAL, "no place for answers is one");
 	two[1].reserved32 = 1;
-	is(shmlimit_take_many(l, two, 2, answers, NULL), -EINVAL, "what is not known is refused");
+	is(shmlimit_take_many(l, two, 2, answers, NULL), -E2BIG, "what is not known is refused");
 	shmlimit_peek(l, rule, "k", 1, 1, one);
 	is(one[0].remaining, 10, "a call that is refused takes nothing");
 	two[1].reserved32 = 0;
@@ -133,7 +133,7 @@ static void all(void)
 	is(shmlimit_take_all(l, two, SHMLIMIT_REQUESTS_MAX + 1, NULL, NULL), -EINVAL,
 	   "all of a longer one than there may be");
 	two[1].reserved32 = 1;
-	is(shmlimit_take_all(l, two, 2, &failed, many), -EINVAL, "what is not known is refused");
+	is(shmlimit_take_all(l, two, 2, &failed, many), -E2BIG, "what is not known is refused");
 	is(failed, 7, "of no request in particular");
 	two[1].reserved32 = 0;
 	is(shmlimit_take_all(l, two, 2, &failed, many), SHMLIMIT_ALLOWED, "a cost of 0 is a peek");

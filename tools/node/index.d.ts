@@ -29,7 +29,7 @@ export interface SegmentOptions {
 }
 
 export interface Rule {
-  algorithm?: 'funnel' | 'warmup' | 'window' | 'lease' | 'counter' | 'hold'
+  algorithm?: 'funnel' | 'token-bucket' | 'warmup' | 'window' | 'lease' | 'counter' | 'hold'
   mode?: 'enforce' | 'dry_run' | 'off' | 'block'
   /** Largest burst. */
   capacity?: number
@@ -67,7 +67,7 @@ export interface Counted {
 }
 
 /** A place that is held, until it is left or the rule's period is over. */
-export interface Hold {
+export interface Place {
   /** The period begins again. False: the place is not held any more. */
   renew(): boolean
   /** False: it was not held any more. */
@@ -101,7 +101,7 @@ export class Limiter {
   /** Add to a count that expires. `counted` has the figures. */
   count(rule: string | number, key: Key, n?: number, ttlMs?: number, bound?: number, flags?: number): boolean
   /** Enter one of the places of a HOLD rule; null: none is free. `result.remaining` is how many are left. */
-  enter(rule: string | number, key: Key): Hold | null
+  enter(rule: string | number, key: Key): Place | null
   /** redis-cell's CL.THROTTLE; `result` has the figures. */
   throttle(key: Key, capacity: number, count: number, periodS: number, quantity?: number): boolean
   /** One key, all keys of a rule, or all keys. Returns how many there were. */

@@ -71,6 +71,7 @@ function figures (options, names) {
     let value = options[name]
     if (value === undefined) return
     if (Array.isArray(words)) {
+      if (value === 'token-bucket') value = 'funnel'
       if (!words.includes(value)) throw new RangeError(`${name}: '${value}' must be one of ${words.join(', ')}`)
       value = words.indexOf(value)
     } else if (words === 'ms') {
@@ -103,7 +104,7 @@ const counted = Object.freeze({
   get ttlMs () { return numbers[TTL_MS] }
 })
 
-class Hold {
+class Place {
   #call
 
   constructor (call) {
@@ -225,7 +226,7 @@ class Limiter {
     const bytes = new Uint8Array(HOLD_SIZE)
     const answer = native.enter(this.#handle, rule, key, bytes)
     if (answer < 0) failed(this, answer, 'enter', rule, key)
-    return answer === 0 ? new Hold((call) => this.#held(call, rule, key, bytes)) : null
+    return answer === 0 ? new Place((call) => this.#held(call, rule, key, bytes)) : null
   }
 
   #held (call, rule, key, bytes) {

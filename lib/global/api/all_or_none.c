@@ -3,16 +3,18 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <errno.h>
+
 #include "all_or_none.h"
 
-int all_or_none_is_valid(const struct shmlimit_request *requests, size_t n)
+int all_or_none_check(const struct shmlimit_request *requests, size_t n)
 {
 	if (requests == NULL || n < 1 || n > SHMLIMIT_REQUESTS_MAX)
-		return 0;
+		return -EINVAL;
 	for (size_t i = 0; i < n; i++)
 		if (requests[i].reserved32 != 0)
-			return 0;
-	return 1;
+			return -E2BIG;
+	return 0;
 }
 
 /*

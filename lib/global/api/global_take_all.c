@@ -94,10 +94,10 @@ EXPORT int shmlimit_global_take_all(struct shmlimit_global *g, const struct shml
 	struct shmlimit_result own[SHMLIMIT_REQUESTS_MAX];
 	struct all_or_none all;
 	size_t at = 0;
-	int answer;
+	int answer = g != NULL ? all_or_none_check(requests, n) : -EINVAL;
 
-	if (g == NULL || !all_or_none_is_valid(requests, n))
-		return -EINVAL;
+	if (answer != 0)
+		return answer;
 	all_or_none_begin(&all, g->limiter, requests, n, results != NULL ? results : own);
 	if (all.there_count == 0)
 		return shmlimit_take_all(g->limiter, requests, n, failed, results);

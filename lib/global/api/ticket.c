@@ -249,8 +249,10 @@ EXPORT int shmlimit_global_begin(struct shmlimit_global *g, const struct shmlimi
 {
 	int answer;
 
-	if (g == NULL || request == NULL || request->reserved32 != 0 || !ticket_is_valid(ticket))
+	if (g == NULL || request == NULL || !ticket_is_valid(ticket))
 		return -EINVAL;
+	if (request->reserved32 != 0)
+		return -E2BIG;
 	answer = ticket_begin(g, request, ticket, r);
 	return answer == SHMLIMIT_GLOBAL_PENDING ? ticket_step(g, ticket, r) : answer;
 }

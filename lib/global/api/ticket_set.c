@@ -109,10 +109,12 @@ EXPORT int shmlimit_global_begin_all(struct shmlimit_global *g, const struct shm
 	struct shmlimit_result own[SHMLIMIT_REQUESTS_MAX];
 	struct all_or_none all;
 	size_t at = 0;
-	int answer;
+	int answer = g != NULL ? all_or_none_check(requests, n) : -EINVAL;
 
-	if (g == NULL || !all_or_none_is_valid(requests, n) || !are_valid(tickets, n))
-		return -EINVAL;
+	if (answer == 0 && !are_valid(tickets, n))
+		answer = -EINVAL;
+	if (answer != 0)
+		return answer;
 	all_or_none_begin(&all, g->limiter, requests, n, results != NULL ? results : own);
 	for (size_t i = 0; i < n; i++)
 		ticket_end(&tickets[i]);

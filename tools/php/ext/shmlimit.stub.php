@@ -78,6 +78,7 @@ final class Limiter
 {
     public const NEVER = PHP_INT_MAX;
     public const FUNNEL = 0;
+    public const TOKEN_BUCKET = 0;
     public const WINDOW = 2;
     public const COUNTER = 4;
     public const SATURATE = 0x10000;

@@ -16,6 +16,7 @@ final class Limiter
 
     /** Algorithms of setRule(). */
     public const FUNNEL = 0;
+    public const TOKEN_BUCKET = self::FUNNEL;
     public const WINDOW = 2;
     public const COUNTER = 4;
 

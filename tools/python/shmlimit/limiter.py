@@ -48,7 +48,9 @@ class Clock(IntEnum):
 
 class Algorithm(IntEnum):
     FUNNEL = 0
-    """A burst of capacity, then refill tokens a period."""
+    """A token bucket: a burst of capacity, then refill tokens a period."""
+    TOKEN_BUCKET = 0
+    """Another name of FUNNEL."""
     WARMUP = 1
     """refill tokens a period once it is warm. The capacity is 0, since it follows from the other parameters."""
     WINDOW = 2

@@ -1,7 +1,7 @@
 """A storage for the package limits, and so for Flask-Limiter and slowapi: shmlimit://NAME, and async+shmlimit://NAME.
 
-Importing this module makes the schemes known to limits, and the strategy "funnel". The segment NAME and its rules are
-created when they are missing. The fixed window counts with one COUNTER rule. The moving window has a WINDOW rule for each
+Importing this module makes the schemes known to limits, and the strategy "funnel", which is also called "token-bucket".
+The segment NAME and its rules are created when they are missing. The fixed window counts with one COUNTER rule. The moving window has a WINDOW rule for each
 limit, in the segment NAME.window, or NAME.windowN for limits of more than 128. Options, in the query of the URI or in
 storage_options: mode, octal as text or a number, group, slots, owner. An unknown one is refused.
 
@@ -202,7 +202,7 @@ class AsyncStorage(limits.aio.storage.Storage, limits.aio.storage.MovingWindowSu
 
 
 class FunnelRateLimiter(limits.strategies.RateLimiter):
-    """The strategy "funnel": a burst of the whole limit, which comes back evenly over the period."""
+    """The strategy "funnel", a token bucket: a burst of the whole limit, which comes back evenly over the period."""
 
     def _ask(self, operation: str, item: RateLimitItem, identifiers: tuple[str, ...], cost: int) -> Result:
         store, key = cast(Storage, self.storage).store, item.key_for(*identifiers)
@@ -226,5 +226,6 @@ class AsyncFunnelRateLimiter(limits.aio.strategies.RateLimiter):
     get_window_stats = _later(FunnelRateLimiter.get_window_stats)
 
 
-cast(Any, limits.strategies.STRATEGIES)["funnel"] = FunnelRateLimiter
-cast(Any, limits.aio.strategies.STRATEGIES)["funnel"] = AsyncFunnelRateLimiter
+for _name in ("funnel", "token-bucket"):
+    cast(Any, limits.strategies.STRATEGIES)[_name] = FunnelRateLimiter
+    cast(Any, limits.aio.strategies.STRATEGIES)[_name] = AsyncFunnelRateLimiter

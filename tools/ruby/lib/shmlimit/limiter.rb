@@ -43,7 +43,7 @@ module Shmlimit
   # Threads share a handle; so do forked processes, each of which goes on with what it inherited. A frozen one is
   # shareable between Ractors.
   class Limiter
-    ALGORITHMS = { funnel: 0, warmup: 1, window: 2, lease: 3, counter: 4, hold: 5 }.freeze
+    ALGORITHMS = { funnel: 0, token_bucket: 0, warmup: 1, window: 2, lease: 3, counter: 4, hold: 5 }.freeze
     MODES = { enforce: 0, dry_run: 1, off: 2, block: 3 }.freeze
     ON_FULL = { evict: 0, allow: 1, deny: 2 }.freeze
     private_constant :ALGORITHMS, :MODES, :ON_FULL
