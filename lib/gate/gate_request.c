@@ -216,7 +216,7 @@ static int go_on(struct shmlimit_gate *gate, struct view *view, struct gate_requ
 		q->step = STEP_REHEARSE;
 	}
 	for (; q->dry_count > 0 && q->at < q->n; q->at++) {
-		if (q->limits[q->at]->dry_run)
+		if (q->limits[q->at]->dry_run && !segment_ref_no_room(&gate->segment_ref, view, q->limits[q->at]->rule))
 			rehearse(gate, view, q, q->at);
 		if (q->pending || q->take.cancelled)
 			return q->pending ? MULTI_TAKE_PENDING : -ECANCELED;
@@ -228,8 +228,23 @@ static int go_on(struct shmlimit_gate *gate, struct view *view, struct gate_requ
 	return answer;
 }
 
+/* The limits that decide: those that are neither in a dry run, nor peeked at, nor without room in the segment. */
+static void choose_enforced(const struct segment_ref *ref, const struct view *view, struct gate_request *q)
+{
+	q->enforced_count = 0;
+	q->no_room = 0;
+	for (size_t i = 0; i < q->n; i++) {
+		int no_room = q->limits[i]->peek ? 0 : segment_ref_no_room(ref, view, q->limits[i]->rule);
+
+		if (no_room != 0)
+			q->no_room = no_room;
+		else if (!q->limits[i]->dry_run && !q->limits[i]->peek)
+			q->enforced[q->enforced_count++] = i;
+	}
+}
+
 /* What was taken or is pending in another segment is lost with that segment. */
-static void begin_in(struct gate_request *q, const struct view *view)
+static void begin_in(const struct segment_ref *ref, struct gate_request *q, const struct view *view)
 {
 	q->segment = view->number;
 	q->step = STEP_PEEK;
@@ -237,8 +252,8 @@ static void begin_in(struct gate_request *q, const struct view *view)
 	q->pending = 0;
 	q->dry_denied = q->dry_error = 0;
 	q->least = UINT64_MAX;
-	if (q->moved != 0)
-		in_order(q);
+	q->moved = 0;
+	choose_enforced(ref, view, q);
 	if (q->held != NULL) {
 		q->held->segment = view->number;
 		q->held->count = 0;
@@ -257,7 +272,7 @@ static int decide_in_segment(struct shmlimit_gate *gate, struct gate_request *q,
 		q->dry_error = error;
 	} else {
 		if (view->number != q->segment)
-			begin_in(q, view);
+			begin_in(&gate->segment_ref, q, view);
 		answer = go_on(gate, view, q, out);
 	}
 	segment_ref_leave();
@@ -277,8 +292,6 @@ static int read_keys(const struct spec *spec, const struct shmlimit_gate_key *ke
 		q->limits[q->n] = &spec->limits[key->limit];
 		if (q->limits[q->n]->dry_run)
 			q->dry_count++;
-		else if (!q->limits[q->n]->peek)
-			q->enforced[q->enforced_count++] = q->n;
 		q->costs[q->n] = key->cost != 0 ? key->cost : q->limits[q->n]->cost;
 		q->key_index[q->n] = i;
 		key_make(q->limits[q->n], key->bytes, key->length, &q->keys[q->n]);
@@ -295,6 +308,15 @@ static int fail(struct shmlimit_gate *gate, int error, int refuse, struct shmlim
 	out->error = error;
 	out->status = refuse ? 503 : 0;
 	return refuse ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED;
+}
+
+/* A limit was left out, and the others allow the request. */
+static int pass_no_room(struct shmlimit_gate *gate, int error, struct shmlimit_gate_answer *out)
+{
+	segment_ref_count_no_room(&gate->segment_ref);
+	out->outcome = SHMLIMIT_GATE_FAILED;
+	out->error = error;
+	return SHMLIMIT_ALLOWED;
 }
 
 static int has_room(const struct shmlimit_gate_answer *out, size_t n)
@@ -332,6 +354,8 @@ static int answer_request(struct shmlimit_gate *gate, struct gate_request *q, st
 		out->outcome = SHMLIMIT_GATE_REJECTED;
 	else if (q->dry_error != 0)
 		return fail(gate, q->dry_error, 0, out);
+	else if (q->no_room != 0)
+		return pass_no_room(gate, q->no_room, out);
 	else
 		out->outcome = q->dry_denied ? SHMLIMIT_GATE_REJECTED_DRY_RUN : SHMLIMIT_GATE_PASSED;
 	return answer;
@@ -354,7 +378,7 @@ int gate_request_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_ke
 	q->segment = 0;
 	q->moved = 0;
 	q->least = UINT64_MAX;
-	q->dry_denied = q->dry_error = 0;
+	q->dry_denied = q->dry_error = q->no_room = 0;
 	error = read_keys(&gate->spec, keys, n, q);
 	return error != 0 ? error : answer_request(gate, q, out);
 }

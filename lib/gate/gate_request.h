@@ -37,6 +37,7 @@ struct gate_request {
 	struct key keys[SHMLIMIT_REQUESTS_MAX];
 	struct shmlimit_gate_held *held; /* NULL: no places are held */
 	int dry_denied, dry_error;
+	int no_room; /* why a limit is left out of this request; 0: none is */
 	enum step step;
 	size_t at;        /* in STEP_REHEARSE: the limit that is next */
 	int pending;      /* the step waits for an agent */

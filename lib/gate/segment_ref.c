@@ -139,6 +139,38 @@ static void report_unshared(struct segment_ref *ref, const char *rule, int *repo
 		*reported = UNSHARED;
 }
 
+static int is_no_room(int error)
+{
+	return error == -EFBIG || error == -EXFULL;
+}
+
+/*
+ * WHY the limit is left out, rather than that requests fail: a limit that is added to a site's
+ * configuration would refuse all requests, or with fail=open switch off the limits beside it.
+ */
+static int report_no_room(struct segment_ref *ref, const struct view *view, const struct spec_rule *rule, int error)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	char text[SHMLIMIT_NAME_MAX + SHMLIMIT_RULE_NAME_MAX + 300];
+	int at;
+
+	(void)shmlimit_info(view->limiter, &info);
+	at = snprintf(text, sizeof(text), "segment %.*s: rule %.*s: not in force: ", SHMLIMIT_NAME_MAX,
+	              ref->spec->segment, SHMLIMIT_RULE_NAME_MAX, rule->name);
+	if (error == -EFBIG)
+		at += snprintf(text + at, sizeof(text) - (size_t)at,
+		               "it needs a segment of --window-max %llu, and this one has %u",
+		               (unsigned long long)rule->rate.capacity, info.window_max);
+	else
+		at += snprintf(text + at, sizeof(text) - (size_t)at, "the segment's %u rules are all in use",
+		               info.rules);
+	snprintf(text + at, sizeof(text) - (size_t)at,
+	         ": requests are limited by their other limits only, until the segment is made again (shmlimit destroy "
+	         "%.*s)",
+	         SHMLIMIT_NAME_MAX, ref->spec->segment);
+	return report(ref, 1, text);
+}
+
 /* Report a new problem with the segment or one of its rules, or the end of one. */
 static void report_state(struct segment_ref *ref, const char *rule, int error, int *reported)
 {
@@ -156,6 +188,13 @@ static void report_state(struct segment_ref *ref, const char *rule, int error, i
 	}
 	if (error == 0 && *reported == UNSHARED) {
 		*reported = 0;
+		return;
+	}
+	if (error == 0 && is_no_room(*reported)) {
+		snprintf(text, sizeof(text), "segment %.*s: rule %.*s: now in force", SHMLIMIT_NAME_MAX,
+		         ref->spec->segment, SHMLIMIT_RULE_NAME_MAX, rule);
+		if (report(ref, 0, text))
+			*reported = 0;
 		return;
 	}
 	at = snprintf(text, sizeof(text), "segment %.*s: ", SHMLIMIT_NAME_MAX, ref->spec->segment);
@@ -231,9 +270,12 @@ static void create_rules(struct segment_ref *ref, struct view *view, int change)
 	for (size_t i = 0; i < ref->spec->rule_count; i++) {
 		const struct spec_rule *rule = &ref->spec->rules[i];
 
-		if (rule->has_rate)
-			__atomic_store_n(&view->ids[i], set_rule(view->limiter, rule, change, &ref->rules[i].unchanged),
-			                 __ATOMIC_RELAXED);
+		if (rule->has_rate) {
+			int id = set_rule(view->limiter, rule, change, &ref->rules[i].unchanged);
+
+			__atomic_store_n(&ref->rules[i].no_room, is_no_room(id) ? id : 0, __ATOMIC_RELAXED);
+			__atomic_store_n(&view->ids[i], id, __ATOMIC_RELAXED);
+		}
 	}
 }
 
@@ -330,6 +372,20 @@ static int find_fault(const struct segment_ref *ref, struct view *view, const st
 }
 
 /*
+ * A rule for which there is no room may be one that another error was reported of, which ends then.
+ */
+static void report_rule(struct segment_ref *ref, const struct view *view, size_t i, int error)
+{
+	const struct spec_rule *rule = &ref->spec->rules[i];
+	int *reported = &ref->rules[i].reported;
+
+	if (!is_no_room(error))
+		report_state(ref, rule->name, error, reported);
+	else if (*reported != error && report_no_room(ref, view, rule, error))
+		*reported = error;
+}
+
+/*
  * Open the segment if needed, and find the rules again: they may have been removed and set again.
  */
 static int look(struct segment_ref *ref, int change)
@@ -355,8 +411,7 @@ static int look(struct segment_ref *ref, int change)
 	for (size_t i = 0; fresh != NULL && i < ref->spec->rule_count; i++) {
 		int id = __atomic_load_n(&fresh->ids[i], __ATOMIC_RELAXED);
 
-		report_state(ref, ref->spec->rules[i].name, find_fault(ref, fresh, &ref->spec->rules[i], id),
-		             &ref->rules[i].reported);
+		report_rule(ref, fresh, i, find_fault(ref, fresh, &ref->spec->rules[i], id));
 		report_unchanged(ref, ref->spec->rules[i].name, &ref->rules[i]);
 	}
 	return error;
@@ -430,6 +485,18 @@ void segment_ref_leave(void)
 {
 	if (is_reader)
 		urcu_bp_read_unlock();
+}
+
+int segment_ref_no_room(const struct segment_ref *ref, const struct view *view, size_t rule)
+{
+	int error = __atomic_load_n(&ref->rules[rule].no_room, __ATOMIC_RELAXED);
+
+	return error != 0 && __atomic_load_n(&view->ids[rule], __ATOMIC_RELAXED) < 0 ? error : 0;
+}
+
+void segment_ref_count_no_room(struct segment_ref *ref)
+{
+	__atomic_fetch_add(&ref->uncounted[0], 1, __ATOMIC_RELAXED);
 }
 
 void segment_ref_count_failed(struct segment_ref *ref, int passed)

@@ -26,6 +26,8 @@ struct rule_state {
 	int reported;  /* the error that was reported last; 0: none */
 	int unchanged; /* why an older rate than the spec's is in force; 0: the spec's is */
 	int unchanged_reported;
+	/* -EFBIG, -EXFULL: the rule is missing, as the segment has no room for it; else 0 */
+	int no_room;
 };
 
 struct segment_ref {
@@ -69,7 +71,16 @@ void segment_ref_leave(void);
 /* Find the rules again: a rule may have been removed and set again under another id. */
 void segment_ref_find_rules(struct segment_ref *ref, struct view *view);
 
+/*
+ * A rule of the spec that is missing because the segment has no room for it: -EFBIG no cells for its
+ * windows or places, -EXFULL no place in the list of rules. Otherwise 0.
+ */
+int segment_ref_no_room(const struct segment_ref *ref, const struct view *view, size_t rule);
+
 /* Count a request that could not be decided. */
 void segment_ref_count_failed(struct segment_ref *ref, int passed);
+
+/* Count a request that passed a limit for which there is no room. */
+void segment_ref_count_no_room(struct segment_ref *ref);
 
 #endif

@@ -238,6 +238,63 @@ static void other_algorithm(void)
 	is(admits("create=yes rule=a rate=2/day"), 0, "of which nothing is left for the next gate");
 }
 
+/*
+ * A limit is added to a configuration, and the segment was made without room for it. With no `error` there is room. The
+ * segment has two rules.
+ */
+static const struct {
+	const char *added, *says;
+	int error;
+} additions[] = {
+	{ "rule=new rate=\"5 at once\"", "--window-max 5, and this one has 4", -EFBIG },
+	{ "rule=new algorithm=window rate=5/day", "--window-max 5, and this one has 4", -EFBIG },
+	{ "rule=new algorithm=window rate=5/day dry_run", "--window-max 5, and this one has 4", -EFBIG },
+	{ "rule=other rate=1/day rule=new rate=5/day", "the segment's 2 rules are all in use", -EXFULL },
+	{ "rule=new rate=\"4 at once\"", NULL, 0 },
+};
+
+static void without_room(const char *policy, size_t i)
+{
+	const struct shmlimit_options two = { .struct_size = sizeof(two), .slots = 64, .rules = 2, .window_max = 4 };
+	int n = strncmp(additions[i].added, "rule=other", 10) == 0 ? 2 : 1, wrong = 0;
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct shmlimit *l;
+	struct shmlimit_gate *g;
+	char spec[300];
+
+	shmlimit_destroy(unit_name);
+	l = unit_create("create", &two);
+	snprintf(spec, sizeof(spec), "create=yes slots=64 %s rule=old rate=3/day %s", policy, additions[i].added);
+	g = gate_new(spec);
+	ok(gate_said == (additions[i].error != 0) &&
+	           (gate_said == 0 || (strstr(gate_lines[0], "rule new: not in force: ") != NULL &&
+	                               strstr(gate_lines[0], additions[i].says) != NULL)),
+	   "%s: %s: what has no room is reported: %s", policy, additions[i].added, gate_lines[0]);
+	for (int asked = 0; asked < 5; asked++) {
+		wrong += ASK(g, "k", 0, n) != (asked < 3 ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED);
+		wrong += answer.outcome != (asked >= 3                ? SHMLIMIT_GATE_REJECTED
+		                            : additions[i].error != 0 ? SHMLIMIT_GATE_FAILED
+		                                                      : SHMLIMIT_GATE_PASSED);
+		wrong += asked < 3 && answer.error != additions[i].error;
+	}
+	is(wrong, 0, "the older limit is in force, and the outcome of what passes says what is not");
+	is(ASK(g, "other", n), SHMLIMIT_ALLOWED, "a request that has only the new limit passes");
+	shmlimit_gate_attach(g);
+	shmlimit_info(l, &info);
+	ok(info.undecided_passed == (additions[i].error != 0 ? 4u : 0) && info.undecided_refused == 0,
+	   "the segment counts the requests that passed a limit which is not in force");
+	is(gate_said, additions[i].error != 0, "another look reports nothing else");
+	shmlimit_close(l);
+	shmlimit_destroy(unit_name);
+	shmlimit_gate_attach(g);
+	if (additions[i].error != 0)
+		ok(gate_said == 2 && gate_bad == 1 && strstr(gate_lines[1], "rule new: now in force") != NULL,
+		   "that the limit is in force is reported when the segment was made again: %s", gate_lines[1]);
+	is(ASK(g, "k", 0, n), SHMLIMIT_ALLOWED, "a request is decided in the segment that was made again");
+	is(answer.outcome, SHMLIMIT_GATE_PASSED, "both limits decide there");
+	shmlimit_gate_close(g);
+}
+
 static void cannot(void)
 {
 	struct shmlimit_gate *g;
@@ -245,12 +302,6 @@ static void cannot(void)
 
 	shmlimit_destroy(unit_name);
 	l = unit_create("create", NULL);
-	g = gate_new("create=yes rule=w algorithm=window rate=5/s");
-	ok(gate_said == 1 && strstr(gate_lines[0], "rule w: ") != NULL,
-	   "a window that the segment has no room for is reported");
-	is(ASK(g, "k", 0), SHMLIMIT_DENIED, "requests that need a window without room are refused");
-	is(answer.outcome, SHMLIMIT_GATE_FAILED, "as with any rule that is missing");
-	shmlimit_gate_close(g);
 	unit_rule(l, "f", 1, 1, SECOND);
 	g = gate_new("create=yes rule=f algorithm=window rate=5/s");
 	ok(gate_said == 1 && strstr(gate_lines[0], "its new rate is refused, and the old one stays") != NULL,
@@ -287,6 +338,10 @@ int main(void)
 	never_mixed();
 	protection();
 	other_algorithm();
+	for (size_t i = 0; i < sizeof(additions) / sizeof(additions[0]); i++) {
+		without_room("fail=closed", i);
+		without_room("fail=open", i);
+	}
 	cannot();
 	return tap_done();
 }
