@@ -383,8 +383,12 @@ static int read_words(struct spec *spec, const char *text, struct shmlimit_gate_
 	for (const char *at = skip_to_word(text); *at != '\0'; at = skip_to_word(at)) {
 		const char *begin = at, *word = to, *right = copy_word(&at, &to);
 
+		size_t limits = spec->limit_count;
+
 		if (right == NULL)
 			right = read_word(spec, word);
+		if (spec->limit_count > limits)
+			spec->limits[limits].offset = (size_t)(begin - text);
 		if (right != NULL)
 			return say_wrong(wrong, (size_t)(begin - text), (size_t)(at - begin), right);
 	}
@@ -466,20 +470,20 @@ static int check_whole(struct spec *spec, struct shmlimit_gate_wrong *wrong)
 		rule->local |= spec->limits[i].local;
 		if (spec->limits[i].nth != 0 && !spec->limits[i].by_net) {
 			snprintf(text, sizeof(text), "rule=%s: nth= needs prefix=", rule->name);
-			return say_wrong(wrong, 0, 0, text);
+			return say_wrong(wrong, spec->limits[i].offset, 0, text);
 		}
 		if (right == NULL)
 			continue;
 		snprintf(text, sizeof(text), "rule=%s: rate=\"%.30s\" %s", rule->name, spec->limits[i].rate, right);
-		return say_wrong(wrong, 0, 0, text);
+		return say_wrong(wrong, spec->limits[i].offset, 0, text);
 	}
-	for (size_t i = 0; i < spec->rule_count; i++) {
-		const struct spec_rule *rule = &spec->rules[i];
+	for (size_t i = 0; i < spec->limit_count; i++) {
+		const struct spec_rule *rule = &spec->rules[spec->limits[i].rule];
 
-		if (!rule->peeked || !rule->has_rate || rule->rate.algorithm != SHMLIMIT_LEASE)
+		if (!spec->limits[i].peek || !rule->has_rate || rule->rate.algorithm != SHMLIMIT_LEASE)
 			continue;
 		snprintf(text, sizeof(text), "rule=%s: is shared by hosts, and cannot be peeked at", rule->name);
-		return say_wrong(wrong, 0, 0, text);
+		return say_wrong(wrong, spec->limits[i].offset, 0, text);
 	}
 	return 0;
 }

@@ -18,7 +18,8 @@ struct spec_rule {
 };
 
 struct spec_limit {
-	size_t rule; /* its place among the rules */
+	size_t rule;   /* its place among the rules */
+	size_t offset; /* of its rule= in the text */
 	uint64_t cost;
 	int by_net; /* keys are addresses, and are reduced to their net */
 	unsigned prefix_v4, prefix_v6;

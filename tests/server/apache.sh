@@ -99,7 +99,7 @@ start apache worker -e 's/fail=open/create=yes/' -e 's/Rule page.*/& rate=block/
 	-e '/"\/login"/,/Location>$/{s/Rule login.*/Rule off/;s/ShmlimitRule site.*//}'
 blocks
 
-wrong 's/Rule login.*/& rate=5\/h/' 'rule=login: rate="5/h" needs create=yes'
+wrong 's/Rule login.*/& rate=5\/h/' 'rule=login: rate="5/h" needs create=yes, line [0-9]'
 wrong 's/cost=10/cost=0/' '"cost=0" must be cost=N, 1 or more'
 wrong 's/prefix=32,64/prefix=32,129/' 'must be prefix=V4,V6, at most prefix=32,128'
 wrong 's/dry_run/status=600/' 'must be status=N, 400 to 599'

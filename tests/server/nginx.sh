@@ -77,7 +77,7 @@ start nginx -e 's/fail=open/create=yes/' -e 's/rule=page/& rate=block/' -e 's/sh
 	-e 's/shmlimit all.*//'
 blocks
 
-wrong 's/rule=login/& rate=5\/h/' 'rule=login: rate="5/h" needs create=yes'
+wrong 's/rule=login/& rate=5\/h/' 'rule=login: rate="5/h" needs create=yes in .*nginx[.]conf:[0-9]'
 wrong 's/rule=site/& rule=page/' '"rule=page" is a second rule'
 wrong 's/fail=open/& rule=page/' '"rule=page" belongs to a limit'
 wrong 's/cost=10/cost=0/' '"cost=0" must be cost=N, 1 or more'

@@ -42,6 +42,15 @@ typedef struct {
 static apr_array_header_t *gate_words, *limit_words;
 static uint32_t limits;
 
+/* A line of the configuration, and the limit that is on it. */
+typedef struct {
+    size_t offset;                 /* in limit_words */
+    const char *file;
+    int line;
+} shmlimit_line;
+
+static apr_array_header_t *lines;  /* of shmlimit_line: one for each limit */
+
 /* The child's; NULL where no segment is named. */
 static struct shmlimit_gate *gate;
 
@@ -323,6 +332,9 @@ static const char *add_rule(cmd_parms *cmd, void *dir_conf, int argc, char *cons
     limit.key = ap_expr_parse_cmd(cmd, argv[1], AP_EXPR_FLAG_STRING_RESULT, &wrong, NULL);
     if (wrong != NULL)
         return apr_psprintf(cmd->pool, "ShmlimitRule: key \"%s\": %s", argv[1], wrong);
+    APR_ARRAY_PUSH(lines, shmlimit_line) = (shmlimit_line){ .offset = (size_t)limit_words->nelts,
+                                                            .file = cmd->directive->filename,
+                                                            .line = cmd->directive->line_num };
     add_word(limit_words, apr_pstrcat(cmd->pool, "rule=", argv[0], NULL));
     wrong = add_words(cmd, limit_words, argc - 2, argv + 2, words_check_limit);
     if (wrong != NULL)
@@ -343,8 +355,24 @@ static int shmlimit_pre_config(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *te
 {
     gate_words = apr_array_make(pool, 256, 1);
     limit_words = apr_array_make(pool, 256, 1);
+    lines = apr_array_make(pool, 8, sizeof(shmlimit_line));
     limits = 0;
     return OK;
+}
+
+/* Log what is wrong with the spec at `offset`, with the line of that limit. */
+static void log_wrong(int level, size_t offset, const char *text)
+{
+    for (int i = lines->nelts - 1; i >= 0; i--) {
+        const shmlimit_line *line = &APR_ARRAY_IDX(lines, i, shmlimit_line);
+
+        if (offset >= (size_t)gate_words->nelts + line->offset) {
+            ap_log_error(APLOG_MARK, APLOG_STARTUP | level, 0, NULL, "ShmlimitRule: %s, line %d of %s", text, line->line,
+                         line->file);
+            return;
+        }
+    }
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | level, 0, NULL, "ShmlimitRule: %s", text);
 }
 
 static int shmlimit_check_config(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temp, server_rec *server)
@@ -356,7 +384,7 @@ static int shmlimit_check_config(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     if (gate_words->nelts > 0 && shmlimit_gate_check(make_spec(temp), &wrong) != 0) {
-        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, 0, NULL, "ShmlimitRule: %s", wrong.text);
+        log_wrong(APLOG_EMERG, wrong.offset, wrong.text);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     return OK;

@@ -20,8 +20,17 @@ typedef struct {
     ngx_array_t                  gate_words;  /* of char: the spec's words */
     ngx_array_t                  limit_words; /* of char: those of limits */
     ngx_uint_t                   limits;
+    ngx_array_t                  lines;       /* where each limit is written */
     struct shmlimit_gate        *gate;        /* NULL if no segment is set */
 } ngx_http_shmlimit_main_conf_t;
+
+
+/* A line of the configuration, and the limit that is on it. */
+typedef struct {
+    size_t                       offset;      /* in limit_words */
+    ngx_str_t                    file;
+    ngx_uint_t                   line;
+} ngx_http_shmlimit_line_t;
 
 
 typedef struct {

@@ -19,7 +19,10 @@ ngx_http_shmlimit_create_main_conf(ngx_conf_t *cf)
     }
 
     if (ngx_array_init(&conf->gate_words, cf->pool, 256, 1) != NGX_OK
-        || ngx_array_init(&conf->limit_words, cf->pool, 256, 1) != NGX_OK)
+        || ngx_array_init(&conf->limit_words, cf->pool, 256, 1) != NGX_OK
+        || ngx_array_init(&conf->lines, cf->pool, 8,
+                          sizeof(ngx_http_shmlimit_line_t))
+           != NGX_OK)
     {
         return NULL;
     }
@@ -32,6 +35,28 @@ static void
 ngx_http_shmlimit_close(void *data)
 {
     shmlimit_gate_close(data);
+}
+
+
+/* Log what is wrong with the spec at `offset`, with the line of that limit. */
+static void
+ngx_http_shmlimit_log(ngx_conf_t *cf, ngx_http_shmlimit_main_conf_t *main_conf,
+    ngx_uint_t level, size_t offset, const char *text)
+{
+    ngx_uint_t                 i;
+    ngx_http_shmlimit_line_t  *line;
+
+    line = main_conf->lines.elts;
+
+    for (i = main_conf->lines.nelts; i > 0; i--) {
+        if (offset >= main_conf->gate_words.nelts + line[i - 1].offset) {
+            ngx_log_error(level, cf->log, 0, "shmlimit: %s in %V:%ui", text,
+                          &line[i - 1].file, line[i - 1].line);
+            return;
+        }
+    }
+
+    ngx_log_error(level, cf->log, 0, "shmlimit: %s", text);
 }
 
 
@@ -70,11 +95,13 @@ ngx_http_shmlimit_init_main_conf(ngx_conf_t *cf, void *conf)
 
     wrong.struct_size = sizeof(struct shmlimit_gate_wrong);
     wrong.text[0] = '\0';
+    wrong.offset = 0;
 
     if (shmlimit_gate_check((char *) spec, &wrong) != 0
         || shmlimit_gate_open((char *) spec, &main_conf->gate) != 0)
     {
-        ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "shmlimit: %s", wrong.text);
+        ngx_http_shmlimit_log(cf, main_conf, NGX_LOG_EMERG, wrong.offset,
+                              wrong.text);
         return NGX_CONF_ERROR;
     }
 
@@ -205,6 +232,7 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_str_t                         *value, *rule;
     ngx_uint_t                         i;
     ngx_http_shmlimit_conf_t          *loc_conf = conf;
+    ngx_http_shmlimit_line_t          *line;
     ngx_http_shmlimit_limit_t         *limit;
     struct shmlimit_gate_wrong         wrong;
     ngx_http_shmlimit_main_conf_t     *main_conf;
@@ -278,6 +306,15 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     if (rule == NULL) {
         return "needs one rule=NAME";
     }
+
+    line = ngx_array_push(&main_conf->lines);
+    if (line == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    line->offset = main_conf->limit_words.nelts;
+    line->file = cf->conf_file->file.name;
+    line->line = cf->conf_file->line;
 
     /* The rule's name begins the limit, wherever it stands here. */
     if (ngx_http_shmlimit_add_word(&main_conf->limit_words,
