@@ -49,7 +49,7 @@ struct shmlimit_gate;
 
 /* What is wrong with a spec. */
 struct shmlimit_gate_wrong {
-	uint32_t struct_size;    /* sizeof(struct shmlimit_gate_wrong) */
+	uint32_t struct_size; /* sizeof(struct shmlimit_gate_wrong) */
 	/* the word that is wrong; length 0: the whole limit whose rule= is at offset, or with offset 0 the whole spec */
 	uint32_t offset, length;
 	char text[180]; /* "must be cost=N, 1 or more" */
