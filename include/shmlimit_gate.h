@@ -135,6 +135,18 @@ void shmlimit_gate_close(struct shmlimit_gate *gate);
  */
 int shmlimit_gate_check(const char *spec, struct shmlimit_gate_wrong *wrong);
 
+/*
+ * Compare a spec with its segment as it is now, to check a configuration before it is used. `report` gets a line of text for each
+ * limit that would not be in force, whose rule is missing or whose cost is above the rule's capacity; for slots=, mode= and
+ * group= that differ from what the segment has; and for a segment that is missing, unless there is create=yes, or that cannot be
+ * opened. `offset` is where the limit's rule= begins in `spec`, or 0. Nothing is created or changed.
+ *
+ * Returns the number of lines, or: -EINVAL an argument is NULL or the spec is wrong; -ENOMEM. A segment of any user
+ * is opened, and its owner can truncate it, which ends this process by SIGBUS: call it in a process that only checks. Cost:
+ * system calls.
+ */
+int shmlimit_gate_compare(const char *spec, void (*report)(void *arg, size_t offset, const char *text), void *arg);
+
 /* The number of limits in the gate's spec. Pure. */
 size_t shmlimit_gate_limits(const struct shmlimit_gate *gate);
 

@@ -25,6 +25,7 @@
 
 #include "segment_ref.h"
 #include "multi_take.h"
+#include "room.h"
 
 #define LOOK_EVERY_MS 1000u
 
@@ -139,11 +140,6 @@ static void report_unshared(struct segment_ref *ref, const char *rule, int *repo
 		*reported = UNSHARED;
 }
 
-static int is_no_room(int error)
-{
-	return error == -EFBIG || error == -EXFULL;
-}
-
 /*
  * WHY the limit is left out, rather than that requests fail: a limit that is added to a site's
  * configuration would refuse all requests, or with fail=open switch off the limits beside it.
@@ -157,13 +153,7 @@ static int report_no_room(struct segment_ref *ref, const struct view *view, cons
 	(void)shmlimit_info(view->limiter, &info);
 	at = snprintf(text, sizeof(text), "segment %.*s: rule %.*s: not in force: ", SHMLIMIT_NAME_MAX,
 	              ref->spec->segment, SHMLIMIT_RULE_NAME_MAX, rule->name);
-	if (error == -EFBIG)
-		at += snprintf(text + at, sizeof(text) - (size_t)at,
-		               "it needs a segment of --window-max %llu, and this one has %u",
-		               (unsigned long long)rule->rate.capacity, info.window_max);
-	else
-		at += snprintf(text + at, sizeof(text) - (size_t)at, "the segment's %u rules are all in use",
-		               info.rules);
+	at += room_text(text + at, sizeof(text) - (size_t)at, rule, error, &info);
 	snprintf(text + at, sizeof(text) - (size_t)at,
 	         ": requests are limited by their other limits only, until the segment is made again (shmlimit destroy "
 	         "%.*s)",
@@ -190,7 +180,7 @@ static void report_state(struct segment_ref *ref, const char *rule, int error, i
 		*reported = 0;
 		return;
 	}
-	if (error == 0 && is_no_room(*reported)) {
+	if (error == 0 && room_lacks(*reported)) {
 		snprintf(text, sizeof(text), "segment %.*s: rule %.*s: now in force", SHMLIMIT_NAME_MAX,
 		         ref->spec->segment, SHMLIMIT_RULE_NAME_MAX, rule);
 		if (report(ref, 0, text))
@@ -273,7 +263,7 @@ static void create_rules(struct segment_ref *ref, struct view *view, int change)
 		if (rule->has_rate) {
 			int id = set_rule(view->limiter, rule, change, &ref->rules[i].unchanged);
 
-			__atomic_store_n(&ref->rules[i].no_room, is_no_room(id) ? id : 0, __ATOMIC_RELAXED);
+			__atomic_store_n(&ref->rules[i].no_room, room_lacks(id) ? id : 0, __ATOMIC_RELAXED);
 			__atomic_store_n(&view->ids[i], id, __ATOMIC_RELAXED);
 		}
 	}
@@ -379,7 +369,7 @@ static void report_rule(struct segment_ref *ref, const struct view *view, size_t
 	const struct spec_rule *rule = &ref->spec->rules[i];
 	int *reported = &ref->rules[i].reported;
 
-	if (!is_no_room(error))
+	if (!room_lacks(error))
 		report_state(ref, rule->name, error, reported);
 	else if (*reported != error && report_no_room(ref, view, rule, error))
 		*reported = error;

@@ -295,6 +295,74 @@ static void without_room(const char *policy, size_t i)
 	shmlimit_gate_close(g);
 }
 
+static char compared[4][400];
+static size_t offsets[4];
+
+static void hear_difference(void *arg, size_t offset, const char *text)
+{
+	int *heard = arg;
+
+	snprintf(compared[*heard % 4], sizeof(compared[0]), "%s", text);
+	offsets[(*heard)++ % 4] = offset;
+}
+
+/*
+ * The report on a spec, compared with a segment of 64 slots and 2 rules, one of which is `old`, with a capacity of 3.
+ * `at` is the limit concerned.
+ */
+static void compares(void)
+{
+	static const struct {
+		const char *words, *says, *at;
+	} cases[] = {
+		{ "create=yes slots=64 mode=0600 rule=old rate=3/day rule=new rate=5/day", NULL, NULL },
+		{ "rule=old cost=3 rule=old peek cost=4 rule=absent peek", NULL, NULL },
+		{ "create=yes slots=128 rule=old", "it has 64 slots, and slots=128 does not change that", NULL },
+		{ "create=yes mode=0660 rule=old", "it has mode 0600, and mode=0660 does not change that", NULL },
+		{ "rule=old rule=absent", "rule absent: no such rule: requests that need it are refused",
+		  "rule=absent" },
+		{ "fail=open rule=absent rule=absent", "requests that need it pass without a limit", "rule=absent" },
+		{ "rule=old rule=old cost=4", "cost=4 is above its capacity of 3", "rule=old cost" },
+		{ "create=yes rule=old rule=new rate=\"5 at once\"", "rule new: would not be in force: it needs",
+		  "rule=new" },
+		{ "create=yes rule=a rate=1/s rule=b rate=1/s", "the segment's 2 rules are all in use", "rule=b" },
+		{ "create=yes rule=old algorithm=window rate=9/day", "its new rate would be refused, and the old one",
+		  "rule=old" },
+	};
+	const struct shmlimit_options two = { .struct_size = sizeof(two), .slots = 64, .rules = 2, .window_max = 4 };
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct shmlimit *l;
+	char spec[300];
+	int heard = 0;
+
+	shmlimit_destroy(unit_name);
+	snprintf(spec, sizeof(spec), "segment=%s create=yes rule=old rate=3/day", unit_name);
+	is(shmlimit_gate_compare(spec, hear_difference, &heard), 0, "with create=yes a missing segment is no problem");
+	snprintf(spec, sizeof(spec), "segment=%s rule=old", unit_name);
+	is(shmlimit_gate_compare(spec, hear_difference, &heard), 1, "without create=yes a missing segment is one");
+	ok(heard == 1 && strstr(compared[0], "no such segment") != NULL, "that is reported: %s", compared[0]);
+	is(shmlimit_gate_compare("rule=old", hear_difference, &heard), -EINVAL, "a spec that is wrong is not compared");
+	is(shmlimit_gate_compare(spec, NULL, NULL), -EINVAL, "a comparison needs a function to report to");
+	l = unit_create("create", &two);
+	unit_rule(l, "old", 3, 3, 86400 * SECOND);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *at;
+		int lines;
+
+		snprintf(spec, sizeof(spec), "segment=%s %s", unit_name, cases[i].words);
+		at = cases[i].at != NULL ? strstr(spec, cases[i].at) : spec;
+		heard = 0;
+		lines = shmlimit_gate_compare(spec, hear_difference, &heard);
+		ok(lines == heard && lines == (cases[i].says != NULL) &&
+		           (lines == 0 ||
+		            (strstr(compared[0], cases[i].says) != NULL && offsets[0] == (size_t)(at - spec))),
+		   "%s: %s", cases[i].words, lines > 0 ? compared[0] : "there is nothing to report");
+	}
+	shmlimit_info(l, &info);
+	is(info.rules_used, 1, "a comparison sets no rule");
+	shmlimit_close(l);
+}
+
 static void cannot(void)
 {
 	struct shmlimit_gate *g;
@@ -342,6 +410,7 @@ int main(void)
 		without_room("fail=closed", i);
 		without_room("fail=open", i);
 	}
+	compares();
 	cannot();
 	return tap_done();
 }

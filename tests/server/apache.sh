@@ -99,6 +99,9 @@ start apache worker -e 's/fail=open/create=yes/' -e 's/Rule page.*/& rate=block/
 	-e '/"\/login"/,/Location>$/{s/Rule login.*/Rule off/;s/ShmlimitRule site.*//}'
 blocks
 
+shmlimit destroy "$SEGMENT"
+differs 's/Rule login/Rule absent/' 'rule absent: no such rule: requests that need it pass without a limit.* line [0-9]'
+differs 's/fail=open/create=yes slots=128/' 'it has 64 slots, and slots=128 does not change that'
 wrong 's/Rule login.*/& rate=5\/h/' 'rule=login: rate="5/h" needs create=yes, line [0-9]'
 wrong 's/cost=10/cost=0/' '"cost=0" must be cost=N, 1 or more'
 wrong 's/prefix=32,64/prefix=32,129/' 'must be prefix=V4,V6, at most prefix=32,128'

@@ -77,6 +77,9 @@ start nginx -e 's/fail=open/create=yes/' -e 's/rule=page/& rate=block/' -e 's/sh
 	-e 's/shmlimit all.*//'
 blocks
 
+shmlimit destroy "$SEGMENT"
+differs 's/rule=login/rule=absent/' 'rule absent: no such rule: requests that need it pass without a limit.* in .*nginx[.]conf:[0-9]'
+differs 's/fail=open/create=yes slots=128/' 'it has 64 slots, and slots=128 does not change that'
 wrong 's/rule=login/& rate=5\/h/' 'rule=login: rate="5/h" needs create=yes in .*nginx[.]conf:[0-9]'
 wrong 's/rule=site/& rule=page/' '"rule=page" is a second rule'
 wrong 's/fail=open/& rule=page/' '"rule=page" belongs to a limit'

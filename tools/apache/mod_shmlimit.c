@@ -375,6 +375,12 @@ static void log_wrong(int level, size_t offset, const char *text)
     ap_log_error(APLOG_MARK, APLOG_STARTUP | level, 0, NULL, "ShmlimitRule: %s", text);
 }
 
+static void differs(void *arg, size_t offset, const char *text)
+{
+    (void)arg;
+    log_wrong(APLOG_WARNING, offset, text);
+}
+
 static int shmlimit_check_config(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temp, server_rec *server)
 {
     struct shmlimit_gate_wrong wrong = { .struct_size = sizeof(wrong) };
@@ -387,6 +393,9 @@ static int shmlimit_check_config(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *
         log_wrong(APLOG_EMERG, wrong.offset, wrong.text);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
+    /* WHY NOT on each start: a child's user can truncate its segment, which would kill the parent. */
+    if (gate_words->nelts > 0 && ap_state_query(AP_SQ_RUN_MODE) == AP_SQ_RM_CONFIG_TEST)
+        (void)shmlimit_gate_compare(make_spec(temp), differs, NULL);
     return OK;
 }
 

@@ -60,6 +60,22 @@ ngx_http_shmlimit_log(ngx_conf_t *cf, ngx_http_shmlimit_main_conf_t *main_conf,
 }
 
 
+typedef struct {
+    ngx_conf_t                     *cf;
+    ngx_http_shmlimit_main_conf_t  *main_conf;
+} ngx_http_shmlimit_compare_t;
+
+
+static void
+ngx_http_shmlimit_differs(void *data, size_t offset, const char *text)
+{
+    ngx_http_shmlimit_compare_t  *compare = data;
+
+    ngx_http_shmlimit_log(compare->cf, compare->main_conf, NGX_LOG_WARN,
+                          offset, text);
+}
+
+
 /* The gate is made here, where its environment is the master's; workers open the segment. */
 char *
 ngx_http_shmlimit_init_main_conf(ngx_conf_t *cf, void *conf)
@@ -67,6 +83,7 @@ ngx_http_shmlimit_init_main_conf(ngx_conf_t *cf, void *conf)
     u_char                         *spec, *p;
     ngx_pool_cleanup_t             *cln;
     struct shmlimit_gate_wrong      wrong;
+    ngx_http_shmlimit_compare_t     compare;
     ngx_http_shmlimit_main_conf_t  *main_conf = conf;
 
     if (main_conf->segment.data == NULL) {
@@ -103,6 +120,18 @@ ngx_http_shmlimit_init_main_conf(ngx_conf_t *cf, void *conf)
         ngx_http_shmlimit_log(cf, main_conf, NGX_LOG_EMERG, wrong.offset,
                               wrong.text);
         return NGX_CONF_ERROR;
+    }
+
+    /*
+     * WHY NOT on each start: a worker's user can truncate its segment, which
+     * would kill the master.
+     */
+    if (ngx_test_config) {
+        compare.cf = cf;
+        compare.main_conf = main_conf;
+
+        (void) shmlimit_gate_compare((char *) spec, ngx_http_shmlimit_differs,
+                                     &compare);
     }
 
     cln->handler = ngx_http_shmlimit_close;

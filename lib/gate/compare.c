@@ -1,0 +1,142 @@
+/*
+ * compare: a spec beside its segment, for those that check a configuration.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "export.h"
+#include "room.h"
+
+struct comparison {
+	struct spec spec;
+	struct shmlimit *limiter;
+	struct shmlimit_info info;
+	uint32_t unused; /* rules that the segment has room for */
+	int lines;
+	void (*report)(void *arg, size_t offset, const char *text);
+	void *arg;
+};
+
+__attribute__((format(printf, 3, 4))) static void say(struct comparison *c, size_t offset, const char *format, ...)
+{
+	char text[SHMLIMIT_NAME_MAX + SHMLIMIT_RULE_NAME_MAX + 300];
+	va_list values;
+	int at = snprintf(text, sizeof(text), "segment %.*s: ", SHMLIMIT_NAME_MAX, c->spec.segment);
+
+	va_start(values, format);
+	vsnprintf(text + at, sizeof(text) - (size_t)at, format, values);
+	va_end(values);
+	c->lines++;
+	c->report(c->arg, offset, text);
+}
+
+/* The options are of a segment that is created: one that exists stays as it is. */
+static void compare_options(struct comparison *c)
+{
+	const struct shmlimit_options *o = &c->spec.options;
+
+	if (o->slots > c->info.slots)
+		say(c, 0, "it has %" PRIu64 " slots, and slots=%" PRIu64 " does not change that (shmlimit grow)",
+		    c->info.slots, o->slots);
+	if (o->mode != 0 && o->mode != (c->info.mode & 0777))
+		say(c, 0, "it has mode 0%o, and mode=0%o does not change that", (unsigned)(c->info.mode & 0777),
+		    (unsigned)o->mode);
+	if ((o->flags & SHMLIMIT_OPTION_GROUP) != 0 && o->gid != c->info.gid)
+		say(c, 0, "it has the group %" PRIu32 ", and group= does not change that", c->info.gid);
+}
+
+/* A rule that is missing. */
+static void compare_missing(struct comparison *c, const struct spec_rule *rule, size_t offset)
+{
+	char room[200];
+	int error = room_has_cells(rule, &c->info) ? -EXFULL : -EFBIG;
+
+	if (!rule->has_rate) {
+		if (rule->taken)
+			say(c, offset, "rule %s: no such rule: requests that need it %s", rule->name,
+			    c->spec.fail_open ? "pass without a limit" : "are refused");
+		return;
+	}
+	if (error == -EXFULL && c->unused > 0) {
+		c->unused--;
+		return;
+	}
+	room_text(room, sizeof(room), rule, error, &c->info);
+	say(c, offset, "rule %s: would not be in force: %s", rule->name, room);
+}
+
+/* The first limit of a rule: what is wrong with the rule is said there. */
+static void compare_rule(struct comparison *c, const struct spec_rule *rule, int id, size_t offset)
+{
+	char room[200];
+
+	if (id < 0) {
+		compare_missing(c, rule, offset);
+	} else if (rule->has_rate && !room_has_cells(rule, &c->info)) {
+		room_text(room, sizeof(room), rule, -EFBIG, &c->info);
+		say(c, offset, "rule %s: its new rate would be refused, and the old one stay: %s", rule->name, room);
+	}
+}
+
+static void compare_cost(struct comparison *c, const struct spec_limit *limit, const struct spec_rule *rule, int id)
+{
+	struct shmlimit_rule found = { .struct_size = sizeof(found) };
+
+	if (rule->has_rate || limit->peek || shmlimit_rule_get(c->limiter, id, &found) != 0 ||
+	    found.mode != SHMLIMIT_ENFORCE || limit->cost <= found.capacity)
+		return;
+	say(c, limit->offset,
+	    "rule %s: cost=%" PRIu64 " is above its capacity of %" PRIu64 ", so every request would be refused",
+	    rule->name, limit->cost, found.capacity);
+}
+
+static void compare(struct comparison *c)
+{
+	const struct spec *s = &c->spec;
+
+	compare_options(c);
+	for (size_t i = 0; i < s->limit_count; i++) {
+		const struct spec_limit *limit = &s->limits[i];
+		const struct spec_rule *rule = &s->rules[limit->rule];
+		int id = shmlimit_rule_find(c->limiter, rule->name);
+		size_t first = 0;
+
+		while (s->limits[first].rule != limit->rule)
+			first++;
+		if (first == i)
+			compare_rule(c, rule, id, limit->offset);
+		if (id >= 0)
+			compare_cost(c, limit, rule, id);
+	}
+}
+
+EXPORT int shmlimit_gate_compare(const char *text, void (*report)(void *arg, size_t offset, const char *text),
+                                 void *arg)
+{
+	struct comparison c = { .report = report, .arg = arg, .info = { .struct_size = sizeof(c.info) } };
+	struct shmlimit_gate_wrong wrong;
+	int error;
+
+	if (text == NULL || report == NULL)
+		return -EINVAL;
+	error = spec_read(text, &c.spec, &wrong);
+	if (error != 0)
+		return error;
+	error = shmlimit_open(c.spec.segment, SHMLIMIT_OPEN_READ_ONLY, NULL, &c.limiter);
+	if (error == 0)
+		error = shmlimit_info(c.limiter, &c.info);
+	if (error == 0) {
+		c.unused = c.info.rules - c.info.rules_used;
+		compare(&c);
+	} else if (error != -ENOENT || !c.spec.create) {
+		say(&c, 0, "%s%s", shmlimit_strerror(error),
+		    error == -ENOENT ? " (create=yes makes it when it is needed)" : "");
+	}
+	shmlimit_close(c.limiter);
+	spec_free(&c.spec);
+	return c.lines;
+}

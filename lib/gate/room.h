@@ -1,0 +1,25 @@
+/*
+ * room: what a rule of the spec needs that a segment may not have.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_GATE_ROOM_H
+#define SHMLIMIT_GATE_ROOM_H
+
+#include <errno.h>
+
+#include "spec.h"
+
+/* Is this the error of a rule for which there is no room? */
+static inline int room_lacks(int error)
+{
+	return error == -EFBIG || error == -EXFULL;
+}
+
+/* Has the segment cells for the rule's windows or places? Pure. */
+int room_has_cells(const struct spec_rule *rule, const struct shmlimit_info *info);
+
+/* Writes what the rule needs, and what the segment has. Returns the length. `error`: see room_lacks(). */
+int room_text(char *to, size_t size, const struct spec_rule *rule, int error, const struct shmlimit_info *info);
+
+#endif
