@@ -283,7 +283,7 @@ static void take_all(uint64_t n, size_t limits)
 	struct shmlimit_request requests[4];
 
 	for (size_t i = 0; i < limits; i++)
-		requests[i] = (struct shmlimit_request){ all_rule[i], 0, key, KEY_LEN, 1 };
+		requests[i] = (struct shmlimit_request){ all_rule[i], 0, key, KEY_LEN, 1, NULL };
 	while (n--)
 		bench_expect(shmlimit_take_all(precise, requests, limits, NULL, NULL), SHMLIMIT_ALLOWED);
 }

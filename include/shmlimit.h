@@ -71,7 +71,8 @@ enum shmlimit_algorithm {
 	SHMLIMIT_WINDOW = 2,  /* a sliding window: at most `capacity` tokens in any stretch of one period, exactly */
 	SHMLIMIT_LEASE = 3,   /* tokens leased from a funnel on a backend (such as Redis), spent here */
 	SHMLIMIT_COUNTER = 4, /* a count that expires, as Redis's INCREX; to shmlimit_take() a fixed window */
-	SHMLIMIT_HOLD = 5 /* places that are held: at most `capacity` at once; one that is not left ends by itself */
+	SHMLIMIT_HOLD = 5, /* places that are held: at most `capacity` at once; one that is not left ends by itself */
+	SHMLIMIT_GCRA = 6  /* as FUNNEL, but each call may bring its own limit: see shmlimit_take_limit() */
 };
 
 /* shmlimit_rule.mode */
@@ -141,6 +142,12 @@ enum shmlimit_option_flags {
 	SHMLIMIT_OPTION_GROUP = 0x1000000 /* the segment's group is `gid`, not the creator's */
 };
 
+/* shmlimit_limit.flags: one of them, and all else of the limit is ignored; or 0 */
+enum shmlimit_limit_flags {
+	SHMLIMIT_LIMIT_BLOCK = 0x10000000,    /* denied always */
+	SHMLIMIT_LIMIT_UNLIMITED = 0x20000000 /* allowed always */
+};
+
 /* A process's handle on one segment. */
 struct shmlimit;
 
@@ -177,13 +184,14 @@ struct shmlimit_options {
 /* A rule. Zero everything, set struct_size, then at least capacity, refill and period_ns. */
 struct shmlimit_rule {
 	uint32_t struct_size; /* sizeof(struct shmlimit_rule) */
-	uint32_t algorithm;   /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW, _LEASE, _COUNTER, _HOLD */
+	uint32_t algorithm;   /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW, _LEASE, _COUNTER, _HOLD, _GCRA */
 	uint32_t mode;        /* SHMLIMIT_ENFORCE, _DRY_RUN, _OFF, _BLOCK */
 	uint32_t flags;       /* SHMLIMIT_RULE_NEXT_PAYS, _COUNT_REFUSED, _PROTECTED, _NO_WAIT or none */
 	/*
 	 * Largest burst, 1 to SHMLIMIT_CAPACITY_MAX. WINDOW, HOLD: tokens of a window, or places,
 	 * up to the segment's window_max. LEASE: up to SHMLIMIT_LEASE_CAPACITY_MAX. COUNTER: the
-	 * largest count; 0 = 2^31 - 1. WARMUP: 0, or what follows from the rest.
+	 * largest count; 0 = 2^31 - 1. WARMUP: 0, or what follows from the rest. GCRA: 0, also as refill and
+	 * period_ns, of a rule that has no limit of its own.
 	 */
 	uint64_t capacity;
 	uint64_t refill; /* `refill` tokens come back, 1 or more; WINDOW, COUNTER, HOLD: 0, or the capacity ... */
@@ -311,13 +319,24 @@ struct shmlimit_info {
 	uint64_t reserved[1];
 };
 
+/* A limit that comes with a call. Zero everything, set struct_size, then each member, or use shmlimit_limit_parse(). */
+struct shmlimit_limit {
+	uint32_t struct_size; /* sizeof(struct shmlimit_limit) */
+	uint32_t flags;       /* SHMLIMIT_LIMIT_BLOCK, _UNLIMITED or 0 */
+	uint64_t capacity;    /* largest burst, 1 to SHMLIMIT_CAPACITY_MAX */
+	uint64_t refill;      /* `refill` tokens come back, 1 or more ... */
+	uint64_t period_ns;   /* ... every `period_ns` nanoseconds, 1 or more */
+	uint64_t max_wait_ns; /* longest wait that a reservation may cause, and longest debt; 0 = none */
+};
+
 /* One rule and one key, for shmlimit_take_all() and shmlimit_take_many(). */
 struct shmlimit_request {
 	int32_t rule;        /* id */
 	uint32_t reserved32; /* must be zero */
 	const void *key;
-	size_t key_len; /* bytes */
-	uint64_t cost;  /* as for shmlimit_take() */
+	size_t key_len;                     /* bytes */
+	uint64_t cost;                      /* as for shmlimit_take() */
+	const struct shmlimit_limit *limit; /* as for shmlimit_take_limit(); NULL: the rule's own */
 };
 
 /* shmlimit_slot.state */
@@ -594,6 +613,8 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  *
  * FUNNEL: a burst of `capacity`, then `refill` tokens every `period_ns`.
  * WINDOW: at most `capacity` tokens in any stretch of `period_ns`, exactly; `refill` is 0.
+ * GCRA: as FUNNEL, for calls that bring no limit; all three can be 0. A key keeps its time when the
+ * rule is changed, as where it is asked with another limit.
  * WARMUP: `refill` tokens every `period_ns` once warm. Each request waits for the debt before
  * it, as in Guava's RateLimiter.create(rate, warmupPeriod). The capacity is Guava's stored
  * permits, and follows from the rest.
@@ -602,7 +623,7 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  * HOLD: at most `capacity` places at once; one that is not left ends after `period_ns`, at most 2^54
  * (208 days): see shmlimit_enter(). `refill` is 0.
  *
- * Returns the id (0 or more), or: -EDOM capacity, refill, period_ns or warmup_ns is 0; -ERANGE
+ * Returns the id (0 or more), or: -EDOM capacity, refill, period_ns or warmup_ns is 0 (GCRA: one of the three is, and not all); -ERANGE
  * the rule cannot be represented exactly (see shmlimit_rule_range()), a WARMUP rule stores no
  * whole token, or a LEASE rule's capacity is above SHMLIMIT_LEASE_CAPACITY_MAX or, times the
  * period over its common factor with 1000 * refill, is 2^53 or more; -EFBIG a WINDOW or HOLD rule's
@@ -739,6 +760,46 @@ int shmlimit_rule_remove(struct shmlimit *limiter, const char *rule_name);
  */
 int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                   struct shmlimit_result *r);
+
+/*
+ * Take as shmlimit_take() does, by a limit that comes with the call, under a rule of GCRA. One rule
+ * serves any number of limits, such as those of a million customers. Nothing of the limit is stored: a
+ * key has one time, at which it is full again, in steps of 1/16 ns. A token costs the time in which it
+ * comes back, rounded up to a step, so just `capacity` pass at one instant, and never more than
+ * `refill` in a period.
+ *
+ * A key that is asked with another limit keeps its time, as in redis-cell: what was spent under the one
+ * is owed, as time, under the other. With a smaller limit it can be denied for as long as the larger one
+ * had been spent for, and a larger limit finds it nearly full. In any stretch of time the costs of all that was
+ * allowed, as times, are together at most that time and the longest time to full of these limits.
+ *
+ * The reservation's longest wait is limit->max_wait_ns. Results are those of the calls without _limit,
+ * `limit` and `remaining` being the call's own; with SHMLIMIT_LIMIT_UNLIMITED both are UINT64_MAX, with
+ * _BLOCK 0, and nothing is stored.
+ *
+ * Returns as those calls do, or, with nothing changed: -EINVAL `limit` is NULL or too small, or a flag is
+ * unknown; -E2BIG a member is set that this library does not know; -EDOM capacity, refill or period_ns is 0,
+ * as it is for a call without _limit if the rule has no limit of its own; -ERANGE the capacity is above
+ * SHMLIMIT_CAPACITY_MAX, or the time to full or max_wait_ns above 366 days; -EOPNOTSUPP the rule is not a
+ * GCRA rule. Threads, processes, signals, fork, progress: as shmlimit_take(). Cost: a take's and a division.
+ */
+int shmlimit_take_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
+                        const struct shmlimit_limit *limit, struct shmlimit_result *r);
+int shmlimit_peek_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
+                        const struct shmlimit_limit *limit, struct shmlimit_result *r);
+int shmlimit_reserve_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
+                           const struct shmlimit_limit *limit, struct shmlimit_result *r);
+int shmlimit_charge_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
+                          const struct shmlimit_limit *limit, struct shmlimit_result *r);
+int shmlimit_refund_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
+                          const struct shmlimit_limit *limit, struct shmlimit_result *r);
+
+/*
+ * Read a limit's text, as shmlimit_rule_parse() does for a FUNNEL, into *limit: set its struct_size before.
+ * max_wait_ns stays as it is. "block" and "unlimited" become flags; windows and places are refused. Returns 0,
+ * -EINVAL or -E2BIG with *limit unchanged, and *wrong filled. Pure, like shmlimit_rule_parse().
+ */
+int shmlimit_limit_parse(const char *text, struct shmlimit_limit *limit, struct shmlimit_problem *wrong);
 
 /*
  * Take from several limits, all or none: for example per address, per user and for the whole
@@ -881,9 +942,9 @@ int shmlimit_peek(struct shmlimit *limiter, int rule, const void *key, size_t ke
 /*
  * redis-cell's CL.THROTTLE key capacity count period [quantity] and its reply, for programs that
  * pass the limit with each request. Takes `quantity` tokens (0: peeks) from a funnel of `capacity`
- * that gets `refill` tokens back every `period_s` seconds. The first call with a new triple makes
- * it a rule without a name (listed as ~capacity:refill:period), which exists until it is removed. A
- * segment has room for options.rules of them.
+ * that gets `refill` tokens back every `period_s` seconds. All triples are under one GCRA rule,
+ * ~throttle, which the first call makes. A key that is asked with another triple keeps its time: see
+ * shmlimit_take_limit().
  *
  *	reply[0]   0 allowed, 1 denied: also the value returned
  *	reply[1]   capacity
@@ -893,10 +954,9 @@ int shmlimit_peek(struct shmlimit *limiter, int rule, const void *key, size_t ke
  *
  * `reply` may be NULL. (redis-cell takes max_burst and reports max_burst + 1 as the limit; here
  * both are the capacity.) Errors besides those of shmlimit_take(): -EDOM, -ERANGE as for
- * shmlimit_rule_set(); -EXFULL no room for another triple; -ENOMEM; -EAGAIN the triple is new, and
+ * shmlimit_take_limit(); of the first call in a segment -EXFULL, no room for the rule, and -EAGAIN,
  * another process holds the lock of the writers of rules. The call does not wait for that lock:
- * nothing was taken, try again. Signals: not to be called from handlers. Cost: a take, and a
- * look-up in this process.
+ * nothing was taken, try again. Signals: not to be called from handlers. Cost: a take with a limit.
  */
 int shmlimit_throttle(struct shmlimit *limiter, const void *key, size_t key_len, uint64_t capacity, uint64_t refill,
                       uint64_t period_s, uint64_t quantity, int64_t reply[5]);

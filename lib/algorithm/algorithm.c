@@ -20,6 +20,7 @@ const struct algorithm *const algorithms[ALGORITHMS] = {
 	[SHMLIMIT_LEASE] = &algorithm_lease,
 	[SHMLIMIT_COUNTER] = &algorithm_counter,
 	[SHMLIMIT_HOLD] = &algorithm_hold,
+	[SHMLIMIT_GCRA] = &algorithm_gcra,
 };
 /* clang-format on */
 

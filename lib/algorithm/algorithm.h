@@ -1,5 +1,5 @@
 /*
- * algorithm: FUNNEL, WARMUP, WINDOW, LEASE, COUNTER, HOLD, each as one row of functions. All that
+ * algorithm: FUNNEL, WARMUP, WINDOW, LEASE, COUNTER, HOLD, GCRA, each as one row of functions. All that
  * differs between them stands in their own files; everything else asks the row.
  *
  * A row's functions are total: whatever the bits of parameters and word, they return
@@ -13,6 +13,7 @@
 
 #include "count.h"
 #include "funnel.h"
+#include "gcra.h"
 #include "lease.h"
 #include "look.h"
 #include "rebase.h"
@@ -32,6 +33,7 @@ struct balance {
 			struct lease_tally tally;
 		};
 		struct count count;
+		struct gcra_state gcra;
 		struct hold_balance {
 			uint64_t word;           /* as it was read */
 			uint64_t before;         /* what the cell holds that is to be swapped ... */
@@ -50,6 +52,7 @@ struct algorithm {
 	int has_log;         /* its slots have cells: a saved slot is a list of times */
 	int stays;           /* what a key has expires where it is: it is not moved */
 	int one_at_a_time;   /* no more than one token can be taken at once */
+	int takes_limits;    /* a request may have a limit of its own; a rule may have none */
 
 	/* Rules. */
 	int (*compile)(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params);
@@ -123,10 +126,10 @@ const char *funnel_fault(const struct layout_params *params, uint64_t word, uint
 const char *funnel_mend(const struct layout_params *params, uint64_t word, uint32_t window_max, uint64_t *mended);
 
 extern const struct algorithm algorithm_funnel, algorithm_warmup, algorithm_window, algorithm_lease, algorithm_counter,
-	algorithm_hold;
+	algorithm_hold, algorithm_gcra;
 
 /* By the numbers in shmlimit.h. */
-#define ALGORITHMS 6u
+#define ALGORITHMS 7u
 extern const struct algorithm *const algorithms[ALGORITHMS];
 
 /* The row of a rule's params. Damaged parameters of no algorithm are taken for a FUNNEL's. */
@@ -140,7 +143,15 @@ static inline const struct algorithm *algorithm_of(const struct layout_params *p
 /* Has it this operation, with this amount? */
 static inline int algorithm_has(const struct algorithm *a, const struct request *q)
 {
-	return (a->operations & 1u << q->op) != 0 && !(a->one_at_a_time && q->amount > 1 && q->op != OP_PEEK);
+	return (a->operations & 1u << q->op) != 0 && !(a->one_at_a_time && q->amount > 1 && q->op != OP_PEEK) &&
+	       (q->limit == NULL || a->takes_limits);
+}
+
+/* Does neither the request have a limit nor the rule? */
+static inline int algorithm_lacks_limit(const struct algorithm *a, const struct layout_params *params,
+                                        const struct request *q)
+{
+	return a->takes_limits && q->limit == NULL && params->capacity == 0;
 }
 
 /* Is what its keys have written to a file? */

@@ -7,6 +7,7 @@
 #define SHMLIMIT_LIB_REQUEST_H
 
 #include "atomic.h"
+#include "gcra.h"
 #include "key_bytes.h"
 #include "when.h"
 
@@ -129,6 +130,7 @@ struct request {
 	 * says that it may.
 	 */
 	const struct undo *taken; /* REFUND, LEAVE */
+	const struct gcra *limit; /* its own; NULL: the rule's */
 	union {
 		const struct lease_request *lease;
 		const struct count_request *count;
@@ -161,6 +163,7 @@ FAST struct request request_complete(const struct request *q, uint64_t hash, str
 		.when = { when.ns, when.given },
 		.max_wait_ns = q->max_wait_ns,
 		.taken = q->taken,
+		.limit = q->limit,
 		.lease = q->lease,
 		.undo = q->undo,
 	};

@@ -19,7 +19,7 @@ EXPORT int shmlimit_rule_parse(const char *text, struct shmlimit_rule *rule, str
 	struct shmlimit_rule known;
 	int error = sized_in(&known, rule, sizeof(known));
 
-	if (error == 0 && (text == NULL || known.struct_size < KNOWN_MIN || known.algorithm > SHMLIMIT_HOLD))
+	if (error == 0 && (text == NULL || known.struct_size < KNOWN_MIN || known.algorithm > SHMLIMIT_GCRA))
 		error = -EINVAL;
 	if (error != 0 && wrong != NULL)
 		*wrong = (struct shmlimit_problem){ .text = "an argument is missing, unknown, or out of range" };
@@ -33,7 +33,7 @@ EXPORT int shmlimit_rule_text(const struct shmlimit_rule *rule, char text[SHMLIM
 	struct shmlimit_rule known;
 	int error = sized_in(&known, rule, sizeof(known));
 
-	if (error == 0 && (text == NULL || known.algorithm > SHMLIMIT_HOLD || known.mode > SHMLIMIT_BLOCK))
+	if (error == 0 && (text == NULL || known.algorithm > SHMLIMIT_GCRA || known.mode > SHMLIMIT_BLOCK))
 		error = -EINVAL;
 	if (error == 0)
 		limit_text(&known, text);

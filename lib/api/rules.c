@@ -141,6 +141,8 @@ EXPORT int shmlimit_rule_name(struct shmlimit *l, int rule, char name[SHMLIMIT_R
 /* What no rule is set with, so that callers may divide by it. A WINDOW's count may be left out. */
 static int is_damaged(const struct shmlimit_rule *rule)
 {
+	if (rule->algorithm == SHMLIMIT_GCRA && rule->capacity == 0)
+		return rule->refill != 0 || rule->period_ns != 0;
 	return rule->capacity == 0 || rule->period_ns == 0 || (rule->refill == 0 && rule->algorithm != SHMLIMIT_WINDOW);
 }
 

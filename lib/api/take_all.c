@@ -9,6 +9,7 @@
  */
 #include "export.h"
 #include "fast.h"
+#include "limit_make.h"
 #include "shmlimit_at.h"
 
 /* One of the requests, without its hash. */
@@ -23,13 +24,20 @@ static int take_one(const struct shmlimit *l, const struct shmlimit_request *ask
 {
 	struct request q = request_of(asked, when);
 	int error = decide_check(l, &q);
+	struct gcra g;
 
 	undo->slot = NULL;
 	undo->place.value = 0;
+	if (error == 0 && asked->limit != NULL)
+		error = limit_make(asked->limit, &g);
 	if (error != 0)
 		return error;
-	q.hash = decide_hash(l, &q);
 	q.undo = undo;
+	if (asked->limit != NULL) {
+		q.limit = &g;
+		return limit_decide(l, &q, r);
+	}
+	q.hash = decide_hash(l, &q);
 	return asked->cost == 0 ? fast_any(l, &q, r) : fast_take(l, &q, r);
 }
 
@@ -39,9 +47,12 @@ static void give_back(const struct shmlimit *l, const struct shmlimit_request *a
 {
 	struct request q = request_of(asked, when);
 	struct hold_request hold = { .place = undo->place };
+	struct gcra g;
 
 	if (undo->slot == NULL)
 		return;
+	if (asked->limit != NULL && limit_make(asked->limit, &g) == 0)
+		q.limit = &g;
 	q.op = OP_REFUND;
 	q.taken = undo;
 	/*
@@ -102,6 +113,16 @@ EXPORT int shmlimit_take_all(struct shmlimit *l, const struct shmlimit_request *
 /* As many lines as a core can wait for, and more; a chunk's hashes are 256 bytes of stack. */
 #define CHUNK 32
 
+static int take_by_limit(const struct shmlimit *l, struct request *q, const struct shmlimit_limit *limit,
+                         struct shmlimit_result *r)
+{
+	struct gcra g;
+	int error = limit_make(limit, &g);
+
+	q->limit = &g;
+	return error != 0 ? error : limit_decide(l, q, r);
+}
+
 static void take_chunk(const struct shmlimit *l, const struct shmlimit_request *requests, size_t n, int *answers,
                        struct when when, struct shmlimit_result *results)
 {
@@ -130,6 +151,10 @@ static void take_chunk(const struct shmlimit *l, const struct shmlimit_request *
 
 		if (answers[i] != 0)
 			continue;
+		if (requests[i].limit != NULL) {
+			answers[i] = take_by_limit(l, &q, requests[i].limit, r);
+			continue;
+		}
 		q.hash = hashes[i];
 		answers[i] = q.op == OP_TAKE ? fast_take(l, &q, r) : fast_any(l, &q, r);
 	}

@@ -168,6 +168,8 @@ static int bypass(const struct shmlimit *l, const struct attempt *d, struct shml
 		attempt_count(l, d, denied ? COUNT_DENIED : COUNT_ALLOWED);
 	decide_show(q, denied ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED);
 	algorithm_rule(&d->view.params, &rule);
+	if (q->limit != NULL)
+		rule.capacity = q->limit->capacity;
 	if (r != NULL && denied)
 		*r = (struct shmlimit_result){ .retry_after_ns = FUNNEL_NEVER };
 	else if (r != NULL)
@@ -209,6 +211,8 @@ __attribute__((cold, noinline)) int decide_slowly(const struct shmlimit *l, cons
 		d.a = algorithm_of(&d.view.params);
 		if (!algorithm_has(d.a, request))
 			return -EOPNOTSUPP;
+		if (algorithm_lacks_limit(d.a, &d.view.params, request))
+			return -EDOM;
 		generation_read(l, &d.tables);
 		if (!rule_is_on(l, &d.view) && !operation_is_holders(request->op))
 			return bypass(l, &d, r);

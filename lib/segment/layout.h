@@ -38,7 +38,7 @@
 #include "shmlimit_lease.h"
 
 #define LAYOUT_MAGIC "shmlimit" /* the first 8 bytes, without a NUL */
-#define LAYOUT_VERSION 5u
+#define LAYOUT_VERSION 6u
 #define LAYOUT_BYTE_ORDER 0x01020304u
 
 #define LINE 64u /* bytes that two cores pass to and fro as one */

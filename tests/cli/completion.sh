@@ -77,7 +77,7 @@ choices "allow deny evict " create "$SEGMENT.x" --slots=16 --on-full
 choices "coarse precise " create "$SEGMENT.x" --slots=16 --clock
 choices "block dry-run enforce off " rule set "$segment" mail --mode
 choices "no yes " rule set "$segment" mail --next-pays
-is "$(offered shmlimit rule set "$segment" new --algorithm '')" "counter funnel hold lease warmup window " "algorithms are offered"
+is "$(offered shmlimit rule set "$segment" new --algorithm '')" "counter funnel gcra hold lease warmup window " "algorithms are offered"
 is "$(offered shmlimit create x --mode '')" " " "permissions are not"
 
 # zsh and fish: as bash, of which they ask.

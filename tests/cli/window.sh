@@ -88,7 +88,7 @@ refused "a window larger than segment $segment was created for: use a smaller on
 --window-max (shmlimit inspect $segment shows it)" big --algorithm window --rate 6/d
 run shmlimit rule set "$segment" bucket --algorithm token-bucket --capacity 3 --rate 3/h
 is "$rc $(shmlimit rule show "$segment" bucket --json | jq -r .algorithm)" "0 funnel" "token-bucket is another word for funnel"
-refused "algorithm bucket: must be funnel, token-bucket, warmup, window, lease, counter or hold" x --algorithm bucket
+refused "algorithm bucket: must be funnel, token-bucket, warmup, window, lease, counter, hold or gcra" x --algorithm bucket
 refused "capacity: a window has none of its own: leave it out" x --algorithm window --rate 1/d --capacity 1
 refused "capacity: a warmup has none of its own: leave it out" x --algorithm warmup --rate 1/d --warmup 2d --capacity 1
 refused "next-pays: a window has none of its own: leave it out" w --next-pays yes

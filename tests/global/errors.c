@@ -35,6 +35,7 @@ static void missing(void)
 	struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
 	struct shmlimit_global_status status = { .struct_size = sizeof(status) };
 	struct shmlimit_global_server server = { .struct_size = sizeof(server) };
+	struct shmlimit_limit limit = { .struct_size = sizeof(limit), .capacity = 1, .refill = 1, .period_ns = 1 };
 	struct shmlimit_global *g;
 
 	if (shmlimit_global_open(l, "redis://127.0.0.1:1", NULL, &g) != 0)
@@ -46,6 +47,11 @@ static void missing(void)
 	is(shmlimit_global_begin(g, NULL, &ticket, NULL), -EINVAL, "begin needs a request");
 	is(shmlimit_global_begin(g, &request, NULL, NULL), -EINVAL, "begin needs a ticket");
 	is(shmlimit_global_begin(g, &reserved, &ticket, NULL), -E2BIG, "begin refuses what is reserved");
+	request.limit = &limit;
+	is(shmlimit_global_begin(g, &request, &ticket, NULL), -EOPNOTSUPP, "begin has no limits of requests");
+	is(shmlimit_global_take_many(g, &request, 1, &answer, NULL), -EOPNOTSUPP, "a batch has none either");
+	is(shmlimit_global_take_all(g, &request, 1, NULL, NULL), -EOPNOTSUPP, "take_all has none either");
+	request.limit = NULL;
 	is(shmlimit_global_poll(NULL, &ticket, NULL), -EINVAL, "poll needs a handle");
 	is(shmlimit_global_poll(g, NULL, NULL), -EINVAL, "poll needs a ticket");
 	is(shmlimit_global_take_many(NULL, &request, 1, &answer, NULL), -EINVAL, "take_many needs a handle");

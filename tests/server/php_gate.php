@@ -183,7 +183,7 @@ for ($i = 0; $i < 70; $i++) {
     $made->ask(new Limit("r$i", 'k', rate: '1/hour'));
 }
 is($made->ask(new Limit('r1', 'k'))->status, 'rejected', 'a gate learns one limit after the other');
-ok((bool) preg_grep('/rule r69: .*no room/', $lines), 'when the segment has no room for more rules, that is reported');
+ok((bool) preg_grep('/rule r69: not in force: .* all in use/', $lines), 'when the segment has no room for more rules, that is reported');
 
 $segment .= '.places';
 $gate = new Gate($segment, spec: 'create=yes');

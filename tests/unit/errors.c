@@ -116,7 +116,7 @@ static void rules(void)
 	good.mode = SHMLIMIT_BLOCK + 1;
 	is(set(good), -EINVAL, "a rule with an unknown mode is refused");
 	good.mode = 0;
-	good.algorithm = SHMLIMIT_HOLD + 1;
+	good.algorithm = SHMLIMIT_GCRA + 1;
 	is(set(good), -EINVAL, "a rule with an unknown algorithm is refused");
 	good.algorithm = 0;
 	good.credit = 1;

@@ -70,7 +70,7 @@ static void denied_too(int rule)
 /* Reserve, charge and refund; take_all and take_many. */
 static void other_calls(int rule, const char *name)
 {
-	struct shmlimit_request request = { rule, 0, "user:42", 7, 1 };
+	struct shmlimit_request request = { rule, 0, "user:42", 7, 1, NULL };
 	struct shmlimit_result r;
 	int answer;
 

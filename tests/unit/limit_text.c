@@ -459,7 +459,7 @@ static void arguments(void)
 	is(shmlimit_rule_parse("5/s", NULL, NULL), -EINVAL, "a rule must be given");
 	is(shmlimit_rule_parse("5/s", &none, NULL), -EINVAL, "a rule must have a size");
 	is(shmlimit_rule_parse("5/s", &small, NULL), -EINVAL, "a rule must have room for a period");
-	rule.algorithm = SHMLIMIT_HOLD + 1;
+	rule.algorithm = SHMLIMIT_GCRA + 1;
 	is(shmlimit_rule_parse("5/s", &rule, NULL), -EINVAL, "the algorithm must be one");
 	is(shmlimit_rule_text(&rule, text), -EINVAL, "an unknown algorithm has no text");
 	rule = (struct shmlimit_rule){ .struct_size = sizeof(rule),

@@ -1,5 +1,5 @@
 /*
- * undo: a denied take_all that is slow, between other calls for its first key. An oracle for FUNNEL, COUNTER and WINDOW is
+ * undo: a denied take_all that is slow, between other calls for its first key. An oracle for FUNNEL, COUNTER, GCRA and WINDOW is
  * a second key of which all is taken that was taken of the first one, except by the denied calls: it never has less (I1),
  * and it has no more than refilled during those calls. WARMUP, LEASE and changes of rules are looked at one by one;
  * tests/schedule/undo stops such calls before each access to memory.
@@ -105,6 +105,10 @@ static struct kind kinds[] = {
 	{ "10 million at 125 million a second", { .capacity = 10000000, .refill = 125000000, .period_ns = SECOND }, 8, 0 },
 	{ "COUNTER of 30 in 10 ms",
 	  { .algorithm = SHMLIMIT_COUNTER, .capacity = 30, .period_ns = 10000000 }, 300000, 0 },
+	{ "GCRA of 50 at 2,000 a second",
+	  { .algorithm = SHMLIMIT_GCRA, .capacity = 50, .refill = 2000, .period_ns = SECOND }, 500000, 0 },
+	{ "GCRA of 10 at 1 a day",
+	  { .algorithm = SHMLIMIT_GCRA, .capacity = 10, .refill = 1, .period_ns = 86400 * SECOND }, 86400 * SECOND, 0 },
 	{ "WINDOW of 30 in 10 ms",
 	  { .algorithm = SHMLIMIT_WINDOW, .capacity = 30, .period_ns = 10000000 }, 300000, 0 },
 };
@@ -341,7 +345,7 @@ static void leased(void)
 
 int main(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .rules = 14, .window_max = 64 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .rules = 16, .window_max = 64 };
 
 	rng = (struct rng){ rng_seed() };
 	clock_ns = 1000000 * SECOND;

@@ -14,6 +14,9 @@ int all_or_none_check(const struct shmlimit_request *requests, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (requests[i].reserved32 != 0)
 			return -E2BIG;
+	for (size_t i = 0; i < n; i++)
+		if (requests[i].limit != NULL)
+			return -EOPNOTSUPP;
 	return 0;
 }
 

@@ -29,7 +29,10 @@ struct all_or_none {
 	int taken_from[SHMLIMIT_REQUESTS_MAX]; /* the rule whose slot gave the tokens; -1: none */
 };
 
-/* Checks that there are 1 to SHMLIMIT_REQUESTS_MAX requests with zeros where they must be. Returns 0, -EINVAL or -E2BIG. */
+/*
+ * Checks that there are 1 to SHMLIMIT_REQUESTS_MAX requests with zeros where they must be, and
+ * without limits of their own. Returns 0, -EINVAL, -E2BIG or -EOPNOTSUPP.
+ */
 int all_or_none_check(const struct shmlimit_request *requests, size_t n);
 
 void all_or_none_begin(struct all_or_none *all, struct shmlimit *limiter, const struct shmlimit_request *requests,

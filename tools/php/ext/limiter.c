@@ -322,6 +322,7 @@ static int request_of(struct shmlimit *limiter, zval *value, struct shmlimit_req
 	key = LIMIT_KEY(limit);
 	request->rule = shmlimit_rule_find(limiter, shmlimit_name(*rule));
 	request->reserved32 = 0;
+	request->limit = NULL;
 	request->key = Z_TYPE_P(key) == IS_STRING ? Z_STRVAL_P(key) : "";
 	request->key_len = Z_TYPE_P(key) == IS_STRING ? Z_STRLEN_P(key) : 0;
 	request->cost = (uint64_t)Z_LVAL_P(LIMIT_COST(limit));

@@ -126,6 +126,7 @@ class Request(Structure):
         ("key", c_char_p),
         ("key_len", c_size_t),
         ("cost", c_uint64),
+        ("limit", c_void_p),
     ]
 
 

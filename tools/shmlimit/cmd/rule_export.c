@@ -20,7 +20,7 @@ static void print_rule(const char *name, const struct shmlimit_rule *rule)
 
 	printf("\n[%s]\n", name);
 	for (int field = 0; field < FIELDS; field++)
-		if (field_applies(field, rule->algorithm))
+		if (field_applies(field, rule->algorithm) && !field_is_empty(field, rule))
 			printf("%s = %s\n", field_names[field], field_text(text, field, rule));
 }
 

@@ -10,7 +10,7 @@
 
 /* clang-format off */
 static const struct command_option options[] = {
-	[FIELD_ALGORITHM] = { "algorithm", "WHICH", "funnel, warmup, window, lease, counter or hold (a new rule: funnel)" },
+	[FIELD_ALGORITHM] = { "algorithm", "WHICH", "funnel, warmup, window, lease, counter, hold or gcra (a new rule: funnel)" },
 	[FIELD_CAPACITY] = { "capacity", "N", "funnel: the largest burst; counter: the largest count; hold: places" },
 	[FIELD_RATE] = { "rate", "LIMIT", "5/minute, '10/s burst 20', '1000/h strict', '20 at once', block, unlimited" },
 	[FIELD_PERIOD] = { "period", "DURATION", "counter: how long a count lives; hold: how long a place is held at most" },

@@ -28,7 +28,8 @@ static void print_facts(const struct rule_facts *facts)
 	print_line("rule", "%s", facts->name);
 	print_line("id", "%d", facts->id);
 	for (int field = 0; field < FIELDS; field++)
-		if (field == FIELD_CAPACITY || field_applies(field, facts->rule.algorithm))
+		if ((field == FIELD_CAPACITY || field_applies(field, facts->rule.algorithm)) &&
+		    !field_is_empty(field, &facts->rule))
 			print_line(field_names[field], "%s", field_text(text, field, &facts->rule));
 	if (facts->rule.credit != 0)
 		print_line("overshoot", "at most %" PRIu32 " on each host that does not know the key",

@@ -41,13 +41,14 @@ int field_applies(int field, uint32_t algorithm)
 {
 	switch (field) {
 	case FIELD_CAPACITY: /* the others' follows from what else is given */
-		return algorithm == SHMLIMIT_FUNNEL || algorithm == SHMLIMIT_LEASE || expires(algorithm);
+		return algorithm == SHMLIMIT_FUNNEL || algorithm == SHMLIMIT_GCRA || algorithm == SHMLIMIT_LEASE ||
+		       expires(algorithm);
 	case FIELD_RATE:
 		return !expires(algorithm);
 	case FIELD_PERIOD: /* the others' is a part of the rate */
 		return expires(algorithm);
 	case FIELD_NEXT_PAYS:
-		return algorithm == SHMLIMIT_FUNNEL;
+		return algorithm == SHMLIMIT_FUNNEL || algorithm == SHMLIMIT_GCRA;
 	case FIELD_MAX_WAIT:
 		return algorithm != SHMLIMIT_LEASE && !expires(algorithm);
 	case FIELD_CREDIT:
@@ -60,6 +61,12 @@ int field_applies(int field, uint32_t algorithm)
 	default:
 		return 1;
 	}
+}
+
+int field_is_empty(int field, const struct shmlimit_rule *rule)
+{
+	return rule->algorithm == SHMLIMIT_GCRA && rule->capacity == 0 &&
+	       (field == FIELD_CAPACITY || field == FIELD_RATE);
 }
 
 /* 3, 2.5 or 1.125: thousandths. */
@@ -147,6 +154,8 @@ static const char *factor_text(char text[TEXT_LEN], uint32_t milli)
 
 const char *field_text(char text[TEXT_LEN], int field, const struct shmlimit_rule *rule)
 {
+	if (field_is_empty(field, rule))
+		return "-";
 	switch (field) {
 	case FIELD_ALGORITHM:
 		return choice_word(choices_algorithm, rule->algorithm);

@@ -7,6 +7,7 @@
 
 #include "choice.h"
 #include "command.h"
+#include "field.h"
 #include "fail.h"
 #include "number_text.h"
 #include "print.h"
@@ -82,12 +83,12 @@ json_t *rule_json(const struct rule_facts *facts)
 
 	rate_text(rate, facts->rule.refill, facts->rule.period_ns);
 	/* clang-format off */
-	return json_pack("{s:o, s:i, s:s, s:o, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:b, s:o, s:b, s:s, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:i, s:s, s:o, s:s?, s:o, s:o, s:o, s:b, s:o, s:o, s:b, s:o, s:b, s:s, s:o, s:o, s:o, s:o}",
 	                 "name", json_text(facts->name),
 	                 "id", facts->id,
 	                 "algorithm", choice_word(choices_algorithm, facts->rule.algorithm),
 	                 "capacity", json_number(facts->rule.capacity),
-	                 "rate", rate,
+	                 "rate", field_is_empty(FIELD_RATE, &facts->rule) ? NULL : rate,
 	                 "refill", json_number(facts->rule.refill),
 	                 "period_ns", json_number(facts->rule.period_ns),
 	                 "max_wait_ns", json_number(facts->rule.max_wait_ns),

@@ -50,6 +50,9 @@ const char *rule_spec_lacks(const struct rule_spec *spec)
 	/* Each call can say how long a count lives and how far it goes. */
 	if (spec->rule.algorithm == SHMLIMIT_COUNTER)
 		return NULL;
+	/* Each call can bring its limit. */
+	if (spec->rule.algorithm == SHMLIMIT_GCRA && !is_given(spec, FIELD_CAPACITY) && !is_given(spec, FIELD_RATE))
+		return NULL;
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		if (field_applies(needed[i], spec->rule.algorithm) && !is_given(spec, needed[i]))
 			return field_names[needed[i]];

@@ -25,13 +25,10 @@ const struct choice choices_clock[] = {
 
 const struct choice choices_algorithm[] = {
 	{ "funnel", SHMLIMIT_FUNNEL }, /* the word that is printed */
-	{ "token-bucket", SHMLIMIT_FUNNEL },
-	{ "warmup", SHMLIMIT_WARMUP },
-	{ "window", SHMLIMIT_WINDOW },
-	{ "lease", SHMLIMIT_LEASE },
-	{ "counter", SHMLIMIT_COUNTER },
-	{ "hold", SHMLIMIT_HOLD },
-	{ 0 },
+	{ "token-bucket", SHMLIMIT_FUNNEL }, { "warmup", SHMLIMIT_WARMUP },
+	{ "window", SHMLIMIT_WINDOW },       { "lease", SHMLIMIT_LEASE },
+	{ "counter", SHMLIMIT_COUNTER },     { "hold", SHMLIMIT_HOLD },
+	{ "gcra", SHMLIMIT_GCRA },           { 0 },
 };
 
 const struct choice choices_mode[] = {
@@ -58,7 +55,7 @@ const struct choice choices_yes[] = {
 
 int choice_parse(const char *what, const char *text, const struct choice *choices, uint32_t *value)
 {
-	char words[TEXT_LEN] = "";
+	char words[4 * TEXT_LEN] = "";
 
 	for (const struct choice *c = choices; c->word != NULL; c++) {
 		if (strcmp(c->word, text) == 0) {

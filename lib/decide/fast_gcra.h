@@ -1,0 +1,41 @@
+/*
+ * fast_gcra: a take or peek by a limit that came with it, at the first try. The slot is the key's,
+ * under a rule in force, and its time is possible. In everything else the general path decides.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_FAST_GCRA_H
+#define SHMLIMIT_LIB_FAST_GCRA_H
+
+#include "first.h"
+#include "gcra_row.h"
+
+/* The answer, as decide() gives it; or FIRST_NOT. *failed: it lost its swap. */
+FAST int fast_gcra(const struct shmlimit *l, const struct request *q, const struct gcra *g, uint32_t *failed,
+                   struct shmlimit_result *r)
+{
+	struct verdict v = { .answer = SHMLIMIT_ALLOWED };
+	struct gcra_state state;
+	uint64_t word;
+	struct first f;
+
+	if (__builtin_expect(!first_find(l, q, SHMLIMIT_GCRA, 0, &f), 0))
+		return FIRST_NOT;
+	state = gcra_read(f.seen.word, q->when.ns);
+	if (__builtin_expect(state.stepped, 0))
+		return FIRST_NOT;
+	gcra_take(g, q->amount, q->op == OP_TAKE, &state, &v);
+	word = gcra_pack(state, q->when.ns);
+	/* The linearization point (I1, I4). ORDER both pair with slot_cas() elsewhere. */
+	if (v.changed)
+		*failed = !slot_cas(f.slot, f.seen, f.seen.tag, word);
+	if (__builtin_expect(v.changed ? *failed : !slot_unchanged(f.slot, f.seen), 0))
+		return FIRST_NOT;
+	decide_note(q->undo, &v, f.slot, f.seen, 0, (struct slot_seen){ f.seen.tag, word });
+	decide_show(q, v.answer);
+	if (r != NULL)
+		gcra_report(g, state, &v, r);
+	return decide_count(l, q, rule_mode(&f.view), v.answer, q->when.ns);
+}
+
+#endif

@@ -1,0 +1,500 @@
+/*
+ * gcra: limits that come with the call, beside an oracle of unbounded numbers, and the laws: just the capacity at one
+ * instant, never more than capacity and rate in any stretch, and over changing limits no more time spent than there was.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "../rng.h"
+#include "unit.h"
+
+#define MINUTE (60 * SECOND)
+#define HOUR (60 * MINUTE)
+#define DAY (24 * HOUR)
+#define YEAR (365 * DAY)
+#define T0 (1000 * DAY)
+#define LONGEST (366 * DAY)
+
+typedef __int128 i128;
+
+static struct shmlimit *l;
+static int rule;
+static struct shmlimit_result r;
+
+static struct shmlimit_limit limit_of(uint64_t capacity, uint64_t refill, uint64_t period_ns)
+{
+	return (struct shmlimit_limit){ .struct_size = sizeof(struct shmlimit_limit),
+		                        .capacity = capacity,
+		                        .refill = refill,
+		                        .period_ns = period_ns };
+}
+
+static struct shmlimit_limit parsed(const char *text)
+{
+	struct shmlimit_limit limit = { .struct_size = sizeof(limit) };
+	struct shmlimit_problem wrong;
+
+	if (shmlimit_limit_parse(text, &limit, &wrong) != 0)
+		bail("%s: %s", text, wrong.text);
+	return limit;
+}
+
+static int take(const char *key, uint64_t cost, const struct shmlimit_limit *limit, uint64_t now_ns)
+{
+	return shmlimit_take_limit_at(l, rule, key, strlen(key), cost, limit, &r, now_ns);
+}
+
+/* ---- One limit ---- */
+
+static const struct {
+	const char *text;
+	uint64_t capacity;
+} limits[] = {
+	{ "1/s", 1 },
+	{ "3/s", 3 },
+	{ "7/s", 7 },
+	{ "5/minute", 5 },
+	{ "5/1m30s", 5 },
+	{ "7/1.5s", 7 },
+	{ "100/hour", 100 },
+	{ "1000/day", 1000 },
+	{ "997/day", 997 },
+	{ "3/month", 3 },
+	{ "1000/hour strict", 500 },
+	{ "10/s burst 20", 20 },
+	{ "1k/s", 1000 },
+	{ "11/m burst 3", 3 },
+	{ "1/y", 1 },
+	{ "1/ms", 1 },
+	{ "13/ms", 13 },
+	{ "1000000/s", 1000000 },
+};
+
+static void bursts(void)
+{
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		struct shmlimit_limit limit = parsed(limits[i].text);
+		uint64_t passed = 0, at = T0 + i, retry, reset;
+
+		shmlimit_reset(l, rule, NULL, 0);
+		while (passed <= limits[i].capacity && take("k", 1, &limit, at) == SHMLIMIT_ALLOWED)
+			passed++;
+		is(passed, limits[i].capacity, "just its capacity passes at one instant: %s", limits[i].text);
+		retry = r.retry_after_ns;
+		ok(retry > 0 && r.remaining == 0 && r.limit == limits[i].capacity, "%s: a denial says when",
+		   limits[i].text);
+		is(take("k", 1, &limit, at + retry - 1), SHMLIMIT_DENIED, "a nanosecond earlier it is denied");
+		is(take("k", 1, &limit, at + retry), SHMLIMIT_ALLOWED, "at that nanosecond it is allowed");
+		reset = r.reset_after_ns;
+		is(take("k", limits[i].capacity + 1, &limit, at + YEAR), SHMLIMIT_DENIED,
+		   "more than the capacity never fits");
+		is(r.retry_after_ns, UINT64_MAX, "it says never");
+		shmlimit_peek_limit_at(l, rule, "k", 1, 1, &limit, &r, at + retry + reset);
+		is(r.remaining, limits[i].capacity, "when it said so it is full");
+	}
+}
+
+/* ---- The oracle ---- */
+
+/* Of a key: the time at which it is full, in ticks that do not come round. */
+static i128 full_at;
+
+struct oracle_limit {
+	i128 interval, fraction, tolerance; /* interval / fraction ticks a token */
+};
+
+static struct oracle_limit oracle_of(const struct shmlimit_limit *limit)
+{
+	struct oracle_limit o = { .fraction = 1 };
+	i128 ticks = (i128)limit->period_ns * 16;
+
+	/* As gcra.h says: where the interval is short and no whole number, all of the capacity has one. */
+	if ((ticks % limit->refill != 0 && ticks / limit->refill < 65536) || ticks < limit->refill)
+		o.fraction = limit->capacity;
+	o.interval = (ticks * o.fraction + limit->refill - 1) / limit->refill;
+	o.tolerance = (i128)limit->capacity * o.interval / o.fraction;
+	return o;
+}
+
+/* What a take answers; changes the key's time. */
+static int oracle_take(const struct shmlimit_limit *limit, uint64_t cost, uint64_t now_ns)
+{
+	struct oracle_limit o = oracle_of(limit);
+	i128 now = (i128)now_ns * 16, left = full_at > now ? full_at - now : 0;
+	i128 then = left + (cost * o.interval + o.fraction - 1) / o.fraction;
+
+	if (cost > limit->capacity || (cost != 0 && then > o.tolerance))
+		return SHMLIMIT_DENIED;
+	full_at = now + then;
+	return SHMLIMIT_ALLOWED;
+}
+
+static uint64_t draw_between(struct rng *rng, uint64_t min, uint64_t max)
+{
+	return min + rng_below(rng, max - min + 1);
+}
+
+/* Numbers of all lengths. */
+static uint64_t draw_length(struct rng *rng, unsigned bits)
+{
+	return (rng_draw(rng) >> (64 - draw_between(rng, 1, bits))) | 1;
+}
+
+static struct shmlimit_limit draw_limit(struct rng *rng)
+{
+	for (;;) {
+		struct shmlimit_limit limit =
+			limit_of(draw_length(rng, 20), draw_length(rng, 30), draw_length(rng, 52));
+		struct oracle_limit o = oracle_of(&limit);
+
+		if (o.tolerance > 0 && o.tolerance <= (i128)LONGEST * 16)
+			return limit;
+	}
+}
+
+/* One key, one limit: decisions are the oracle's, and in no stretch of time more passes than I1 says. */
+static int history(struct rng *rng)
+{
+	struct shmlimit_limit limit = draw_limit(rng);
+	uint64_t now_ns = T0;
+	int faults = 0;
+	i128 worst = 0; /* the most that passed in a stretch that ends now, less what its time gives; times period */
+
+	shmlimit_reset(l, rule, "k", 1);
+	full_at = 0;
+	for (int i = 0; i < 200; i++) {
+		uint64_t cost = rng_below(rng, 4) == 0 ? draw_between(rng, 0, limit.capacity + 1) : 1;
+		uint64_t step = rng_below(rng, 2) == 0 ? 0 : draw_length(rng, 48) % (2 * limit.period_ns);
+		int answer, want;
+
+		now_ns += step;
+		worst -= (i128)step * limit.refill;
+		if (worst < 0)
+			worst = 0;
+		want = oracle_take(&limit, cost, now_ns);
+		answer = take("k", cost, &limit, now_ns);
+		faults += answer != want;
+		if (answer == SHMLIMIT_ALLOWED) {
+			worst += (i128)cost * limit.period_ns;
+			faults += worst > (i128)limit.capacity * limit.period_ns;
+		} else if (r.retry_after_ns != UINT64_MAX) {
+			i128 before = full_at;
+
+			faults += oracle_take(&limit, cost, now_ns + r.retry_after_ns) != SHMLIMIT_ALLOWED;
+			full_at = before;
+			faults += oracle_take(&limit, cost, now_ns + r.retry_after_ns - 1) != SHMLIMIT_DENIED;
+			full_at = before;
+		}
+	}
+	return faults;
+}
+
+/* Changing limits: the costs of what was allowed, as times, are no more than the time and the longest time to full. */
+static int changing(struct rng *rng)
+{
+	struct shmlimit_limit limit[3] = { draw_limit(rng), draw_limit(rng), draw_limit(rng) };
+	i128 longest = 0, spent = 0;
+	uint64_t now_ns = T0;
+	int faults = 0;
+
+	for (int i = 0; i < 3; i++)
+		longest = oracle_of(&limit[i]).tolerance > longest ? oracle_of(&limit[i]).tolerance : longest;
+	shmlimit_reset(l, rule, "k", 1);
+	full_at = 0;
+	for (int i = 0; i < 300; i++) {
+		const struct shmlimit_limit *of = &limit[rng_below(rng, 3)];
+		struct oracle_limit o = oracle_of(of);
+		uint64_t cost = draw_between(rng, 1, of->capacity), step = draw_length(rng, 45);
+		int want, answer;
+
+		now_ns += rng_below(rng, 2) == 0 ? 0 : step;
+		want = oracle_take(of, cost, now_ns);
+		answer = take("k", cost, of, now_ns);
+		faults += answer != want;
+		if (answer == SHMLIMIT_ALLOWED)
+			spent += (cost * o.interval + o.fraction - 1) / o.fraction;
+		faults += spent > longest + (i128)(now_ns - T0) * 16;
+	}
+	return faults;
+}
+
+/* ---- The other calls ---- */
+
+static void others(void)
+{
+	struct shmlimit_limit ten = parsed("10/s"), one = parsed("1/s"), patient = parsed("10/s");
+
+	patient.max_wait_ns = SECOND;
+	shmlimit_reset(l, rule, NULL, 0);
+	is(shmlimit_charge_limit_at(l, rule, "o", 1, 4, &ten, &r, T0), SHMLIMIT_ALLOWED, "a charge");
+	is(r.remaining, 6, "takes");
+	is(shmlimit_refund_limit_at(l, rule, "o", 1, 3, &ten, &r, T0), SHMLIMIT_ALLOWED, "a refund");
+	is(r.remaining, 9, "gives back");
+	is(shmlimit_refund_limit_at(l, rule, "o", 1, 30, &ten, &r, T0), SHMLIMIT_ALLOWED, "no more than was taken");
+	is(r.remaining, 10, "is the capacity");
+	is(shmlimit_charge_limit_at(l, rule, "o", 1, 14, &ten, &r, T0), SHMLIMIT_ALLOWED,
+	   "a charge of more than there is");
+	is(r.retry_after_ns, UINT64_MAX, "says that it was cut");
+	is(r.reset_after_ns, SECOND, "at an empty bucket, without debt");
+	is(shmlimit_charge_limit_at(l, rule, "o", 1, 5, &patient, &r, T0), SHMLIMIT_ALLOWED, "into debt");
+	is(r.reset_after_ns, SECOND + SECOND / 2, "where the limit has a wait");
+	is(shmlimit_reserve_limit_at(l, rule, "o", 1, 5, &patient, &r, T0), SHMLIMIT_ALLOWED, "a reservation");
+	is(r.wait_ns, SECOND, "waits for what was missing");
+	is(shmlimit_reserve_limit_at(l, rule, "o", 1, 1, &patient, &r, T0), SHMLIMIT_DENIED,
+	   "no longer than the limit says");
+	is(r.retry_after_ns, SECOND / 10, "it says when it would not be");
+	is(shmlimit_reserve_limit_at(l, rule, "o", 1, 1, &ten, &r, T0), SHMLIMIT_DENIED, "without a wait it is a take");
+	is(shmlimit_reserve_limit_at(l, rule, "o", 1, 21, &patient, &r, T0 + DAY), SHMLIMIT_DENIED,
+	   "more than can be borrowed");
+	is(r.retry_after_ns, UINT64_MAX, "never fits");
+
+	/* A key keeps its time under another limit. */
+	shmlimit_reset(l, rule, NULL, 0);
+	is(take("p", 10, &ten, T0), SHMLIMIT_ALLOWED, "a second of ten a second is spent");
+	is(take("p", 1, &one, T0 + SECOND / 2), SHMLIMIT_DENIED, "of one a second half is owed");
+	is(r.retry_after_ns, SECOND / 2, "for half a second");
+	is(take("p", 0, &one, T0), SHMLIMIT_ALLOWED, "a peek of nothing is allowed");
+	is(take("p", 1, &one, T0 + SECOND), SHMLIMIT_ALLOWED, "a second later it has its token");
+}
+
+static void modes(void)
+{
+	struct shmlimit_limit block = parsed("block"), unlimited = parsed("unlimited"), five = parsed("5/m");
+	uint64_t allowed = unit_counters(l, rule).allowed, denied = unit_counters(l, rule).denied;
+
+	is(take("m", 1, &block, T0), SHMLIMIT_DENIED, "block denies");
+	ok(r.limit == 0 && r.remaining == 0 && r.retry_after_ns == UINT64_MAX, "it says that nothing will help");
+	is(take("m", 0, &block, T0), SHMLIMIT_DENIED, "a peek too");
+	is(take("m", UINT64_MAX, &unlimited, T0), SHMLIMIT_ALLOWED, "unlimited allows any number");
+	is(r.remaining, UINT64_MAX, "it has as many left");
+	is(take("m", 5, &five, T0), SHMLIMIT_ALLOWED, "they took nothing");
+	is(take("m", 1, &five, T0), SHMLIMIT_DENIED, "of the key's limit");
+	is(take("m", 1, &unlimited, T0), SHMLIMIT_ALLOWED, "unlimited allows a key that has used its limit up");
+	is(unit_counters(l, rule).allowed - allowed, 3, "what was allowed is counted");
+	is(unit_counters(l, rule).denied - denied, 2, "what was denied is counted, but for a peek");
+}
+
+static void own_limit(void)
+{
+	struct shmlimit_rule five = { .struct_size = sizeof(five),
+		                      .algorithm = SHMLIMIT_GCRA,
+		                      .capacity = 5,
+		                      .refill = 5,
+		                      .period_ns = MINUTE,
+		                      .max_wait_ns = MINUTE };
+	struct shmlimit_rule found = { .struct_size = sizeof(found) };
+	struct shmlimit_limit ten = parsed("10/m");
+	int id = shmlimit_rule_set(l, "five", &five);
+
+	ok(id >= 0, "a rule may have a limit of its own");
+	is(shmlimit_rule_get(l, id, &found), 0, "the rule can be read");
+	ok(found.capacity == 5 && found.refill == 5 && found.period_ns == MINUTE && found.algorithm == SHMLIMIT_GCRA,
+	   "as it is");
+	for (int i = 0; i < 5; i++)
+		is(shmlimit_take_at(l, id, "k", 1, 1, &r, T0), SHMLIMIT_ALLOWED, "a call without one has the rule's");
+	is(shmlimit_take_at(l, id, "k", 1, 1, &r, T0), SHMLIMIT_DENIED, "no more");
+	is(r.retry_after_ns, 12 * SECOND, "one is back after 12 s");
+	is(shmlimit_peek_limit_at(l, id, "k", 1, 1, &ten, &r, T0 + 6 * SECOND), SHMLIMIT_ALLOWED,
+	   "a call with one has that");
+	is(shmlimit_reserve_at(l, id, "k", 1, 1, UINT64_MAX, &r, T0), SHMLIMIT_ALLOWED,
+	   "a call without one reserves by the rule's");
+	is(r.wait_ns, 12 * SECOND, "the reservation waits");
+	is(shmlimit_take_at(l, rule, "k", 1, 1, &r, T0), -EDOM, "without any limit there is an error");
+	is(shmlimit_rule_get(l, rule, &found), 0, "a rule without a limit is no damaged one");
+	is(found.capacity, 0, "it has none");
+	shmlimit_rule_remove(l, "five");
+}
+
+static void errors(void)
+{
+	struct shmlimit_limit good = parsed("5/m"), bad;
+	struct shmlimit_limit longer[2] = { good, { 0 } };
+	struct shmlimit_problem wrong;
+	int funnel = unit_rule(l, "funnel", 5, 5, SECOND);
+
+	is(take("e", 1, NULL, T0), -EINVAL, "no limit");
+	bad = good;
+	bad.struct_size = 8;
+	is(take("e", 1, &bad, T0), -EINVAL, "too small a limit");
+	bad = good;
+	bad.flags = 1;
+	is(take("e", 1, &bad, T0), -EINVAL, "an unknown flag");
+	bad.flags = SHMLIMIT_LIMIT_BLOCK | SHMLIMIT_LIMIT_UNLIMITED;
+	is(take("e", 1, &bad, T0), -EINVAL, "two flags that contradict");
+	for (int i = 0; i < 3; i++) {
+		bad = good;
+		*(i == 0 ? &bad.capacity : i == 1 ? &bad.refill : &bad.period_ns) = 0;
+		is(take("e", 1, &bad, T0), -EDOM, "a number that is 0");
+	}
+	bad = limit_of(SHMLIMIT_CAPACITY_MAX + 1, SHMLIMIT_CAPACITY_MAX, SECOND);
+	is(take("e", 1, &bad, T0), -ERANGE, "too large a capacity");
+	bad = limit_of(367, 1, DAY);
+	is(take("e", 1, &bad, T0), -ERANGE, "too long a time to full");
+	bad = limit_of(366, 1, DAY);
+	is(take("e", 1, &bad, T0), SHMLIMIT_ALLOWED, "the longest");
+	bad = limit_of(1, 1, UINT64_MAX);
+	is(take("e", 1, &bad, T0), -ERANGE, "a period beyond all clocks");
+	bad = good;
+	bad.max_wait_ns = LONGEST + 1;
+	is(take("e", 1, &bad, T0), -ERANGE, "too long a wait");
+	is(shmlimit_take_limit_at(l, funnel, "e", 1, 1, &good, &r, T0), -EOPNOTSUPP, "a rule of another algorithm");
+	is(shmlimit_take_limit_at(l, 99, "e", 1, 1, &good, &r, T0), -ESRCH, "no rule");
+	is(shmlimit_take_limit_at(l, rule, "", 0, 1, &good, &r, T0), -EMSGSIZE, "no key");
+	longer[0].struct_size = sizeof(longer);
+	is(take("e2", 1, longer, T0), SHMLIMIT_ALLOWED, "a longer limit that says no more");
+	longer[1].capacity = 1;
+	is(take("e2", 1, longer, T0), -E2BIG, "one that does");
+	is(shmlimit_limit_parse("20 at once", &good, &wrong), -EINVAL, "places are no such limit");
+	is(shmlimit_limit_parse("5/m window", &good, &wrong), -EINVAL, "a window is no such limit");
+	is(shmlimit_limit_parse("5 apples", &good, &wrong), -EINVAL, "apples are no limit");
+	ok(good.capacity == 5 && wrong.text[0] != '\0', "nothing was changed, and it says why");
+	shmlimit_rule_remove(l, "funnel");
+}
+
+/* 10^11 a second, a capacity of 2^48, and times at the ends of the range. */
+static void extremes(void)
+{
+	struct shmlimit_limit fast = limit_of((uint64_t)1 << 48, 100000000000, SECOND);
+	uint64_t passed = 0;
+
+	shmlimit_reset(l, rule, NULL, 0);
+	is(take("f", (uint64_t)1 << 48, &fast, T0), SHMLIMIT_ALLOWED, "2^48 tokens at once");
+	is(take("f", 1, &fast, T0), SHMLIMIT_DENIED, "no more than these");
+	for (int i = 1; i <= 1000; i++)
+		while (take("f", 1000, &fast, T0 + (uint64_t)i) == SHMLIMIT_ALLOWED)
+			passed += 1000;
+	ok(passed <= 100000 && passed >= 99000, "of 10^11 a second, in a microsecond about 10^5 (%llu)",
+	   (unsigned long long)passed);
+	for (int i = 0; i < 8; i++) {
+		/* 36 years are the range of a word: over all of it, what is over says nothing. */
+		struct shmlimit_limit one = parsed("1/s");
+		uint64_t at = T0 + (uint64_t)i * 5 * YEAR + (uint64_t)i;
+
+		is(take("y", 1, &one, at), SHMLIMIT_ALLOWED, "after years a key is full");
+		is(take("y", 1, &one, at), SHMLIMIT_DENIED, "of one");
+	}
+}
+
+static void steps_back(void)
+{
+	struct shmlimit_limit five = parsed("5/m");
+
+	shmlimit_reset(l, rule, NULL, 0);
+	for (int i = 0; i < 5; i++)
+		take("b", 1, &five, T0 + 10 * YEAR);
+	is(take("b", 1, &five, T0), SHMLIMIT_DENIED, "a clock that stepped back forgives nothing");
+	is(r.retry_after_ns, 12 * SECOND, "it denies no longer than the limit's own time");
+	is(take("b", 1, &five, T0 + 12 * SECOND), SHMLIMIT_ALLOWED, "as if it had been spent just now");
+}
+
+static void together(void)
+{
+	struct shmlimit_limit five = parsed("5/m"), none = parsed("block"), two = parsed("2/m");
+	struct shmlimit_request q[3] = {
+		{ .rule = rule, .key = "a", .key_len = 1, .cost = 2, .limit = &five },
+		{ .rule = rule, .key = "b", .key_len = 1, .cost = 1, .limit = &two },
+		{ .rule = rule, .key = "c", .key_len = 1, .cost = 1, .limit = &none },
+	};
+	struct shmlimit_result results[3];
+	int answers[3];
+	size_t failed = 7;
+
+	shmlimit_reset(l, rule, NULL, 0);
+	is(shmlimit_take_all_at(l, q, 3, &failed, results, T0), SHMLIMIT_DENIED, "one that blocks denies all");
+	is(failed, 2, "it is that one");
+	shmlimit_peek_limit_at(l, rule, "a", 1, 1, &five, &r, T0);
+	is(r.remaining, 5, "what was taken comes back");
+	is(shmlimit_take_all_at(l, q, 2, &failed, results, T0), SHMLIMIT_ALLOWED, "without it all are allowed");
+	ok(results[0].limit == 5 && results[0].remaining == 3 && results[1].limit == 2 && results[1].remaining == 1,
+	   "each by its own limit");
+	is(shmlimit_take_many_at(l, q, 3, answers, results, T0), 0, "a batch");
+	ok(answers[0] == SHMLIMIT_ALLOWED && answers[1] == SHMLIMIT_ALLOWED && answers[2] == SHMLIMIT_DENIED,
+	   "answers each by its own limit");
+	ok(results[0].remaining == 1 && results[1].remaining == 0, "the batch takes");
+	q[1].limit = NULL;
+	is(shmlimit_take_many_at(l, q, 3, answers, results, T0), 0, "where a request brings none");
+	is(answers[1], -EDOM, "if the rule has none either, that one is an error");
+	five.flags = 1;
+	is(shmlimit_take_all_at(l, q, 1, &failed, results, T0), -EINVAL, "a wrong limit is an error");
+}
+
+/* A million distinct limits under one rule, each exact. */
+static void many_limits(void)
+{
+	uint64_t wrong = 0, keys = scaled(20000);
+
+	shmlimit_reset(l, rule, NULL, 0);
+	for (uint64_t i = 0; i < keys; i++) {
+		struct shmlimit_limit limit = limit_of(1 + i % 7, 1 + i % 11, SECOND + i);
+		uint64_t passed = 0;
+
+		while (shmlimit_take_limit_at(l, rule, &i, sizeof(i), 1, &limit, NULL, T0) == SHMLIMIT_ALLOWED)
+			passed++;
+		wrong += passed != limit.capacity;
+	}
+	is(wrong, 0, "each key has its own limit exactly");
+}
+
+static void survives(void)
+{
+	struct shmlimit_limit five = parsed("5/h"), hundred = parsed("100/d");
+	struct shmlimit_rule own = {
+		.struct_size = sizeof(own), .algorithm = SHMLIMIT_GCRA, .capacity = 9, .refill = 1, .period_ns = HOUR
+	};
+	char name[96];
+	struct shmlimit *copy;
+	FILE *file = tmpfile();
+
+	shmlimit_reset(l, rule, NULL, 0);
+	is(shmlimit_take_limit(l, rule, "s", 1, 5, &five, NULL), SHMLIMIT_ALLOWED, "a limit is used up");
+	is(shmlimit_take_limit(l, rule, "h", 1, 60, &hundred, NULL), SHMLIMIT_ALLOWED, "another one is used in part");
+	is(shmlimit_grow(l, 1 << 17), 0, "the table grows");
+	is(shmlimit_take_limit(l, rule, "s", 1, 1, &five, &r), SHMLIMIT_DENIED, "the key keeps its time");
+	is(shmlimit_rule_set(l, "limits", &own), rule, "the rule gets a limit of its own");
+	is(shmlimit_take_limit(l, rule, "s", 1, 1, &five, &r), SHMLIMIT_DENIED, "the key keeps its time");
+	is(shmlimit_take_limit(l, rule, "h", 1, 41, &hundred, &r), SHMLIMIT_DENIED, "the other keeps its time too");
+	if (file == NULL)
+		bail("tmpfile");
+	is(shmlimit_save(l, fileno(file)), 0, "the segment is saved");
+	rewind(file);
+	lseek(fileno(file), 0, SEEK_SET);
+	snprintf(name, sizeof(name), "%s.copy", unit_name);
+	is(shmlimit_load(name, fileno(file), 0, &copy), 0, "the segment is loaded");
+	is(shmlimit_take_limit(copy, rule, "s", 1, 1, &five, &r), SHMLIMIT_DENIED, "the key keeps its time");
+	ok(r.retry_after_ns > 10 * MINUTE && r.retry_after_ns <= 12 * MINUTE, "to the second");
+	is(shmlimit_take_limit(copy, rule, "h", 1, 39, &hundred, &r), SHMLIMIT_ALLOWED, "the other has what it had");
+	is(shmlimit_verify(name, NULL, 0), 0, "the copy is sound");
+	shmlimit_close(copy);
+	shmlimit_destroy(name);
+	fclose(file);
+}
+
+int main(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 65536, .rules = 4 };
+	struct shmlimit_rule limits_rule = { .struct_size = sizeof(limits_rule), .algorithm = SHMLIMIT_GCRA };
+	struct rng rng = { .state = rng_seed() };
+	int faults = 0;
+
+	l = unit_create("gcra", &options);
+	rule = shmlimit_rule_set(l, "limits", &limits_rule);
+	ok(rule >= 0, "a rule needs no limit of its own");
+	bursts();
+	for (int i = 0; i < (int)scaled(2000); i++)
+		faults += history(&rng);
+	is(faults, 0, "decisions are those of unbounded numbers, and no stretch of time has more");
+	for (int i = 0; i < (int)scaled(500); i++)
+		faults += changing(&rng);
+	is(faults, 0, "over changing limits no more time is spent than there was");
+	others();
+	modes();
+	own_limit();
+	errors();
+	extremes();
+	steps_back();
+	together();
+	many_limits();
+	survives();
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
+	shmlimit_close(l);
+	return tap_done();
+}
