@@ -84,6 +84,33 @@ static void prefixes(void)
 	hosts_end();
 }
 
+/* A site had a limit of each host by itself, whose rule is no lease; then its configuration gets backend=. */
+static void begins_to_share(void)
+{
+	static const char *const before[] = { "rate=5/day", "rate=5/day algorithm=window",
+		                              "rate=\"5 at once for 1 day\"", "rate=block" };
+
+	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
+		char spec[300], key[16];
+
+		for (int h = 0; h < HOSTS; h++) {
+			struct shmlimit_gate *alone;
+
+			snprintf(spec, sizeof(spec), "segment=%s.%d slots=64 create=yes rule=login %s", unit_name, h,
+			         before[i]);
+			if (shmlimit_gate_open(spec, &alone) != 0)
+				bail("shmlimit_gate_open: %s", spec);
+			(void)ASK(alone, "k", 0);
+			shmlimit_gate_close(alone);
+		}
+		hosts_begin("rule=login rate=5/day");
+		snprintf(key, sizeof(key), "begins%zu", i);
+		is(admitted(key), 5, "hosts that had %s share a rate once they have backend=", before[i]);
+		is(gate_said, 0, "nothing is reported where %s becomes a shared rate", before[i]);
+		hosts_end();
+	}
+}
+
 /* A rule that was set by hand is what the hand said, but it is reported: each host admits it. */
 static void by_hand(void)
 {
@@ -123,6 +150,7 @@ int main(void)
 	shmlimit_destroy(unit_name);
 	rates();
 	prefixes();
+	begins_to_share();
 	by_hand();
 	return tap_done();
 }
