@@ -95,6 +95,12 @@ start apache worker -e 's/fail=open/create=yes x_fields/' -e 's/Rule login.*/& r
 creates
 ends
 shmlimit destroy "$SEGMENT"
+shmlimit create "$SEGMENT" --slots 1K --mode 666
+start apache worker -e 's/fail=open/create=yes/' -e 's/Rule login.*/& rate=5\/h/' \
+	-e 's/Rule page.*/& "rate=1000 per hour"/' -e 's/Rule site.*/& rate=1000\/h algorithm=window/'
+lacks_room
+ends
+shmlimit destroy "$SEGMENT"
 start apache worker -e 's/fail=open/create=yes/' -e 's/Rule page.*/& rate=block/' \
 	-e '/"\/login"/,/Location>$/{s/Rule login.*/Rule off/;s/ShmlimitRule site.*//}'
 blocks

@@ -76,7 +76,12 @@ shmlimit destroy "$SEGMENT"
 start nginx -e 's/fail=open/create=yes/' -e 's/rule=page/& rate=block/' -e 's/shmlimit .*rule=login [^ ]*;/shmlimit off;/' \
 	-e 's/shmlimit all.*//'
 blocks
-
+ends
+shmlimit destroy "$SEGMENT"
+shmlimit create "$SEGMENT" --slots 1K --mode 666
+start nginx -e 's/fail=open/create=yes/' -e 's/rule=login/& rate=5\/h/' -e 's/rule=page/& "rate=1000 per hour"/' \
+	-e 's/rule=site/& rate=1000\/h algorithm=window/'
+lacks_room
 shmlimit destroy "$SEGMENT"
 differs 's/rule=login/rule=absent/' 'rule absent: no such rule: requests that need it pass without a limit.* in .*nginx[.]conf:[0-9]'
 differs 's/fail=open/create=yes slots=128/' 'it has 64 slots, and slots=128 does not change that'

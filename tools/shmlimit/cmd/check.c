@@ -22,7 +22,7 @@
 
 #define INTERVAL_DEFAULT UINT64_C(1000000000)
 #define INTERVAL_MAX (UINT64_C(86400) * 1000000000)
-#define STATE_HEAD "shmlimit check 2"
+#define STATE_HEAD "shmlimit check 3"
 
 /* Statuses of such plugins. */
 enum { CHECK_OK, CHECK_WARNING, CHECK_CRITICAL, CHECK_UNKNOWN };
@@ -30,7 +30,18 @@ enum { CHECK_OK, CHECK_WARNING, CHECK_CRITICAL, CHECK_UNKNOWN };
 static const char *const words[] = { "OK", "WARNING", "CRITICAL", "UNKNOWN" };
 
 /* What can have a limit, in the order of the options; then what is only told. */
-enum { DENIED, EVICTIONS, NO_SLOT, BACKEND_ERRORS, BREAKER_OPENINGS, ON_FAILURE, LIMITS, ALLOWED = LIMITS, FACTS };
+enum {
+	DENIED,
+	EVICTIONS,
+	NO_SLOT,
+	BACKEND_ERRORS,
+	BREAKER_OPENINGS,
+	ON_FAILURE,
+	UNDECIDED,
+	LIMITS,
+	ALLOWED = LIMITS,
+	FACTS
+};
 enum { RULE = LIMITS, INTERVAL, STATE };
 
 static const struct command_option options[] = {
@@ -40,14 +51,15 @@ static const struct command_option options[] = {
 	[BACKEND_ERRORS] = { "max-backend-errors", "LIMIT", "calls to a Redis server that failed" },
 	[BREAKER_OPENINGS] = { "max-breaker-openings", "LIMIT", "times that the circuit breaker opened" },
 	[ON_FAILURE] = { "max-on-failure", "LIMIT", "requests that on_failure decided, without a Redis server" },
+	[UNDECIDED] = { "max-undecided", "LIMIT", "requests of servers that a limit could not decide" },
 	[RULE] = { "rule", "RULE", "decisions, evictions, slots and on_failure of this rule only" },
 	[INTERVAL] = { "interval", "DURATION", "count for this long (default 1s)" },
 	[STATE] = { "state", "FILE", "count since the last check that had this file, without waiting" },
 	{ 0 },
 };
 
-static const char *const labels[FACTS] = { "denied",           "evictions",  "no_slot", "backend_errors",
-	                                   "breaker_openings", "on_failure", "allowed" };
+static const char *const labels[FACTS] = { "denied",           "evictions",  "no_slot",   "backend_errors",
+	                                   "breaker_openings", "on_failure", "undecided", "allowed" };
 
 /* More than `warning` is a warning; UINT64_MAX: nothing is. */
 struct limit {
@@ -159,6 +171,7 @@ static int sample_take(struct shmlimit *limiter, const char *rule, struct sample
 			[BACKEND_ERRORS] = lease.backend_errors,
 			[BREAKER_OPENINGS] = lease.breaker_openings,
 			[ON_FAILURE] = on_failure_count(limiter, rule != NULL ? id : -1),
+			[UNDECIDED] = info.undecided_passed + info.undecided_refused,
 			[ALLOWED] = c.allowed,
 		},
 	};
