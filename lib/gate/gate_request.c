@@ -231,10 +231,12 @@ static int go_on(struct shmlimit_gate *gate, struct view *view, struct gate_requ
 /* The limits that decide: those that are neither in a dry run, nor peeked at, nor without room in the segment. */
 static void choose_enforced(const struct segment_ref *ref, const struct view *view, struct gate_request *q)
 {
+	int lacked = __atomic_load_n(&ref->lacked_room, __ATOMIC_RELAXED);
+
 	q->enforced_count = 0;
 	q->no_room = 0;
 	for (size_t i = 0; i < q->n; i++) {
-		int no_room = q->limits[i]->peek ? 0 : segment_ref_no_room(ref, view, q->limits[i]->rule);
+		int no_room = lacked && !q->limits[i]->peek ? segment_ref_no_room(ref, view, q->limits[i]->rule) : 0;
 
 		if (no_room != 0)
 			q->no_room = no_room;

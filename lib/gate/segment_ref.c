@@ -264,6 +264,8 @@ static void create_rules(struct segment_ref *ref, struct view *view, int change)
 			int id = set_rule(view->limiter, rule, change, &ref->rules[i].unchanged);
 
 			__atomic_store_n(&ref->rules[i].no_room, room_lacks(id) ? id : 0, __ATOMIC_RELAXED);
+			if (room_lacks(id))
+				__atomic_store_n(&ref->lacked_room, 1, __ATOMIC_RELAXED);
 			__atomic_store_n(&view->ids[i], id, __ATOMIC_RELAXED);
 		}
 	}

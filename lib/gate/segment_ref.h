@@ -40,6 +40,7 @@ struct segment_ref {
 	unsigned long looking;     /* the number of the process that looks now; 0: none */
 	/* requests that could not be decided since that was last reported */
 	unsigned long failed;
+	int lacked_room;            /* a rule had no room once: look for such rules in each request */
 	unsigned long uncounted[2]; /* those not yet in the segment's counters: passed, refused */
 	struct log_once log_once;
 	void (*report)(void *arg, int bad, const char *text);
