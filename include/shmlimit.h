@@ -589,9 +589,8 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  * digits and . _ : @ + -. The id is 0 or more and stays the same while the rule exists: look it
  * up once, then use it for all decisions.
  *
- * Rules without such a name (see shmlimit_throttle()) can be found and removed by the name that
- * they are listed under. '~' and a letter begin the name of a rule that a library makes for
- * itself; the command neither exports nor prunes those.
+ * '~' begins the name of a rule that a library makes for itself, such as ~throttle (see
+ * shmlimit_throttle()); the command neither exports nor prunes those.
  *
  * Errors that all these functions share: -EILSEQ, -ENAMETOOLONG a bad rule name; of functions
  * that write, -EAGAIN another process holds the lock.
@@ -1086,7 +1085,8 @@ int shmlimit_key_ip_text(const char *text, int nth, unsigned prefix_v4, unsigned
  *	"reports";q=2;qu="concurrent-requests"
  *	"reports";r=0
  *
- * A BLOCK rule has q=0 and r=0, without times and Retry-After.
+ * A BLOCK rule has q=0 and r=0, without times and Retry-After. For a GCRA rule without a limit of
+ * its own there is no w: where the call brought the limit, pass a rule with its numbers.
  *
  * A client that spreads r requests over t is never denied. Retry-After is the t of a denial, at
  * least 1; it is missing if no retry would ever fit. Seconds are rounded up. No number has more

@@ -22,7 +22,6 @@ help::
 
 # Tests and benches link the library's objects, not the archive: they may call what is hidden. A test that was
 # cross-built becomes a script that runs it under EMULATOR.
-$(O)/tests/unit/unnamed.t: test_wrap := $(patsubst %,-Wl$(comma)--wrap=%,rule_put rule_read malloc calloc realloc posix_memalign aligned_alloc)
 $(O)/tests/unit/fast.t: test_wrap := -Wl,--wrap=decide_slowly
 $(O)/tests/process/failing.t: test_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc)
 $(O)/tests/%.t: $(O)/tests/%.o $(lib_obj)

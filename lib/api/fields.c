@@ -158,7 +158,12 @@ EXPORT int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, i
 		put_parameter(put_string(out->limit, name), 'r', 0);
 		return 0;
 	}
-	put_parameter(put_parameter(put_string(out->policy, name), 'q', r->limit), 'w', window_s(&known, r->limit));
+	/* WHY no w: it is the call's limit that has a period. */
+	if (known.algorithm == SHMLIMIT_GCRA && known.refill == 0)
+		put_parameter(put_string(out->policy, name), 'q', r->limit);
+	else
+		put_parameter(put_parameter(put_string(out->policy, name), 'q', r->limit), 'w',
+		              window_s(&known, r->limit));
 	put_parameter(put_parameter(put_string(out->limit, name), 'r', r->remaining), 't', t_s);
 	return 0;
 }

@@ -23,7 +23,7 @@ static int read_arguments(const struct shmlimit *l, const char *rule_name, const
 
 	if (l == NULL)
 		return -EINVAL;
-	error = name_check_new_rule(rule_name);
+	error = name_check_any_rule(rule_name);
 	if (error == 0)
 		error = sized_in(rule, given, sizeof(*rule));
 	if (error != 0)

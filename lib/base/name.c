@@ -39,13 +39,6 @@ int name_check_any_rule(const char *name)
 /* Nothing that a rule file, a shell or a metric's label would have to quote. */
 static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@+-";
 
-int name_check_new_rule(const char *name)
-{
-	int error = name_check_any_rule(name);
-
-	return error == 0 && name[0] == NAME_INTERNAL && name[1] >= '0' && name[1] <= '9' ? -EILSEQ : error;
-}
-
 int name_check_rule(const char *name)
 {
 	size_t length;

@@ -13,9 +13,6 @@ int name_check_rule(const char *name);
 /* Also the name of a rule that a library made for itself. */
 int name_check_any_rule(const char *name);
 
-/* The same, except for names that consist of numbers, which only shmlimit_throttle() makes. */
-int name_check_new_rule(const char *name);
-
 /* What those begin with. */
 #define NAME_INTERNAL '~'
 

@@ -59,8 +59,7 @@ int attach(const char *name, const struct layout_header *header, struct segment 
            struct shmlimit **out)
 {
 	KEEP_ERRNO;
-	uint32_t unnamed = limiter_unnamed_room(header->rules);
-	struct shmlimit *l = calloc(1, sizeof(*l) + unnamed * sizeof(l->unnamed[0]));
+	struct shmlimit *l = calloc(1, sizeof(*l));
 	int error;
 
 	if (l == NULL)
@@ -71,7 +70,6 @@ int attach(const char *name, const struct layout_header *header, struct segment 
 		return error;
 	}
 	fill(l, header, segment, name, writable);
-	l->unnamed_room = unnamed;
 	*out = l;
 	return 0;
 }

@@ -20,22 +20,6 @@ struct table {
 
 #define LIMITER_HINTS 16
 
-/* A triple of shmlimit_throttle(), and its rule's place: see unnamed.c. */
-struct unnamed_entry {
-	uint64_t capacity, count, period_s;
-	uint64_t place;
-};
-
-/* Entries that a handle has for this number of rules: a power of two, at least twice as many. */
-static inline uint32_t limiter_unnamed_room(uint32_t rules)
-{
-	uint32_t room = 2;
-
-	while (room < 2 * rules)
-		room *= 2;
-	return room;
-}
-
 struct shmlimit {
 	/* of the last generation met, neither off nor moving: what a decision expects */
 	uint64_t state;
@@ -49,8 +33,7 @@ struct shmlimit {
 	uint32_t on_full;
 	int clock_id;
 	int read_only;
-	uint32_t names_max;    /* bytes of a key that are kept; 0 = none */
-	uint32_t unnamed_room; /* entries behind this structure */
+	uint32_t names_max; /* bytes of a key that are kept; 0 = none */
 
 	struct layout_header *header; /* the mapping; a decision reads `state` of it */
 	uint64_t size;                /* of the mapping: as far as the file can grow */
@@ -64,8 +47,8 @@ struct shmlimit {
 	uint64_t device, inode; /* of the file, to know it again */
 	uint64_t created_unix_ns;
 	uint32_t mode, uid, gid;
+	uint64_t throttle; /* the rule of shmlimit_throttle(), 0 while unknown: see throttle.c */
 	char name[SHMLIMIT_NAME_MAX + 1];
-	struct unnamed_entry unnamed[];
 };
 
 #endif

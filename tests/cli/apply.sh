@@ -103,7 +103,7 @@ is "$(rules)" "$before" "with --dry-run it goes not yet"
 run shmlimit apply "$segment" prune.ini --prune
 is "$rc $(rules | sort)" "0 login 20 30/m 0 false enforce
 new 1 1/s 0 false enforce
-~15:30:60 15 30/m 0 false enforce" "what is not in the file goes, but a throttle's stays"
+~throttle 0 null 0 false enforce" "what is not in the file goes, but a throttle's stays"
 
 # Export.
 shmlimit rule set "$segment" login --max-wait 90s --next-pays yes --mode off
@@ -141,7 +141,7 @@ next-pays = no
 protected = no
 mode = enforce
 
-# Not ~15:30:60: made by a library when it is needed" "what the segment was made with and all of each rule is there"
+# Not ~throttle: made by a library when it is needed" "what the segment was made with and all of each rule is there"
 run shmlimit apply "$segment" export.ini --prune
 is "$rc $out$err" "0 " "applied, it changes nothing"
 before=$(rules)
@@ -261,9 +261,9 @@ wrong 3 'rule "": bad name: must be 1 to 63 letters, digits and . _ : @ + -' <<E
 $good
 []
 END
-wrong 3 "rule ~15:30:60: bad name: must be 1 to 63 letters, digits and . _ : @ + -" <<END
+wrong 3 "rule ~throttle: bad name: must be 1 to 63 letters, digits and . _ : @ + -" <<END
 $good
-[~15:30:60]
+[~throttle]
 mode = off
 END
 long=$(printf '%064d' 0)

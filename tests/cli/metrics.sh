@@ -157,7 +157,7 @@ is "$(printf '%s\n' "$mine" | sed "s/.*segment=$SEGMENT\.//" | sort)" "$(cat <<-
 	END
 )" "no two become one, one that is damaged is down, and what is not ours is left out"
 is "$(printf '%s\n' "$samples" | grep -c "^shmlimit_rule_info .*rule=@:+ segment=$SEGMENT")" 8 "--all prints each segment's rules"
-is "$(printf '%s\n' "$samples" | grep -c "^shmlimit_rule_info .*rule=~15:30:60 segment=$SEGMENT.a b")" 1 \
+is "$(printf '%s\n' "$samples" | grep -c "^shmlimit_rule_info .*rule=~throttle segment=$SEGMENT.a b")" 1 \
 	"--all prints rules without a name"
 run shmlimit metrics "$SEGMENT.a b"
 is "$(parse "$TMP/.out" | grep -c 'segment=' | awk '{ print ($1 > 20) }') $(grep -c 'segment="[^"]*a b"' "$TMP/.out")" \

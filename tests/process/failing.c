@@ -491,7 +491,7 @@ static void put_back(void)
 			bail("the segment does not open");
 	}
 	shmlimit_rule_remove(handle, "new");
-	shmlimit_rule_remove(handle, "~7:8:9");
+	shmlimit_rule_remove(handle, "~throttle");
 	if (shmlimit_rule_set(handle, "there", &rule) < 0)
 		bail("rule_set");
 }
@@ -536,7 +536,7 @@ static struct state look(void)
 		.descriptors = descriptors(),
 		.mappings = count_in("/proc/self/maps", "/dev/shm/"),
 		.here = shmlimit_gone(handle) == 0,
-		.rules = (shmlimit_rule_find(handle, "new") >= 0) + (shmlimit_rule_find(handle, "~7:8:9") >= 0) +
+		.rules = (shmlimit_rule_find(handle, "new") >= 0) + (shmlimit_rule_find(handle, "~throttle") >= 0) +
 		         4 * (shmlimit_rule_find(handle, "there") >= 0),
 	};
 	char path[128];

@@ -85,7 +85,7 @@ static const struct watched {
 	    { .algorithm = SHMLIMIT_HOLD, .capacity = 40, .period_ns = 5 * MILLISECOND } },
 	  1 },
 	/* shmlimit_throttle()'s, which has no versions. */
-	{ "~3:10000:1",
+	{ "~throttle",
 	  { { .capacity = 3, .refill = 10000, .period_ns = SECOND },
 	    { .capacity = 3, .refill = 10000, .period_ns = SECOND } },
 	  2 },

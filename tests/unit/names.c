@@ -149,7 +149,7 @@ static void verbs(void)
 	is_str(shown(NULL), "lease", "a lease has one");
 	shmlimit_reset(l, -1, NULL, 0);
 	shmlimit_throttle(l, "throttle", 8, 5, 1, 1000000, 1, reply);
-	rule = shmlimit_rule_find(l, "~5:1:1000000");
+	rule = shmlimit_rule_find(l, "~throttle");
 	is_str(shown(NULL), "throttle", "throttle names, too");
 	rule = funnel;
 }

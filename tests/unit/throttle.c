@@ -1,5 +1,5 @@
 /*
- * throttle: redis-cell's call and its reply (seeds, row 2), rules without names.
+ * throttle: redis-cell's call and its reply (seeds, row 2), and any number of triples.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,6 +24,7 @@ int main(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .rules = 3 };
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit *other;
 	int64_t reply[5];
 
@@ -40,46 +41,42 @@ int main(void)
 	is(throttle(l, 15, 30, 60, 0, reply), SHMLIMIT_ALLOWED, "a quantity of 0 asks only");
 	reply_is(reply, 0, 15, 0, -1, 30, "a quantity of 0 changes nothing");
 
-	throttle(l, 5, 5, 1, 1, reply);
-	reply_is(reply, 0, 5, 4, -1, 1, "another triple is another rule: the key has another funnel");
-	is(throttle(l, 15, 30, 60, 1, reply), SHMLIMIT_DENIED, "a triple's funnel is its own");
-	is(shmlimit_rule_name(l, 0, name), 0, "a rule without a name is listed");
-	is_str(name, "~15:30:60", "a rule without a name is listed by its numbers");
-	is(shmlimit_rule_find(l, name), 0, "a rule without a name is found by the numbers that it is listed with");
-	is(shmlimit_rule_set(
-		   l, name,
-		   &(struct shmlimit_rule){
-			   .struct_size = sizeof(struct shmlimit_rule), .capacity = 1, .refill = 1, .period_ns = 1 }),
-	   -EILSEQ, "a rule without a name cannot be set by its numbers");
-	is(throttle(l, 1, 1, 1, 1, reply), SHMLIMIT_ALLOWED, "a segment for three rules has room for three triples");
-	is(throttle(l, 2, 1, 1, 1, reply), -EXFULL, "a segment for three rules has no room for a fourth triple");
-	is(throttle(l, 1, 1, 1, 1, reply), SHMLIMIT_DENIED, "a known triple goes on in a full segment");
-	is(shmlimit_rule_remove(l, "~1:1:1"), 0, "a rule without a name can be removed");
-	is(throttle(l, 2, 1, 1, 1, reply), SHMLIMIT_ALLOWED, "a rule that is removed makes room for another triple");
-	is(throttle(l, 1, 1, 1, 1, reply), -EXFULL, "a triple that is not known is not taken for a known one");
-	is(throttle(l, 2, 2, 1, 1, reply), -EXFULL, "a triple with another count is not taken for a known one");
-	is(throttle(l, 2, 1, 2, 1, reply), -EXFULL, "a triple with another period is not taken for a known one");
-	shmlimit_rule_remove(l, "~2:1:1");
-	is(throttle(l, 1, 1, 1, 1, reply), SHMLIMIT_ALLOWED, "a triple whose rule was removed is defined again");
-	is(throttle(l, 1, 1, 1, 1, reply), SHMLIMIT_DENIED, "a triple that is defined again is remembered");
+	is(throttle(l, 5, 5, 1, 1, reply), SHMLIMIT_DENIED, "another triple has the key's time, as in redis-cell");
+	is(reply[3], 30, "it is owed for as long");
+	is(shmlimit_throttle(l, "other", 5, 5, 5, 1, 1, reply), SHMLIMIT_ALLOWED, "another key has its own");
+	reply_is(reply, 0, 5, 4, -1, 1, "by its own triple");
+	for (uint64_t i = 0; i < 5000; i++)
+		if (shmlimit_throttle(l, &i, sizeof(i), 1 + i, 1 + i % 7, 60 + i, 1, reply) != 0 ||
+		    reply[1] != (int64_t)i + 1 || reply[2] != (int64_t)i)
+			bail("triple %d", (int)i);
+	is(shmlimit_info(l, &info), 0, "there are 5000 triples more");
+	is(info.rules_used, 1, "all of them have one rule");
+	is(shmlimit_rule_name(l, 0, name), 0, "the rule has a name");
+	is_str(name, "~throttle", "it is listed by that");
 
 	is(shmlimit_open(unit_name, 0, NULL, &other), 0, "a segment with triples can be opened again");
-	is(throttle(other, 15, 30, 60, 1, reply), SHMLIMIT_DENIED, "another handle finds a triple's rule and funnel");
+	is(throttle(other, 15, 30, 60, 1, reply), SHMLIMIT_DENIED, "another handle finds the key's time");
 	is(throttle(other, 1, 1, 1, 1, NULL), SHMLIMIT_DENIED, "throttle needs no place for its reply");
+	is(shmlimit_rule_remove(other, "~throttle"), 0, "the rule can be removed");
+	is(throttle(l, 15, 30, 60, 15, reply), SHMLIMIT_ALLOWED, "it is made again, and the key begins again");
+	is(shmlimit_rule_remove(l, "~throttle"), 0, "the rule can be removed again");
+	for (int i = 0; i < 3; i++)
+		unit_rule(l, (char[]){ 'r', (char)('0' + i), '\0' }, 1, 1, SECOND);
+	is(throttle(l, 15, 30, 60, 1, reply), -EXFULL, "a segment without room for its rule has no throttle");
+	is(throttle(other, 15, 30, 60, 1, reply), -EXFULL, "another rule with its id is not taken for it");
+	shmlimit_rule_remove(l, "r2");
+	is(throttle(l, 15, 30, 60, 15, reply), SHMLIMIT_ALLOWED, "there is room again");
 	shmlimit_close(other);
 
 	is(throttle(l, 0, 1, 1, 1, reply), -EDOM, "a capacity of 0");
 	is(throttle(l, 1, 0, 1, 1, reply), -EDOM, "a count of 0");
 	is(throttle(l, 1, 1, 0, 1, reply), -EDOM, "a period of 0");
 	is(throttle(l, 1, 1, UINT64_MAX, 1, reply), -ERANGE, "a period beyond all clocks");
-	shmlimit_rule_remove(l, "~1:1:1");
-	is(throttle(l, 1000000000, 1000000000, 86400, 400000000, reply), SHMLIMIT_ALLOWED,
+	is(shmlimit_throttle(l, "large", 5, 1000000000, 1000000000, 86400, 400000000, reply), SHMLIMIT_ALLOWED,
 	   "400 MB of 1 GB a day are allowed");
 	reply_is(reply, 0, 1000000000, 600000000, -1, 34560, "600 MB are left, full again in two fifths of a day");
-	shmlimit_rule_remove(l, "~1000000000:1000000000:86400");
 	is(shmlimit_throttle(l, "", 0, 1, 1, 1, 1, reply), -EMSGSIZE, "an empty key");
 	is(shmlimit_throttle(l, NULL, 1, 1, 1, 1, 1, reply), -EINVAL, "no key");
-	is(shmlimit_rule_find(l, "~1:1:1"), -ESRCH, "make no rule either");
 	is(throttle(NULL, 1, 1, 1, 1, reply), -EINVAL, "no limiter");
 	is(shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &other), 0, "a handle that may not write");
 	is(throttle(other, 15, 30, 60, 1, reply), -EROFS, "does not throttle");

@@ -254,7 +254,7 @@ int fail_exact(const char *rule_name, const struct shmlimit_rule *rule)
 	char rate[TEXT_LEN], wait[TEXT_LEN], other[TEXT_LEN];
 	int waits = rule->max_wait_ns > 0;
 
-	if (rule->algorithm == SHMLIMIT_FUNNEL || rule->algorithm == SHMLIMIT_LEASE)
+	if (rule->algorithm == SHMLIMIT_FUNNEL || rule->algorithm == SHMLIMIT_LEASE || rule->algorithm == SHMLIMIT_GCRA)
 		return fail_capacity(rule_name, *rule);
 	if (rule->algorithm == SHMLIMIT_COUNTER)
 		return fail("rule %s: capacity %" PRIu64 " with period %s: out of range (at most 2^48 and 36 years)",

@@ -60,16 +60,15 @@ static int operands_parse(const struct call *call, struct key *key, struct limit
 	return status;
 }
 
-/* The rule has no name but the one that it is listed by. */
 static int fail_throttle(const char *segment, const struct limit *limit, int error)
 {
-	struct shmlimit_rule rule = { .capacity = limit->capacity, .refill = limit->count };
-	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .algorithm = SHMLIMIT_GCRA,
+		                      .capacity = limit->capacity,
+		                      .refill = limit->count,
+		                      .period_ns = limit->period_s * SECOND };
 
-	snprintf(name, sizeof(name), "~%" PRIu64 ":%" PRIu64 ":%" PRIu64, limit->capacity, limit->count,
-	         limit->period_s);
-	rule.period_ns = limit->period_s * SECOND;
-	return error == -ERANGE ? fail_exact(name, &rule) : fail_rule(segment, name, error);
+	return error == -ERANGE ? fail_exact("~throttle", &rule) : fail_rule(segment, "~throttle", error);
 }
 
 static json_t *reply_json(const int64_t reply[5])

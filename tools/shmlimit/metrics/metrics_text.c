@@ -178,8 +178,16 @@ static void print_rule_info(FILE *to, const struct metrics_segment *segment, con
 	fputs("} 1\n", to);
 }
 
+/* A GCRA rule whose limits come with the calls. */
+static int has_no_limit(const struct metrics_rule *rule)
+{
+	return rule->rule.capacity == 0;
+}
+
 static void print_capacity(FILE *to, const struct metrics_segment *segment, const struct metrics_rule *rule)
 {
+	if (has_no_limit(rule))
+		return;
 	print_series(to, "shmlimit_rule_capacity_tokens", segment, rule, NULL, NULL);
 	fprintf(to, "%" PRIu64 "\n", rule->rule.capacity);
 }
@@ -188,6 +196,8 @@ static void print_rate(FILE *to, const struct metrics_segment *segment, const st
 {
 	uint64_t count = rule->rule.refill != 0 ? rule->rule.refill : rule->rule.capacity;
 
+	if (has_no_limit(rule))
+		return;
 	print_series(to, "shmlimit_rule_rate_tokens_per_second", segment, rule, NULL, NULL);
 	fprintf(to, "%.17g\n", (double)count / (double)rule->rule.period_ns * 1e9);
 }
