@@ -160,8 +160,8 @@ static int bypass(const struct shmlimit *l, const struct attempt *d, struct shml
 {
 	const struct request *q = d->request;
 	int counted = operation_is_counted(q->op);
-	int denied = rule_mode(&d->view) == SHMLIMIT_BLOCK && (load_relaxed(&l->header->state) & STATE_OFF) == 0 &&
-	             (counted || q->op == OP_PEEK);
+	int blocks = rule_mode(&d->view) == SHMLIMIT_BLOCK && (load_relaxed(&l->header->state) & STATE_OFF) == 0;
+	int denied = blocks && (counted || q->op == OP_PEEK);
 	struct shmlimit_rule rule = { 0 };
 
 	if (counted)
@@ -170,8 +170,9 @@ static int bypass(const struct shmlimit *l, const struct attempt *d, struct shml
 	algorithm_rule(&d->view.params, &rule);
 	if (q->limit != NULL)
 		rule.capacity = q->limit->capacity;
-	if (r != NULL && denied)
-		*r = (struct shmlimit_result){ .retry_after_ns = FUNNEL_NEVER };
+	/* WHY never after a charge, too: nothing was charged. A refund had nothing to give back. */
+	if (r != NULL && blocks)
+		*r = (struct shmlimit_result){ .retry_after_ns = q->op == OP_REFUND ? 0 : FUNNEL_NEVER };
 	else if (r != NULL)
 		*r = (struct shmlimit_result){ .limit = rule.capacity, .remaining = rule.capacity };
 	return denied ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED;
