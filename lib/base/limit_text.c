@@ -493,6 +493,18 @@ static int read_limit(struct reader *r)
 
 /* ---- From a limit to a rule ---- */
 
+/* Is the capacity apart from the rate? */
+static int has_burst(uint32_t algorithm)
+{
+	return algorithm == SHMLIMIT_FUNNEL || algorithm == SHMLIMIT_LEASE || algorithm == SHMLIMIT_GCRA;
+}
+
+/* Is a strict limit one by half its count as burst and half as rate? A WINDOW is strict anyway. */
+static int has_strict(uint32_t algorithm)
+{
+	return algorithm == SHMLIMIT_FUNNEL || algorithm == SHMLIMIT_GCRA;
+}
+
 /* What the algorithm has not must not be asked for. Returns how to correct it, or NULL. */
 static const char *unfit(const struct limit *limit, uint32_t algorithm)
 {
@@ -501,11 +513,11 @@ static const char *unfit(const struct limit *limit, uint32_t algorithm)
 	if ((limit->kind == PLACES) != (algorithm == SHMLIMIT_HOLD))
 		return algorithm == SHMLIMIT_HOLD ? "places are meant: must be such as \"20 at once\""
 		                                  : "this algorithm has a rate, not places: must be such as 5/minute";
-	if (limit->burst != 0 && algorithm != SHMLIMIT_FUNNEL && algorithm != SHMLIMIT_LEASE)
+	if (limit->burst != 0 && !has_burst(algorithm))
 		return "this algorithm has no burst";
 	if (limit->window && algorithm != SHMLIMIT_WINDOW)
 		return "this algorithm is not a window";
-	if (limit->strict && algorithm != SHMLIMIT_FUNNEL && algorithm != SHMLIMIT_WINDOW)
+	if (limit->strict && !has_strict(algorithm) && algorithm != SHMLIMIT_WINDOW)
 		return "this algorithm is not strict: leave the word out";
 	return NULL;
 }
@@ -534,7 +546,7 @@ static void fill(struct limit limit, struct shmlimit_rule *rule)
 	rule->capacity = limit.burst != 0 ? limit.burst : limit.count;
 	rule->refill = limit.count;
 	rule->period_ns = limit.period_ns;
-	if (limit.strict && rule->algorithm == SHMLIMIT_FUNNEL)
+	if (limit.strict && has_strict(rule->algorithm))
 		strict_rule(limit.count, limit.period_ns, rule);
 	if (rule->algorithm == SHMLIMIT_WARMUP)
 		rule->capacity = 0;
@@ -594,6 +606,6 @@ void limit_text(const struct shmlimit_rule *rule, char text[SHMLIMIT_RULE_TEXT_M
 	len = strlen(rate_text(text, count, rule->period_ns));
 	if (rule->algorithm == SHMLIMIT_WINDOW)
 		strcpy(text + len, " window");
-	else if (rule->capacity != count && (rule->algorithm == SHMLIMIT_FUNNEL || rule->algorithm == SHMLIMIT_LEASE))
+	else if (rule->capacity != count && has_burst(rule->algorithm))
 		snprintf(text + len, SHMLIMIT_RULE_TEXT_MAX - len, " burst %" PRIu64, rule->capacity);
 }

@@ -420,8 +420,8 @@ static void algorithms(void)
 		unsigned accepted; /* 1 << SHMLIMIT_... */
 	} want[] = {
 		{ "5/m", ~(1u << SHMLIMIT_HOLD) },
-		{ "5/m burst 10", 1u << SHMLIMIT_FUNNEL | 1u << SHMLIMIT_LEASE },
-		{ "4/m strict", 1u << SHMLIMIT_FUNNEL | 1u << SHMLIMIT_WINDOW },
+		{ "5/m burst 10", 1u << SHMLIMIT_FUNNEL | 1u << SHMLIMIT_LEASE | 1u << SHMLIMIT_GCRA },
+		{ "4/m strict", 1u << SHMLIMIT_FUNNEL | 1u << SHMLIMIT_WINDOW | 1u << SHMLIMIT_GCRA },
 		{ "4/m window", 1u << SHMLIMIT_FUNNEL | 1u << SHMLIMIT_WINDOW },
 		{ "4 at once", 1u << SHMLIMIT_FUNNEL | 1u << SHMLIMIT_HOLD },
 		{ "block", ~0u },
@@ -432,8 +432,10 @@ static void algorithms(void)
 	struct shmlimit *l = unit_create("limit_text", &options);
 
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
-		for (uint32_t algorithm = 0; algorithm <= SHMLIMIT_HOLD; algorithm++) {
+		for (uint32_t algorithm = 0; algorithm <= LAST_ALGORITHM; algorithm++) {
 			struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = algorithm };
+			struct shmlimit_rule again;
+			char text[SHMLIMIT_RULE_TEXT_MAX];
 			int accepts = want[i].accepted >> algorithm & 1;
 
 			is(shmlimit_rule_parse(want[i].text, &rule, NULL), accepts ? 0 : -EINVAL,
@@ -443,6 +445,11 @@ static void algorithms(void)
 			if (algorithm == SHMLIMIT_WARMUP)
 				rule.warmup_ns = 100 * SECOND;
 			ok(shmlimit_rule_set(l, "r", &rule) >= 0, "it can be set");
+			again = rule;
+			ok(shmlimit_rule_text(&rule, text) == 0 && shmlimit_rule_parse(text, &again, NULL) == 0 &&
+			           again.capacity == rule.capacity && again.refill == rule.refill &&
+			           again.period_ns == rule.period_ns && again.mode == rule.mode,
+			   "its text reads back the same: %s", text);
 			shmlimit_rule_remove(l, "r");
 		}
 	shmlimit_close(l);
@@ -462,6 +469,8 @@ static void arguments(void)
 	rule.algorithm = SHMLIMIT_GCRA + 1;
 	is(shmlimit_rule_parse("5/s", &rule, NULL), -EINVAL, "the algorithm must be one");
 	is(shmlimit_rule_text(&rule, text), -EINVAL, "an unknown algorithm has no text");
+	rule = (struct shmlimit_rule){ .struct_size = sizeof(rule), .algorithm = SHMLIMIT_GCRA };
+	is(shmlimit_rule_text(&rule, text), -EINVAL, "a rule whose calls bring their limits has no text");
 	rule = (struct shmlimit_rule){ .struct_size = sizeof(rule),
 		                       .capacity = UINT64_MAX,
 		                       .refill = UINT64_MAX - 1,

@@ -265,12 +265,12 @@ static void nothing_is_evicted(uint32_t on_full, const char *which)
 /* The flag is a rule's like any other: of every algorithm, and it can be set and taken away. */
 static void flag(void)
 {
-	static const char *const names[] = { "funnel", "warmup", "window", "lease", "counter", "hold" };
+	static const char *const names[] = { "funnel", "warmup", "window", "lease", "counter", "hold", "gcra" };
 	struct shmlimit_result r;
 	int64_t key = 1;
 
 	l = make(SLOTS, SHMLIMIT_FULL_EVICT);
-	for (uint32_t algorithm = SHMLIMIT_FUNNEL; algorithm <= SHMLIMIT_HOLD; algorithm++) {
+	for (uint32_t algorithm = SHMLIMIT_FUNNEL; algorithm <= LAST_ALGORITHM; algorithm++) {
 		struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 			                      .algorithm = algorithm,
 			                      .flags = SHMLIMIT_RULE_PROTECTED,
@@ -296,7 +296,7 @@ static void flag(void)
 		shmlimit_rule_get(l, id, &found);
 		is(found.flags, 0, "the protection of a %s can be taken away", names[algorithm]);
 	}
-	for (uint32_t algorithm = SHMLIMIT_FUNNEL; algorithm <= SHMLIMIT_HOLD; algorithm++) {
+	for (uint32_t algorithm = SHMLIMIT_FUNNEL; algorithm <= LAST_ALGORITHM; algorithm++) {
 		int refused = 0;
 
 		for (uint32_t bit = 4; bit < 32; bit++) {

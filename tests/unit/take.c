@@ -317,7 +317,7 @@ int main(void)
 	reset_fingerprint();
 	keys();
 	modes();
-	for (uint32_t algorithm = SHMLIMIT_FUNNEL; algorithm <= SHMLIMIT_HOLD; algorithm++)
+	for (uint32_t algorithm = SHMLIMIT_FUNNEL; algorithm <= LAST_ALGORITHM; algorithm++)
 		blocked(algorithm);
 	blocks();
 	own_clock();

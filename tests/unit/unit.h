@@ -18,6 +18,8 @@
 #include "shmlimit_at.h"
 #include "shmlimit_lease.h"
 
+#define LAST_ALGORITHM SHMLIMIT_GCRA
+
 #define SECOND ((uint64_t)1000000000)
 
 static char unit_name[64];

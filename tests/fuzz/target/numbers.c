@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	check_number(text);
 	check_duration(text);
-	for (uint32_t algorithm = 0; algorithm <= SHMLIMIT_HOLD; algorithm++)
+	for (uint32_t algorithm = 0; algorithm <= SHMLIMIT_GCRA; algorithm++)
 		check_limit(text, algorithm);
 	check_fields(text);
 	free(text);
