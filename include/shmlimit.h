@@ -677,8 +677,8 @@ int shmlimit_rule_parse(const char *text, struct shmlimit_rule *rule, struct shm
 /*
  * Write the limit of a rule as a text that shmlimit_rule_parse(), given the same algorithm, reads as
  * the same mode, capacity, refill and period; of a rule that is BLOCK or OFF only the mode is written.
- * A DRY_RUN rule is written as if enforced, and nothing that has no place in such a text is. Returns 0, or
- * -EINVAL, -E2BIG. Pure, like shmlimit_rule_parse().
+ * A DRY_RUN rule is written as if enforced, and nothing that has no place in such a text is. Returns 0;
+ * -EINVAL, also for a GCRA rule without a limit of its own; or -E2BIG. Pure, like shmlimit_rule_parse().
  */
 int shmlimit_rule_text(const struct shmlimit_rule *rule, char text[SHMLIMIT_RULE_TEXT_MAX]);
 
@@ -772,9 +772,9 @@ int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t ke
  * had been spent for, and a larger limit finds it nearly full. In any stretch of time the costs of all that was
  * allowed, as times, are together at most that time and the longest time to full of these limits.
  *
- * The reservation's longest wait is limit->max_wait_ns. Results are those of the calls without _limit,
- * `limit` and `remaining` being the call's own; with SHMLIMIT_LIMIT_UNLIMITED both are UINT64_MAX, with
- * _BLOCK 0, and nothing is stored.
+ * limit->max_wait_ns is the longest wait of a reservation and of an acquisition. Results are those of the
+ * calls without _limit, `limit` and `remaining` being the call's own; with SHMLIMIT_LIMIT_UNLIMITED both are
+ * UINT64_MAX, with _BLOCK 0, and nothing is stored.
  *
  * Returns as those calls do, or, with nothing changed: -EINVAL `limit` is NULL or too small, or a flag is
  * unknown; -E2BIG a member is set that this library does not know; -EDOM capacity, refill or period_ns is 0,
@@ -787,6 +787,8 @@ int shmlimit_take_limit(struct shmlimit *limiter, int rule, const void *key, siz
 int shmlimit_peek_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                         const struct shmlimit_limit *limit, struct shmlimit_result *r);
 int shmlimit_reserve_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
+                           const struct shmlimit_limit *limit, struct shmlimit_result *r);
+int shmlimit_acquire_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                            const struct shmlimit_limit *limit, struct shmlimit_result *r);
 int shmlimit_charge_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
                           const struct shmlimit_limit *limit, struct shmlimit_result *r);
@@ -848,7 +850,7 @@ int shmlimit_reserve(struct shmlimit *limiter, int rule, const void *key, size_t
 /*
  * Reserve, then sleep until the tokens are there. Signals do not shorten the sleep. Returns as
  * shmlimit_reserve() does; r->wait_ns is the time that was waited, and a denial does not wait.
- * This is the only call on a limiter that blocks. It waits only for the debt of its own key, and
+ * This and shmlimit_acquire_limit() are the only calls on a limiter that block. It waits only for the debt of its own key, and
  * never longer than `max_wait_ns`, whatever is written to the segment: a process with write access
  * can raise the rule's own longest wait, so a caller that shares the segment with others passes a
  * bound of its own instead of UINT64_MAX. If killed inside: the tokens are taken. Signals: not to

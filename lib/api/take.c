@@ -64,29 +64,6 @@ EXPORT int shmlimit_reserve_at(struct shmlimit *l, int rule, const void *key, si
 	return fast_call(l, &q, r);
 }
 
-EXPORT int shmlimit_acquire(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                            uint64_t max_wait_ns, struct shmlimit_result *r)
-{
-	struct shmlimit_result result;
-	int answer = shmlimit_reserve(l, rule, key, key_len, cost, max_wait_ns, &result);
-
-	if (answer < 0)
-		return answer;
-	/*
-	 * WHY NOT one clock read for both, by shmlimit_reserve_at(): a decision by a given time
-	 * doubts a word that is later, and not the time. If it was stopped before, it would refill
-	 * what had refilled already.
-	 */
-	/* INVARIANT I7: no bytes in the segment make the wait longer than the caller allows. */
-	if (result.wait_ns > max_wait_ns)
-		result.wait_ns = max_wait_ns;
-	if (answer == SHMLIMIT_ALLOWED && result.wait_ns != 0)
-		segment_sleep_until(clock_read(l->clock_id) + result.wait_ns);
-	if (r != NULL)
-		*r = result;
-	return answer;
-}
-
 EXPORT int shmlimit_charge(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
                            struct shmlimit_result *r)
 {

@@ -4,6 +4,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <time.h>
+
 #include "../rng.h"
 #include "unit.h"
 
@@ -219,6 +221,29 @@ static int changing(struct rng *rng)
 
 /* ---- The other calls ---- */
 
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
+}
+
+/* It waits by the real clock. */
+static void acquires(struct shmlimit_limit *ten)
+{
+	uint64_t began = clock_ns();
+
+	is(shmlimit_acquire_limit(l, rule, "w", 1, 10, ten, &r), SHMLIMIT_ALLOWED, "all there is needs no wait");
+	is(r.wait_ns, 0, "it was none");
+	is(shmlimit_acquire_limit(l, rule, "w", 1, 1, ten, &r), SHMLIMIT_ALLOWED, "a token that comes back");
+	ok(r.wait_ns <= SECOND / 10 && clock_ns() - began >= SECOND / 10, "was waited for");
+	ten->max_wait_ns = 0;
+	is(shmlimit_acquire_limit(l, rule, "w", 1, 10, ten, NULL), SHMLIMIT_DENIED,
+	   "a limit without a wait denies at once");
+	is(shmlimit_acquire_limit(l, rule, "w", 1, 1, NULL, &r), -EINVAL, "a limit is needed");
+}
+
 static void others(void)
 {
 	struct shmlimit_limit ten = parsed("10/s"), one = parsed("1/s"), patient = parsed("10/s");
@@ -254,6 +279,7 @@ static void others(void)
 	is(r.retry_after_ns, SECOND / 2, "for half a second");
 	is(take("p", 0, &one, T0), SHMLIMIT_ALLOWED, "a peek of nothing is allowed");
 	is(take("p", 1, &one, T0 + SECOND), SHMLIMIT_ALLOWED, "a second later it has its token");
+	acquires(&patient);
 }
 
 static void modes(void)

@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@ const struct command_option decision_options[] = {
 	[TOKENS] = { "cost", "N", "tokens to ask for (default 1; 0 takes nothing)" },
 	[JSON] = { "json", NULL, "print the answer as JSON" },
 	[QUIET] = { "quiet", NULL, "print nothing; the exit status is the answer" },
+	LIMIT_ROW,
 	KEY_OPTION_ROWS,
 	KEY_PREFIX_ROW,
 	{ 0 },
@@ -36,6 +38,7 @@ const struct command_option take_options[] = {
 	[QUIET] = { "quiet", NULL, "print nothing; the exit status is the answer" },
 	{ "all", NULL, "take from all limits RULE KEY, or from none" },
 	{ "keys-from", "FILE", "instead of KEY: each line of FILE, - for standard input" },
+	LIMIT_ROW,
 	KEY_OPTION_ROWS,
 	KEY_PREFIX_ROW,
 	{ 0 },
@@ -46,6 +49,7 @@ const struct command_option reservation_options[] = {
 	[JSON] = { "json", NULL, "print the answer as JSON" },
 	[QUIET] = { "quiet", NULL, "print nothing; the exit status is the answer" },
 	{ "max-wait", "DURATION", "the longest wait: 2s, 500ms, 0 (default: what the rule allows)" },
+	LIMIT_ROW,
 	KEY_OPTION_ROWS,
 	KEY_PREFIX_ROW,
 	{ 0 },
@@ -55,6 +59,7 @@ const struct command_option charge_options[] = {
 	[TOKENS] = { "tokens", "N", "tokens that were used (default 1)" },
 	[JSON] = { "json", NULL, "print the answer as JSON" },
 	[QUIET] = { "quiet", NULL, "print nothing" },
+	LIMIT_ROW,
 	KEY_OPTION_ROWS,
 	KEY_PREFIX_ROW,
 	{ 0 },
@@ -64,6 +69,7 @@ const struct command_option refund_options[] = {
 	[TOKENS] = { "tokens", "N", "tokens to give back (default 1)" },
 	[JSON] = { "json", NULL, "print the answer as JSON" },
 	[QUIET] = { "quiet", NULL, "print nothing" },
+	LIMIT_ROW,
 	KEY_OPTION_ROWS,
 	KEY_PREFIX_ROW,
 	{ 0 },
@@ -104,10 +110,12 @@ json_t *decision_json(int answer, const struct shmlimit_result *r)
 struct question {
 	decision_verb *verb;
 	reservation_verb *reserve;
+	limit_verb *by_limit; /* instead, where a limit is given */
 	int is_charge;
 	int charged_all; /* of a charge that was made */
 	uint64_t tokens;
-	uint64_t max_wait_ns;
+	uint64_t max_wait_ns; /* UINT64_MAX: the rule's */
+	struct shmlimit_limit limit;
 	struct key key;
 };
 
@@ -141,12 +149,18 @@ static void answer_print(const struct question *q, int answer, const struct shml
  * What no wait helps against; and advice for a rule that allows no wait at all, the default: its author may have forgotten
  * to allow one.
  */
-static void hint_no_wait(struct shmlimit *limiter, int id, uint64_t tokens, const char *segment, const char *name)
+static void hint_no_wait(struct shmlimit *limiter, int id, const struct question *q, const char *segment,
+                         const char *name)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	uint64_t tokens = q->tokens;
 
 	if (shmlimit_rule_get(limiter, id, &rule) != 0)
 		return;
+	if (q->limit.struct_size != 0) {
+		rule.capacity = q->limit.capacity;
+		rule.max_wait_ns = q->limit.max_wait_ns;
+	}
 	if (tokens > rule.capacity && rule.mode == SHMLIMIT_ENFORCE)
 		fail("rule %s: %" PRIu64 " tokens never fit: its capacity is %" PRIu64, name, tokens, rule.capacity);
 	else if (rule.max_wait_ns != 0)
@@ -156,6 +170,48 @@ static void hint_no_wait(struct shmlimit *limiter, int id, uint64_t tokens, cons
 	else
 		fail("rule %s: its max-wait is 0, so no wait is allowed (shmlimit rule set %s %s --max-wait 10s)", name,
 		     segment, name);
+}
+
+int limit_option_read(const struct call *call, struct shmlimit_limit *limit)
+{
+	const char *text = call_option(call, "limit");
+
+	*limit = (struct shmlimit_limit){ 0 };
+	if (text == NULL)
+		return STATUS_OK;
+	limit->struct_size = sizeof(*limit);
+	return call_limit_parse("--limit", text, limit);
+}
+
+int fail_decision(const struct call *call, const char *rule, int error)
+{
+	const char *segment = call->operand[0], *limit = call_option(call, "limit");
+
+	if (error == -EDOM)
+		return fail("rule %s: has no limit of its own: give one with --limit, or set it (shmlimit rule set %s "
+		            "%s --rate 5/minute)",
+		            rule, segment, rule);
+	if (limit != NULL && error == -EOPNOTSUPP)
+		return fail("rule %s: not a gcra rule, which --limit needs (shmlimit rule set %s plans --algorithm "
+		            "gcra makes one)",
+		            rule, segment);
+	if (limit != NULL && error == -ERANGE)
+		return fail("--limit %s: out of range (a capacity of up to 2^48, full after 366 days at most, and a "
+		            "--max-wait of at most 366 days)",
+		            limit);
+	return fail_rule(segment, rule, error);
+}
+
+/* A limit of --limit waits as long as its rule, if nothing else is given. */
+static int limit_decide(struct shmlimit *limiter, int id, struct question *q, struct shmlimit_result *r)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	int error = shmlimit_rule_get(limiter, id, &rule);
+
+	if (error != 0)
+		return error;
+	q->limit.max_wait_ns = q->max_wait_ns != UINT64_MAX ? q->max_wait_ns : rule.max_wait_ns;
+	return q->by_limit(limiter, id, q->key.bytes, q->key.len, q->tokens, &q->limit, r);
 }
 
 static int decide(const struct call *call, struct shmlimit *limiter, struct question *q)
@@ -168,14 +224,16 @@ static int decide(const struct call *call, struct shmlimit *limiter, struct ques
 	if (status != STATUS_OK)
 		return status;
 	key_choose(limiter, id, key);
-	if (q->reserve != NULL)
+	if (q->limit.struct_size != 0)
+		answer = limit_decide(limiter, id, q, &r);
+	else if (q->reserve != NULL)
 		answer = q->reserve(limiter, id, key->bytes, key->len, q->tokens, q->max_wait_ns, &r);
 	else
 		answer = q->verb(limiter, id, key->bytes, key->len, q->tokens, &r);
 	if (answer < 0)
-		return fail_rule(segment, rule, answer);
+		return fail_decision(call, rule, answer);
 	if (q->reserve != NULL && answer == SHMLIMIT_DENIED && q->max_wait_ns != 0 && call->option[QUIET] == NULL)
-		hint_no_wait(limiter, id, q->tokens, segment, rule);
+		hint_no_wait(limiter, id, q, segment, rule);
 	/* It is always allowed, and so has no time to try again at. */
 	q->charged_all = r.retry_after_ns == 0;
 	if (q->is_charge)
@@ -203,7 +261,7 @@ static int options_parse(const struct call *call, struct question *q)
 		status = number_parse(what, call->option[TOKENS], 0, UINT64_MAX, &q->tokens);
 	if (status == STATUS_OK && max_wait != NULL)
 		status = duration_parse("--max-wait", max_wait, &q->max_wait_ns);
-	return status;
+	return status == STATUS_OK ? limit_option_read(call, &q->limit) : status;
 }
 
 static int ask(const struct call *call, uint32_t flags, struct question q)
@@ -220,12 +278,18 @@ static int ask(const struct call *call, uint32_t flags, struct question q)
 	return status;
 }
 
-int decision_run(const struct call *call, uint32_t flags, decision_verb *verb)
+int decision_run(const struct call *call, uint32_t flags, decision_verb *verb, limit_verb *by_limit)
 {
-	return ask(call, flags, (struct question){ .verb = verb, .tokens = 1, .is_charge = verb == shmlimit_charge });
+	return ask(call, flags,
+	           (struct question){ .verb = verb,
+	                              .by_limit = by_limit,
+	                              .tokens = 1,
+	                              .is_charge = verb == shmlimit_charge,
+	                              .max_wait_ns = UINT64_MAX });
 }
 
-int reservation_run(const struct call *call, reservation_verb *verb)
+int reservation_run(const struct call *call, reservation_verb *verb, limit_verb *by_limit)
 {
-	return ask(call, 0, (struct question){ .reserve = verb, .tokens = 1, .max_wait_ns = UINT64_MAX });
+	return ask(call, 0,
+	           (struct question){ .reserve = verb, .by_limit = by_limit, .tokens = 1, .max_wait_ns = UINT64_MAX });
 }

@@ -8,27 +8,27 @@
 
 static int run_peek(const struct call *call)
 {
-	return decision_run(call, SHMLIMIT_OPEN_READ_ONLY, shmlimit_peek);
+	return decision_run(call, SHMLIMIT_OPEN_READ_ONLY, shmlimit_peek, shmlimit_peek_limit);
 }
 
 static int run_charge(const struct call *call)
 {
-	return decision_run(call, 0, shmlimit_charge);
+	return decision_run(call, 0, shmlimit_charge, shmlimit_charge_limit);
 }
 
 static int run_refund(const struct call *call)
 {
-	return decision_run(call, 0, shmlimit_refund);
+	return decision_run(call, 0, shmlimit_refund, shmlimit_refund_limit);
 }
 
 static int run_reserve(const struct call *call)
 {
-	return reservation_run(call, shmlimit_reserve);
+	return reservation_run(call, shmlimit_reserve, shmlimit_reserve_limit);
 }
 
 static int run_acquire(const struct call *call)
 {
-	return reservation_run(call, shmlimit_acquire);
+	return reservation_run(call, shmlimit_acquire, shmlimit_acquire_limit);
 }
 
 #define OPERANDS "NAME RULE KEY"

@@ -22,14 +22,20 @@ static const struct command_option options[] = {
 	[FIELD_CREDIT] = { "credit", "N", "lease: tokens before the backend is asked, for an unknown key (a new rule: 0)" },
 	[FIELD_PROTECTED] = { "protected", "YES|NO", "keep slots against keys of other rules when the table is full (a new rule: no)" },
 	[FIELD_MODE] = { "mode", "MODE", "enforce, dry-run, off or block (a new rule: enforce)" },
+	[FIELDS] = { "limit", "LIMIT", "gcra: --rate, for calls without a --limit of their own" },
 	{ 0 },
 };
 /* clang-format on */
 
 static int options_parse(const struct call *call, struct rule_spec *spec)
 {
+	const char *limit = call->option[FIELDS];
 	int status = rule_spec_begin(spec, call->operand[1]);
 
+	if (status == STATUS_OK && limit != NULL && call->option[FIELD_RATE] != NULL)
+		return fail("--limit %s: the same as --rate %s: give one of them", limit, call->option[FIELD_RATE]);
+	if (status == STATUS_OK && limit != NULL)
+		status = rule_spec_parse(spec, FIELD_RATE, limit);
 	for (int field = 0; field < FIELDS && status == STATUS_OK; field++)
 		if (call->option[field] != NULL)
 			status = rule_spec_parse(spec, field, call->option[field]);

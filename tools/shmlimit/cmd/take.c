@@ -48,10 +48,12 @@ static int print_json_line(json_t *json)
 /* ---- each key of a file ---- */
 
 struct lines {
+	const struct call *call;
 	struct shmlimit *limiter;
 	int rule, json, quiet;
 	const char *prefix; /* --prefix, or NULL */
 	uint64_t cost;
+	struct shmlimit_limit limit; /* --limit, if its struct_size is set */
 };
 
 static int print_answer(const struct lines *lines, const char *text, const struct key *key, int answer,
@@ -98,9 +100,13 @@ static int take_line(const struct lines *lines, const char *text, size_t len)
 
 	if (status != STATUS_OK)
 		return status;
-	answer = shmlimit_take(lines->limiter, lines->rule, key.bytes, key.len, lines->cost, &r);
+	if (lines->limit.struct_size != 0)
+		answer = shmlimit_take_limit(lines->limiter, lines->rule, key.bytes, key.len, lines->cost,
+		                             &lines->limit, &r);
+	else
+		answer = shmlimit_take(lines->limiter, lines->rule, key.bytes, key.len, lines->cost, &r);
 	if (answer < 0)
-		return fail("%s", shmlimit_strerror(answer));
+		return fail_decision(lines->call, lines->call->operand[1], answer);
 	status = print_answer(lines, text, &key, answer, &r);
 	return status == STATUS_OK && answer == SHMLIMIT_DENIED ? STATUS_NO : status;
 }
@@ -137,11 +143,15 @@ static int take_lines(const struct lines *lines, FILE *from, const char *path)
 static int take_keys(const struct call *call, const char *path)
 {
 	const char *segment = call->operand[0];
-	struct lines lines = { .json = call_option(call, "json") != NULL, .quiet = call_option(call, "quiet") != NULL };
+	struct lines lines = { .call = call,
+		               .json = call_option(call, "json") != NULL,
+		               .quiet = call_option(call, "quiet") != NULL };
 	int status = options_parse(call, &lines.cost), is_stdin = strcmp(path, "-") == 0;
 	FILE *from;
 
 	lines.prefix = call_option(call, "prefix");
+	if (status == STATUS_OK)
+		status = limit_option_read(call, &lines.limit);
 	if (status == STATUS_OK && key_is_single(call))
 		return fail(
 			"--keys-from %s: its lines are the keys: must be without --key-ip, --key-text and --key-hex",
@@ -261,7 +271,7 @@ static int decide_all(const struct call *call, struct shmlimit *limiter, struct 
 	int answer = shmlimit_take_all(limiter, limits->request, limits->count, &limits->failed, limits->result);
 
 	if (answer < 0)
-		return fail_rule(call->operand[0], limits->words[2 * limits->failed], answer);
+		return fail_decision(call, limits->words[2 * limits->failed], answer);
 	if (call_option(call, "json") != NULL)
 		status = print_limits_json(limits, answer);
 	else if (call_option(call, "quiet") == NULL)
@@ -278,6 +288,8 @@ static int take_all(const struct call *call)
 
 	if (status == STATUS_OK && key_is_option(call))
 		return fail("take --all: each limit has its key as an operand (usage: NAME RULE KEY RULE KEY ...)");
+	if (status == STATUS_OK && call_option(call, "limit") != NULL)
+		return fail("take --all: --limit %s: for one rule only: leave --all out", call_option(call, "limit"));
 	if (status == STATUS_OK)
 		status = limits_parse(call, &limits);
 	if (status == STATUS_OK)
@@ -301,7 +313,7 @@ static int run(const struct call *call)
 		return fail("take: %s: one operand too many; usage: shmlimit take NAME RULE KEY, or NAME RULE KEY "
 		            "RULE KEY ... --all",
 		            call->operand[3]);
-	return path != NULL ? take_keys(call, path) : decision_run(call, 0, shmlimit_take);
+	return path != NULL ? take_keys(call, path) : decision_run(call, 0, shmlimit_take, shmlimit_take_limit);
 }
 
 const struct command command_take = {

@@ -52,6 +52,13 @@ int limit_option_parse(const char *what, const char *text, struct shmlimit_rule 
 	return shmlimit_rule_parse(text, rule, &wrong) == 0 ? STATUS_OK : fail("%s %s: %s", what, text, wrong.text);
 }
 
+int call_limit_parse(const char *what, const char *text, struct shmlimit_limit *limit)
+{
+	struct shmlimit_problem wrong;
+
+	return shmlimit_limit_parse(text, limit, &wrong) == 0 ? STATUS_OK : fail("%s %s: %s", what, text, wrong.text);
+}
+
 const char *resolution_text(char text[TEXT_LEN], uint64_t ps)
 {
 	if (ps % 1000 == 0)

@@ -1,0 +1,84 @@
+#!/bin/sh
+# limit: take, peek, reserve, acquire, charge and refund by a limit of --limit, under one gcra rule.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+need jq
+
+segment=$SEGMENT.s
+shmlimit create "$segment" --slots 64
+shmlimit rule set "$segment" plans --algorithm gcra
+shmlimit rule set "$segment" default --algorithm gcra --limit '2/d burst 3' --max-wait 1d
+shmlimit rule set "$segment" funnel --rate 5/d
+
+# facts ARGUMENT...: the exit status, and the limit and what remains of it
+facts() {
+	run shmlimit "$@" --json
+	printf '%s %s' "$rc" "$(printf '%s' "$out" | jq -c '[.limit, .remaining]')"
+}
+
+is "$(facts take "$segment" plans free --limit 2/d)" "0 [2,1]" "a take by its own limit"
+is "$(facts take "$segment" plans paid --limit '100/d burst 200')" "0 [200,199]" "beside it a key with another limit"
+is "$(facts peek "$segment" plans free --limit 2/d)" "0 [2,1]" "peek by a limit takes nothing"
+is "$(facts take "$segment" plans free --limit 2/d)" "0 [2,0]" "the last token"
+is "$(facts take "$segment" plans free --limit 2/d)" "1 [2,0]" "what is spent is denied"
+is "$(facts refund "$segment" plans free --limit 2/d --tokens 1)" "0 [2,1]" "a refund by a limit gives back"
+is "$(facts charge "$segment" plans free --limit 2/d)" "0 [2,0]" "a charge by a limit takes"
+is "$(facts charge "$segment" plans free --limit 2/d)" "1 [2,0]" "a charge makes no debt without a max-wait"
+is "$(facts take "$segment" plans free --limit '24/d burst 30')" "0 [30,5]" \
+	"a key keeps its time: a day spent is a day of the other limit, too"
+is "$(facts take "$segment" plans none --limit block)" "1 [0,0]" "block denies"
+is "$(facts take "$segment" plans none --limit unlimited)" '0 ["18446744073709551615","18446744073709551615"]' "unlimited allows"
+
+# Waits.
+is "$(facts take "$segment" plans waits --limit 1/d)" "0 [1,0]" "a token a day is taken"
+is "$(facts reserve "$segment" plans waits --limit 1/d)" "1 [1,0]" "the rule's max-wait holds for a limit: none"
+is "$(facts reserve "$segment" plans waits --limit 1/d --max-wait 1d)" "0 [1,0]" "--max-wait allows a wait of its own"
+is "$(facts reserve "$segment" default waits --limit 1/d)" "0 [1,0]" "another rule"
+is "$(facts reserve "$segment" default waits --limit 1/d)" "0 [1,0]" "whose max-wait allows a wait of a day"
+is "$(facts reserve "$segment" default waits --limit 1/d)" "1 [1,0]" "a longer wait is denied"
+run shmlimit acquire "$segment" plans now --limit 50/s --json
+is "$rc $(printf '%s' "$out" | jq .wait_ns)" "0 0" "acquire by a limit"
+run shmlimit acquire "$segment" plans now --limit 50/s --cost 60 --max-wait 2s --json
+is "$rc $(printf '%s' "$out" | jq '.wait_ns > 100000000 and .wait_ns <= 220000000')" "0 true" "it waits for the tokens that are missing"
+run shmlimit acquire "$segment" plans waits --limit 1/d --max-wait 1ms
+is "$rc $out" "1 $(shmlimit peek "$segment" plans waits --limit 1/d)
+wait: 0s" "a longer wait is denied at once"
+run shmlimit acquire "$segment" plans waits --limit 1/d
+is "$rc $err" "1 shmlimit: rule plans: its max-wait is 0, so no wait is allowed (shmlimit rule set $segment plans \
+--max-wait 10s)" "with advice"
+
+# A default.
+is "$(facts take "$segment" default own)" "0 [3,2]" "a call that brings no limit has the rule's"
+is "$(shmlimit rule show "$segment" default --json | jq -c '[.algorithm, .capacity, .rate]')" '["gcra",3,"2/d"]' "it is shown"
+run shmlimit rule set "$segment" default --limit 3/d --rate 4/d
+is "$rc $err" "2 shmlimit: --limit 3/d: the same as --rate 4/d: give one of them" "one word for it at a time"
+for verb in take peek reserve acquire charge refund; do
+	run shmlimit $verb "$segment" plans own
+	is "$rc $err" "2 shmlimit: rule plans: has no limit of its own: give one with --limit, or set it (shmlimit rule set \
+$segment plans --rate 5/minute)" "$verb without any limit says what to do"
+	run shmlimit $verb "$segment" funnel own --limit 5/m
+	is "$rc $err" "2 shmlimit: rule funnel: not a gcra rule, which --limit needs (shmlimit rule set $segment plans \
+--algorithm gcra makes one)" "$verb by a limit needs a rule for it"
+	run shmlimit $verb "$segment" plans own --limit 5/fortnight
+	like "$rc $err" '^2 shmlimit: --limit 5/fortnight: fortnight is not a unit: ' "$verb names a limit that it cannot read"
+	run shmlimit $verb "$segment" plans own --limit '5 at once'
+	like "$rc $err" '^2 shmlimit: --limit 5 at once: ' "$verb refuses what is no rate"
+	run shmlimit $verb "$segment" plans own --limit '1/y burst 3'
+	is "$rc $err" "2 shmlimit: --limit 1/y burst 3: out of range (a capacity of up to 2^48, full after 366 days at most, \
+and a --max-wait of at most 366 days)" "$verb names a limit that is out of range"
+done
+is "$(facts peek "$segment" plans own --limit 5/m)" "0 [5,5]" "what was refused took nothing"
+
+# Keys from a file.
+printf 'a\nb\na\n' >"$TMP/keys"
+run shmlimit take "$segment" plans --keys-from "$TMP/keys" --limit 1/d
+is "$rc $out" "1 allowed	a
+allowed	b
+denied	a" "--keys-from decides each line by the limit"
+run shmlimit take "$segment" funnel --keys-from "$TMP/keys" --limit 1/d
+is "$rc $(printf '%s\n' "$err" | head -n 1)" "2 shmlimit: $TMP/keys:1: rule funnel: not a gcra rule, which --limit needs (shmlimit rule set $segment plans \
+--algorithm gcra makes one)" "--keys-from names a rule that --limit is not for"
+run shmlimit take "$segment" plans a funnel b --all --limit 1/d
+is "$rc $err" "2 shmlimit: take --all: --limit 1/d: for one rule only: leave --all out" "--all is for rules with limits of their own"
+done_testing
