@@ -292,6 +292,31 @@ int shmlimit_global_take_all(struct shmlimit_global *global, const struct shmlim
                              size_t *failed, struct shmlimit_result *results);
 
 /*
+ * Add request->n, 0 or more, to the key's count under a COUNTER rule, which all hosts share: as
+ * shmlimit_count(), and as exact. The backend has the count. Each addition that is allowed is one
+ * round trip; this host remembers the backend's last answer until the count ends, and denies by
+ * itself what that leaves no room for. So a client over its limit costs the backend nothing.
+ *
+ * The request goes through the agent of this host: see shmlimit_global_serve() and
+ * SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD. The time to live begins with the count, on the backend, to a
+ * millisecond. `n` of 0 reads what this host knows, which may be less than the count. A rule that is
+ * in DRY_RUN, BLOCK or OFF, and one of a segment that is disabled, is of this host alone.
+ *
+ * If there is no agent, or no answer by the deadline, on_failure decides: LOCAL counts on this host
+ * alone, with local_milli thousandths of the bound; ALLOW counts nothing. The next answer of the
+ * backend replaces this host's count. A request whose answer was late, or whose agent was killed,
+ * may have been counted on the backend: so never is more allowed than the bound, and at most what
+ * was asked for in that time is lost.
+ *
+ * Returns SHMLIMIT_ALLOWED or SHMLIMIT_DENIED, and fills *out unless it is NULL; or -EOPNOTSUPP: `n`
+ * is below 0, SHMLIMIT_COUNT_RESTART is set, or it is no COUNTER rule; or as shmlimit_count(). On an
+ * error nothing was changed. Threads: safe. Signals: not to be called from handlers. Fork: as
+ * shmlimit_global_open() says. Cost: two counts, or a round trip, at most the deadline.
+ */
+int shmlimit_global_count(struct shmlimit_global *global, int rule, const void *key, size_t key_len,
+                          const struct shmlimit_count_request *request, struct shmlimit_count *out);
+
+/*
  * For event loops: shmlimit_global_take() in steps, none of which waits for the agent. Set the
  * ticket's struct_size and flags. Returns what shmlimit_global_take() returns, or
  * SHMLIMIT_GLOBAL_PENDING: the agent is asked, or another caller that asks for this key is waited

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "answer.h"
+#include "count_run.h"
 #include "prefetch.h"
 #include "fallback.h"
 #include "server_pool.h"
@@ -40,7 +41,7 @@ void request_run_begin(struct agent *a, struct request_run *p)
 		                             .cost = text->kind == REQUEST_UNAWAITED ? 0 : text->cost,
 		                             .r = &p->result,
 		                             .answer = SHMLIMIT_LEASE_ASK };
-	if (text->kind != REQUEST_DEBIT && prefetch_answers(a, p))
+	if (text->kind < REQUEST_DEBIT && prefetch_answers(a, p))
 		return;
 	p->request.answer = SHMLIMIT_LEASE_ASK;
 	/*
@@ -54,7 +55,8 @@ void request_run_begin(struct agent *a, struct request_run *p)
 	 * now: the process asks again.
 	 */
 	if (text->backend == a->g->backend)
-		state = lease_request_prepare(a->g, &p->request, q);
+		state = request_is_count(text->kind) ? count_run_prepare(a->g, p)
+		                                     : lease_request_prepare(a->g, &p->request, q);
 	if (state != LEASE_REQUEST_DECIDED && p->request.of.set_us != text->set_us)
 		state = LEASE_REQUEST_DECIDED;
 	if (state != LEASE_REQUEST_READY) {
@@ -156,6 +158,10 @@ void request_run_end(struct agent *a, struct node *node, struct request_run *p)
 		a->of_slot[cluster_slot(q->key, q->key_len)] = 0;
 	if (given)
 		note_round_trip(a, p->on_way.round_trip_ns);
+	if (request_is_count(p->text.kind)) {
+		answer_end(a, p, state_of(p, count_run_settle(a->g, p)));
+		return;
+	}
 	if (p->text.cost == 0) {
 		end_ahead(a, p);
 		return;

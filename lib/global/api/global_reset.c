@@ -111,6 +111,8 @@ static int reset(struct shmlimit_global *g, int rule, const void *key, size_t ke
 	if (key != NULL && (key_len < 1 || key_len > SHMLIMIT_KEY_MAX))
 		return -EMSGSIZE;
 	error = handle_rule(g, rule, &of);
+	if (error == -EOPNOTSUPP)
+		error = handle_counter(g, rule, &of);
 	if (error != 0 && error != -ERANGE)
 		return error;
 	if (key != NULL)

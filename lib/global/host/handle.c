@@ -68,16 +68,33 @@ void handle_close(struct shmlimit_global *g)
 	free(g);
 }
 
-int handle_rule(struct shmlimit_global *g, int rule, struct handle_rule *out)
+/* Read a rule of this algorithm. */
+static int read_rule(struct shmlimit_global *g, int rule, uint32_t algorithm, struct shmlimit_rule *params,
+                     struct handle_rule *out)
 {
-	struct shmlimit_rule params = { .struct_size = sizeof(params) };
-	int error = shmlimit_rule_get(g->limiter, rule, &params);
+	int error;
 
+	*params = (struct shmlimit_rule){ .struct_size = sizeof(*params) };
+	error = shmlimit_rule_get(g->limiter, rule, params);
 	out->id = rule;
+	out->set_us = params->set_unix_ns / 1000;
 	if (error == 0)
 		error = shmlimit_rule_name(g->limiter, rule, out->name);
-	if (error == 0 && params.algorithm != SHMLIMIT_LEASE)
-		error = -EOPNOTSUPP;
+	return error == 0 && params->algorithm != algorithm ? -EOPNOTSUPP : error;
+}
+
+int handle_counter(struct shmlimit_global *g, int rule, struct handle_rule *out)
+{
+	struct shmlimit_rule params;
+
+	return read_rule(g, rule, SHMLIMIT_COUNTER, &params, out);
+}
+
+int handle_rule(struct shmlimit_global *g, int rule, struct handle_rule *out)
+{
+	struct shmlimit_rule params;
+	int error = read_rule(g, rule, SHMLIMIT_LEASE, &params, out);
+
 	if (error != 0)
 		return error;
 	out->credit = params.credit;
@@ -85,7 +102,7 @@ int handle_rule(struct shmlimit_global *g, int rule, struct handle_rule *out)
 	                                g->options.deadline_ns);
 	error = script_params(&out->params, params.capacity, params.refill, params.period_ns,
 	                      (out->lease_ns + 999) / 1000);
-	out->set_us = out->params.set_us = params.set_unix_ns / 1000;
+	out->params.set_us = out->set_us;
 	return error;
 }
 

@@ -75,6 +75,12 @@ void handle_close(struct shmlimit_global *g);
  */
 int handle_rule(struct shmlimit_global *g, int rule, struct handle_rule *out);
 
+/*
+ * The same of a COUNTER rule: only id, name and set_us are filled. Returns 0 or -errno: there is no
+ * such rule, or it is not a COUNTER rule.
+ */
+int handle_counter(struct shmlimit_global *g, int rule, struct handle_rule *out);
+
 /* Fill `text` with the key's name on the backend, prefix{rule/key}. Returns its length. */
 size_t handle_key(const struct shmlimit_global *g, const char *rule, const void *key, size_t key_len,
                   char text[KEY_TEXT_MAX]);

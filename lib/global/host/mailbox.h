@@ -59,10 +59,17 @@ enum request_state {
 };
 
 enum request_kind {
-	REQUEST_AWAITED,   /* a process waits for the answer */
-	REQUEST_UNAWAITED, /* tokens are missing, but no process waits: none are taken for it */
-	REQUEST_DEBIT,     /* the key was lent `cost` tokens: the backend counts them; no process waits */
+	REQUEST_AWAITED,    /* a process waits for the answer */
+	REQUEST_UNAWAITED,  /* tokens are missing, but no process waits: none are taken for it */
+	REQUEST_DEBIT,      /* the key was lent `cost` tokens: the backend counts them; no process waits */
+	REQUEST_COUNT,      /* add `cost` to a count, up to `need`; one that begins lives for `want` ns */
+	REQUEST_COUNT_FITS, /* the same, or what fits */
 };
+
+static inline int request_is_count(unsigned kind)
+{
+	return kind == REQUEST_COUNT || kind == REQUEST_COUNT_FITS;
+}
 
 /* What a process asks for. A multiple of 8 bytes, without padding. */
 struct request_text {
@@ -75,7 +82,10 @@ struct request_text {
 	unsigned char key[SHMLIMIT_KEY_MAX];
 };
 
-/* The numbers of an answer. */
+/*
+ * The numbers of an answer. Of a count: the count, what was added, nothing, and the time until it
+ * ends.
+ */
 struct request_answer {
 	uint64_t limit, remaining, retry_after_ns, reset_after_ns;
 };

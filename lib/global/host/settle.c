@@ -26,7 +26,7 @@ void lease_request_give_up_all(struct shmlimit_global *g, struct lease_request *
 			lease_request_give_up(g, &requests[i]);
 }
 
-static void report(struct shmlimit_global *g, struct lease_request *lr, const struct backend_error *failure)
+void lease_request_failed(struct shmlimit_global *g, struct lease_request *lr, const struct backend_error *failure)
 {
 	handle_report(g, failure, &lr->of);
 	if (backend_error_is_of_key(failure)) {
@@ -66,7 +66,7 @@ enum lease_request_state lease_request_prepare(struct shmlimit_global *g, struct
 		return LEASE_REQUEST_FAILED;
 	if (error == 0)
 		return LEASE_REQUEST_READY;
-	report(g, lr, &failure);
+	lease_request_failed(g, lr, &failure);
 	return LEASE_REQUEST_FAILED;
 }
 
@@ -95,7 +95,7 @@ static enum lease_request_state deposit(struct shmlimit_global *g, struct lease_
 	if (lr->answer >= 0)
 		fallback_charge(g, lr->rule, lr->key, lr->key_len, q->leased);
 	if (lr->answer == SHMLIMIT_ALLOWED && monotonic_now_ns() - asked_ns >= lr->of.lease_ns) {
-		report(g, lr, &late);
+		lease_request_failed(g, lr, &late);
 		return LEASE_REQUEST_FAILED;
 	}
 	if (lr->answer == SHMLIMIT_ALLOWED && lr->r != NULL)
@@ -107,7 +107,7 @@ enum lease_request_state lease_request_settle(struct shmlimit_global *g, struct 
                                               const struct backend_question *q, uint64_t sent_ns, uint64_t asked_ns)
 {
 	if (q->failure.kind != ERROR_NONE) {
-		report(g, lr, &q->failure);
+		lease_request_failed(g, lr, &q->failure);
 		return LEASE_REQUEST_FAILED;
 	}
 	if (q->older)

@@ -52,6 +52,13 @@ int lease_request_rule(struct shmlimit_global *g, struct lease_request *request)
  */
 uint64_t lease_request_lasts_ns(const struct shmlimit_global *g, const struct lease_request *request);
 
+/*
+ * Report why the backend was not asked, or gave no answer. A key that it refuses is left alone for
+ * a while.
+ */
+void lease_request_failed(struct shmlimit_global *g, struct lease_request *request,
+                          const struct backend_error *failure);
+
 /* Make the question for the backend. */
 enum lease_request_state lease_request_prepare(struct shmlimit_global *g, struct lease_request *request,
                                                struct backend_question *question);

@@ -341,29 +341,46 @@ int backend_ready(struct backend *b, uint64_t until_ns, struct backend_error *fa
 	return step != BACKEND_READY;
 }
 
-void backend_put(const struct backend *b, struct outbox *out, const struct backend_question *q, int with_text)
+#define ARGUMENTS_MAX 8
+
+/* Write the script's arguments. Returns their number. */
+static int put_lease(const struct backend_question *q, char number[ARGUMENTS_MAX][48])
 {
 	const struct script_params *t = q->params;
-	char number[8][48];
-	const char *asking[] = { "ASKING" };
-	const char *words[12] = { with_text ? "EVAL" : "EVALSHA", with_text ? script_text : b->sha, "1", q->key };
-	size_t lens[12];
+	const uint64_t numbers[ARGUMENTS_MAX] = { t->capacity, 0,       t->num,  t->den,
+		                                  t->lease_us, q->need, q->want, t->set_us };
 
-	snprintf(number[0], sizeof(number[0]), "%" PRIu64, t->capacity);
+	for (int i = 0; i < ARGUMENTS_MAX; i++)
+		snprintf(number[i], sizeof(number[i]), "%" PRIu64, numbers[i]);
 	snprintf(number[1], sizeof(number[1]), "%" PRIu64 "/%" PRIu64, t->count, t->period_ns);
-	snprintf(number[2], sizeof(number[2]), "%" PRIu64, t->num);
-	snprintf(number[3], sizeof(number[3]), "%" PRIu64, t->den);
-	snprintf(number[4], sizeof(number[4]), "%" PRIu64, t->lease_us);
-	snprintf(number[5], sizeof(number[5]), "%" PRIu64, q->need);
-	snprintf(number[6], sizeof(number[6]), "%" PRIu64, q->want);
-	snprintf(number[7], sizeof(number[7]), "%" PRIu64, t->set_us);
-	for (int i = 0; i < 8; i++)
+	return ARGUMENTS_MAX;
+}
+
+static int put_count(const struct backend_question *q, char number[ARGUMENTS_MAX][48])
+{
+	const uint64_t numbers[] = { q->want, q->need, q->ttl_ms, q->saturate != 0 };
+
+	for (int i = 0; i < 4; i++)
+		snprintf(number[i], sizeof(number[i]), "%" PRIu64, numbers[i]);
+	return 4;
+}
+
+void backend_put(const struct backend *b, struct outbox *out, const struct backend_question *q, int with_text)
+{
+	char number[ARGUMENTS_MAX][48];
+	int n = q->params != NULL ? put_lease(q, number) : put_count(q, number);
+	const char *asking[] = { "ASKING" };
+	const char *words[4 + ARGUMENTS_MAX] = { with_text ? "EVAL" : "EVALSHA", with_text ? script_text : b->sha, "1",
+		                                 q->key };
+	size_t lens[4 + ARGUMENTS_MAX];
+
+	for (int i = 0; i < n; i++)
 		words[4 + i] = number[i];
-	for (int i = 0; i < 12; i++)
+	for (int i = 0; i < 4 + n; i++)
 		lens[i] = i == 3 ? q->key_len : strlen(words[i]);
 	if (q->ask_first)
 		outbox_add(out, 1, asking, NULL);
-	outbox_add(out, 12, words, lens);
+	outbox_add(out, 4 + n, words, lens);
 }
 
 void backend_answer(const redisReply *reply, struct backend_question *q)

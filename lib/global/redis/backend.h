@@ -43,12 +43,18 @@ struct outbox {
 	int failed; /* out of memory */
 };
 
-/* A lease from one key's funnel, and its outcome. */
+/*
+ * A lease from one key's funnel, or an addition to its count, and the outcome. An addition has no
+ * `params`: `want` is added, up to `need` in all; `leased` was added, and `left` is the count,
+ * which ends after full_us.
+ */
 struct backend_question {
 	const struct script_params *params;
 	const void *key; /* its name on the backend */
 	size_t key_len;
 	uint64_t need, want;          /* as the script has them */
+	uint64_t ttl_ms;              /* of a count that begins */
+	int saturate;                 /* of a count: add what fits */
 	int ask_first;                /* send ASKING first: the cluster is moving the key */
 	struct backend_error failure; /* the outcome; unless it is NONE, the rest is not set */
 	uint64_t leased, left, full_us;

@@ -9,6 +9,9 @@
 #include "whole.h"
 
 /*
+ * The first part is a count that expires, for which there are four arguments. The time of a script
+ * stands still, so GET and PTTL say the same of a key.
+ *
  * BOUND: the loops over the thirds of a lease run at most four times, for after that nothing is
  * lent. us() returns the time until that number of tokens is there if no host leases. One local
  * function refills the funnel. Numbers are written with '%.0f', since Lua's default has 14 digits.
@@ -19,6 +22,22 @@
  * ask for next to nothing, and often.
  */
 const char script_text[] =
+	"if #ARGV == 4 then\n"
+	"  local n, bound, ttl = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])\n"
+	"  local text = redis.call('GET', KEYS[1])\n"
+	"  local value, left = tonumber(text or 0), text and redis.call('PTTL', KEYS[1]) or -2\n"
+	"  if not value then return redis.error_reply('" SCRIPT_FOREIGN "') end\n"
+	"  local fits = math.min(n, bound - value)\n"
+	"  if fits <= 0 or (fits < n and ARGV[4] == '0') then\n"
+	"    return { 0, n > bound and -1 or math.max(left, 1) * 1000, value, math.max(left, 0) * 1000, 0 }\n"
+	"  end\n"
+	"  value = redis.call('INCRBY', KEYS[1], string.format('%.0f', fits))\n"
+	"  if left < 0 then\n"
+	"    redis.call('PEXPIRE', KEYS[1], ARGV[3])\n"
+	"    left = ttl\n"
+	"  end\n"
+	"  return { fits, 0, value, left * 1000, 0 }\n"
+	"end\n"
 	"local capacity, num, den = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4])\n"
 	"local lease, need, want = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])\n"
 	"local set, now = tonumber(ARGV[8]), tonumber(ARGV[9])\n"

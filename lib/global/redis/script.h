@@ -39,12 +39,18 @@
 #include <stdint.h>
 
 /*
- * KEYS[1]; ARGV: capacity, rate, num, den, lease_us, need, want, when the rule was set (us), and in
+ * Of a LEASE rule, KEYS[1]; ARGV: capacity, rate, num, den, lease_us, need, want, when the rule was set (us), and in
  * tests the time. Leases up to `want` tokens, at least `need`, or none. A `want` of 0 changes
  * nothing.
  *
  * Returns: tokens leased; us until some can be leased, 0 if they were, -1 never; tokens left; us
  * until it would be full; 1 if a newer rule than this host's is in force.
+ *
+ * Of a COUNTER rule, KEYS[1]; ARGV: what to add (1 or more), the bound, the time to live of a count
+ * that begins (ms), and 1 to add what fits. The key is a number that expires, as INCRBY makes it.
+ *
+ * Returns: what was added; us until the count ends if nothing was, -1: it never fits; the count; us
+ * until it ends; 0.
  */
 extern const char script_text[];
 

@@ -1,0 +1,21 @@
+/*
+ * count_run: an addition to a count that all hosts share, on its way through the agent.
+ *
+ * The backend has the count. The key's slot on this host has what the backend last answered, until
+ * the count ends: no more than the backend has. So a process denies by itself what the slot shows
+ * to be beyond the bound, and each addition is one question for the backend.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef GLOBAL_COUNT_RUN_H
+#define GLOBAL_COUNT_RUN_H
+
+#include "agent_state.h"
+
+/* Make the question for the backend. The caller compares set_us. */
+enum lease_request_state count_run_prepare(struct shmlimit_global *g, struct request_run *p);
+
+/* Write the backend's answer to the slot, and to the result. */
+enum lease_request_state count_run_settle(struct shmlimit_global *g, struct request_run *p);
+
+#endif

@@ -1,0 +1,293 @@
+/*
+ * count: counts that several hosts share. A host is a segment with an agent of its own.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "agent.h"
+
+#define MINUTE UINT64_C(60000000000)
+#define MS UINT64_C(1000000)
+#define BOUND 5
+#define HOSTS 4
+#define PROCESSES 4
+#define WORKERS (HOSTS * PROCESSES)
+
+static struct server server;
+static struct reports reports;
+
+static int counter_rule(struct shmlimit *l, const char *name)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_COUNTER, .period_ns = MINUTE };
+	int id = shmlimit_rule_set(l, name, &rule);
+
+	if (id < 0)
+		bail("rule %s: %s", name, shmlimit_strerror(id));
+	return id;
+}
+
+static struct shmlimit_global *open_global(struct shmlimit *l, uint32_t on_failure, uint64_t deadline_ns)
+{
+	struct shmlimit_global_options options = { .struct_size = sizeof(options),
+		                                   .on_failure = on_failure,
+		                                   .local_milli = 600,
+		                                   .deadline_ns = deadline_ns,
+		                                   .open_ns = MS,
+		                                   .report = reports_take,
+		                                   .arg = &reports,
+		                                   .flags = SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD };
+	struct shmlimit_global *g;
+	int error = shmlimit_global_open(l, server.url, &options, &g);
+
+	if (error != 0)
+		bail("open: %s", shmlimit_strerror(error));
+	return g;
+}
+
+static struct shmlimit_count counted;
+
+/* What is counted is in `counted`. */
+static int count(struct shmlimit_global *g, int rule, const char *key, int64_t n, uint64_t ttl_ns, uint32_t flags)
+{
+	struct shmlimit_count_request asked = {
+		.struct_size = sizeof(asked), .flags = flags, .n = n, .bound = BOUND, .ttl_ns = ttl_ns
+	};
+
+	counted = (struct shmlimit_count){ .struct_size = sizeof(counted) };
+	return shmlimit_global_count(g, rule, key, strlen(key), &asked, &counted);
+}
+
+/* Scripts that the server has carried out. */
+static long scripts(void)
+{
+	redisReply *reply = server_ask(&server, "INFO commandstats");
+	const char *at = strstr(reply->str, "cmdstat_evalsha:calls=");
+	long n = at != NULL ? atol(at + strlen("cmdstat_evalsha:calls=")) : 0;
+
+	freeReplyObject(reply);
+	return n;
+}
+
+static void two_hosts(struct shmlimit *first)
+{
+	struct shmlimit *l[2] = { first, NULL };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .rules = 4 };
+	struct shmlimit_global *g[2];
+	char name[96];
+	int rule[2], allowed = 0;
+	long before;
+
+	snprintf(name, sizeof(name), "%s.second", stage_name);
+	if (shmlimit_create(name, &options, &l[1]) != 0)
+		bail("create");
+	for (int i = 0; i < 2; i++) {
+		rule[i] = counter_rule(l[i], "login");
+		g[i] = open_global(l[i], SHMLIMIT_GLOBAL_DENY, PATIENT_NS);
+	}
+	before = scripts();
+	for (int i = 0; i < BOUND; i++)
+		allowed +=
+			count(g[i % 2], rule[i % 2], "user:42", 1, 0, 0) == SHMLIMIT_ALLOWED && counted.count == i + 1;
+	is(allowed, BOUND, "two hosts count one after the other, up to the bound");
+	is(scripts() - before, BOUND, "each addition is one round trip");
+	ok(counted.applied == 1 && counted.ttl_ns > MINUTE / 2 && counted.ttl_ns <= MINUTE,
+	   "the answer has what was added, and the time until the count ends");
+	before = scripts();
+	is(count(g[0], rule[0], "user:42", 1, 0, 0), SHMLIMIT_DENIED, "the host that counted last is denied");
+	is(scripts() - before, 0, "the host that counted last knows it without a round trip");
+	is(count(g[1], rule[1], "user:42", 1, 0, 0), SHMLIMIT_DENIED, "the other host is denied");
+	before = scripts();
+	for (int i = 0; i < 100; i++)
+		allowed += count(g[i % 2], rule[i % 2], "user:42", 1, 0, 0) == SHMLIMIT_ALLOWED;
+	is(allowed, BOUND, "no host allows more");
+	is(scripts() - before, 0, "a client over its limit costs no round trip");
+	ok(counted.count == BOUND && counted.applied == 0, "a denial has the count, and adds nothing");
+
+	is(count(g[0], rule[0], "batch", 3, 0, 0), SHMLIMIT_ALLOWED, "several are added at once");
+	is(count(g[1], rule[1], "batch", 3, 0, 0), SHMLIMIT_DENIED, "what does not fit is not added");
+	is(counted.count, 3, "what does not fit leaves the count");
+	is(count(g[1], rule[1], "batch", 3, 0, SHMLIMIT_COUNT_SATURATE), SHMLIMIT_ALLOWED,
+	   "what fits is added, if that is wanted");
+	ok(counted.count == BOUND && counted.applied == 2, "the answer says how much was added");
+	is(count(g[0], rule[0], "batch", 6, 0, 0), SHMLIMIT_DENIED, "more than the bound never fits");
+	is(count(g[0], rule[0], "batch", 0, 0, 0), SHMLIMIT_ALLOWED, "what this host knows can be read");
+	is(counted.count, 3, "what this host knows is the last answer that it had");
+
+	is(count(g[0], rule[0], "short", BOUND, 40 * MS, 0), SHMLIMIT_ALLOWED, "a count can end soon");
+	await(count(g[1], rule[1], "short", 1, MINUTE, 0) == SHMLIMIT_ALLOWED);
+	is(counted.count, 1, "when it has ended the next one begins with 1");
+	is(count(g[0], rule[0], "short", 1, MINUTE, 0), SHMLIMIT_ALLOWED, "the host that counted first counts on");
+	is(counted.count, 2, "the new count is the other host's");
+
+	is(count(g[0], rule[0], "long", 1, MINUTE / 2, 0), SHMLIMIT_ALLOWED, "a count begins with a time to live");
+	is(count(g[1], rule[1], "long", 1, MINUTE, 0), SHMLIMIT_ALLOWED, "a later addition has another one");
+	ok(counted.ttl_ns <= MINUTE / 2, "the count lives from its first addition");
+	is(shmlimit_global_reset(g[1], rule[1], "long", 4), 1, "another host resets it");
+	is(count(g[1], rule[1], "long", 1, MINUTE, 0), SHMLIMIT_ALLOWED, "the other host begins the next one");
+	is(count(g[0], rule[0], "long", 1, 0, 0), SHMLIMIT_ALLOWED, "the first host adds to that");
+	count(g[0], rule[0], "long", 0, 0, 0);
+	ok(counted.count == 2 && counted.ttl_ns > MINUTE / 2, "what the first host knows is the next count's");
+
+	is(shmlimit_global_reset(g[0], rule[0], "user:42", 7), 1, "a count can be reset");
+	is(count(g[0], rule[0], "user:42", 1, 0, 0), SHMLIMIT_ALLOWED, "after a reset it begins again");
+	server_tell(&server, "HSET shmlimit:{login/odd} a 1");
+	is(count(g[0], rule[0], "odd", 1, 0, 0), SHMLIMIT_DENIED, "a key of another type is decided by on_failure");
+	ok(strstr(reports.last, "another type") != NULL, "a key of another type is reported: %s", reports.last);
+
+	is(count(g[0], rule[0], "user:42", -1, 0, 0), -EOPNOTSUPP, "nothing can be taken away");
+	is(count(g[0], rule[0], "user:42", 1, 0, SHMLIMIT_COUNT_RESTART), -EOPNOTSUPP, "the time cannot begin again");
+	is(count(g[0], rule[0], "user:42", 1, 0, 1), -EINVAL, "an unknown flag is refused");
+	is(count(g[0], rule[0], "user:42", 1, 2 * MINUTE, 0), -ERANGE, "a time longer than the rule's is refused");
+	is(count(g[0], lease_rule(l[0], "lease", 1, 1, MINUTE), "k", 1, 0, 0), -EOPNOTSUPP,
+	   "a rule of another algorithm is refused");
+	for (int i = 0; i < 2; i++)
+		shmlimit_global_close(g[i]);
+	shmlimit_destroy(name);
+	shmlimit_close(l[1]);
+}
+
+/* Additions that are allowed of one key, of twice the bound. */
+static int drain(struct shmlimit_global *g, int rule, const char *key)
+{
+	int allowed = 0;
+
+	for (int i = 0; i < 2 * BOUND; i++)
+		allowed += count(g, rule, key, 1, 0, 0) == SHMLIMIT_ALLOWED;
+	return allowed;
+}
+
+static void outage(struct shmlimit *l)
+{
+	static const struct {
+		uint32_t on_failure;
+		int allowed; /* of twice the bound */
+		const char *name;
+	} policies[] = {
+		{ SHMLIMIT_GLOBAL_DENY, 0, "deny" },
+		{ SHMLIMIT_GLOBAL_ALLOW, 2 * BOUND, "allow" },
+		{ SHMLIMIT_GLOBAL_LOCAL, BOUND * 600 / 1000, "local" },
+	};
+	int rule = counter_rule(l, "outage");
+
+	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+		struct shmlimit_global *g = open_global(l, policies[i].on_failure, 100 * MS);
+		const char *name = policies[i].name;
+		uint64_t before = shmlimit_global_failures(l, rule);
+		char denied[32], back[32];
+
+		snprintf(back, sizeof(back), "back.%s", name);
+		snprintf(denied, sizeof(denied), "denied.%s", name);
+		await(count(g, rule, denied, 1, 0, SHMLIMIT_COUNT_SATURATE) == SHMLIMIT_DENIED &&
+		      counted.count == BOUND);
+		server_tell(&server, "CONFIG SET min-replicas-to-write 1");
+		is(drain(g, rule, name), policies[i].allowed, "%s: while the backend refuses, on_failure decides",
+		   name);
+		is(count(g, rule, denied, 1, 0, 0), SHMLIMIT_DENIED, "%s: a denial that is known stays", name);
+		ok(shmlimit_global_failures(l, rule) > before, "%s: decisions of on_failure are counted", name);
+		server_tell(&server, "CONFIG SET min-replicas-to-write 0");
+		await(shmlimit_global_breaker_ns(g) == 0);
+		await(count(g, rule, back, BOUND, 0, 0) == SHMLIMIT_DENIED && counted.count == BOUND);
+		is(drain(g, rule, name), BOUND, "%s: when it answers again the count is exact", name);
+		shmlimit_global_close(g);
+	}
+}
+
+/* ---- Hosts, whose processes are killed ---- */
+
+struct round {
+	_Atomic int allowed, calls;
+	char key[16];
+};
+
+/* `stays`: until it is killed. */
+static void work(struct round *round, struct shmlimit *l, int rule, int stays)
+{
+	struct shmlimit_global *g = open_global(l, SHMLIMIT_GLOBAL_DENY, 200 * MS);
+	int answer;
+
+	do {
+		answer = count(g, rule, round->key, 1, 0, 0);
+		atomic_fetch_add(&round->allowed, answer == SHMLIMIT_ALLOWED);
+		atomic_fetch_add(&round->calls, 1);
+		worker_check(answer >= 0, "count: %s", shmlimit_strerror(answer));
+	} while (stays || counted.count < BOUND);
+	shmlimit_global_close(g);
+	_exit(0);
+}
+
+static void many_hosts(int rounds, int kills)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .rules = 4 };
+	struct round *round = shared_memory(sizeof(*round));
+	int exact = 0, most = 0, full = 0, died = 0, wrong = 0;
+
+	for (int i = 0; i < rounds; i++) {
+		struct shmlimit *l[HOSTS];
+		pid_t pids[WORKERS];
+		char name[96];
+		int rule[HOSTS];
+		redisReply *reply;
+
+		atomic_store(&round->allowed, 0);
+		snprintf(round->key, sizeof(round->key), "%d.%d", kills, i);
+		for (int h = 0; h < HOSTS; h++) {
+			snprintf(name, sizeof(name), "%s.%d", stage_name, h);
+			if (shmlimit_create(name, &options, &l[h]) != 0)
+				bail("create %s", name);
+			rule[h] = counter_rule(l[h], "crowd");
+		}
+		for (int w = 0; w < WORKERS; w++) {
+			pids[w] = fork_bound();
+			if (pids[w] == 0)
+				work(round, l[w % HOSTS], rule[w % HOSTS], kills && w % HOSTS == i % HOSTS);
+		}
+		/* One host as a whole, and of each other one the process that is its agent now. */
+		await(!kills || atomic_load(&round->calls) > 0);
+		for (int w = 0; kills && w < WORKERS; w++)
+			if (w % HOSTS == i % HOSTS || (uint64_t)pids[w] == agent_status(l[w % HOSTS]).pid)
+				kill(pids[w], SIGKILL);
+		for (int w = 0; w < WORKERS; w++) {
+			int status;
+
+			while (waitpid(pids[w], &status, 0) < 0 && errno == EINTR)
+				;
+			died += WIFSIGNALED(status);
+			wrong += WIFEXITED(status) && WEXITSTATUS(status) != 0;
+		}
+		reply = server_ask(&server, "GET shmlimit:{crowd/%s}", round->key);
+		full += reply->type == REDIS_REPLY_STRING && atoi(reply->str) == BOUND;
+		freeReplyObject(reply);
+		exact += atomic_load(&round->allowed) == BOUND;
+		most = atomic_load(&round->allowed) > most ? atomic_load(&round->allowed) : most;
+		for (int h = 0; h < HOSTS; h++) {
+			snprintf(name, sizeof(name), "%s.%d", stage_name, h);
+			shmlimit_destroy(name);
+			shmlimit_close(l[h]);
+		}
+	}
+	is(wrong, 0, "%s: every process ended well, or was killed", kills ? "killed" : "alive");
+	is(full, rounds, "%s: the backend has counted up to the bound", kills ? "killed" : "alive");
+	if (kills) {
+		ok(most <= BOUND, "killed: 4 hosts of 4 processes never allow more than the bound: %d", most);
+		ok(died >= rounds * PROCESSES, "killed: %d processes were", died);
+	} else {
+		is(exact, rounds, "alive: 4 hosts of 4 processes allow the bound, exactly");
+	}
+}
+
+int main(void)
+{
+	struct shmlimit *l;
+
+	if (server_missing())
+		return tap_skip_all("no redis-server");
+	stage_begin("global.count");
+	server_begin(&server, NULL);
+	l = stage_create(1024, 0, 0);
+	two_hosts(l);
+	outage(l);
+	if (!SWAPS_ARE_PRIVATE) {
+		many_hosts(3, 0);
+		many_hosts(3, 1);
+	}
+	return tap_done();
+}
