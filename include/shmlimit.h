@@ -797,8 +797,9 @@ int shmlimit_refund_limit(struct shmlimit *limiter, int rule, const void *key, s
 
 /*
  * Read a limit's text, as shmlimit_rule_parse() does for a FUNNEL, into *limit: set its struct_size before.
- * max_wait_ns stays as it is. "block" and "unlimited" become flags; windows and places are refused. Returns 0,
- * -EINVAL or -E2BIG with *limit unchanged, and *wrong filled. Pure, like shmlimit_rule_parse().
+ * max_wait_ns stays as it is. "block" and "unlimited" become flags; windows and places are refused. Returns 0;
+ * or -EINVAL; -E2BIG; -ERANGE the numbers are too large for shmlimit_take_limit(); with *limit unchanged, and
+ * *wrong filled. Pure, like shmlimit_rule_parse().
  */
 int shmlimit_limit_parse(const char *text, struct shmlimit_limit *limit, struct shmlimit_problem *wrong);
 

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
+#include <stdio.h>
 
 #include "export.h"
 #include "fast_gcra.h"
@@ -178,10 +179,35 @@ EXPORT int shmlimit_refund_limit_at(struct shmlimit *l, int rule, const void *ke
 	return by_limit(l, &q, limit, r);
 }
 
+/* The limit that a rate is, or *wrong (unless NULL) says why it is none. Returns 0, -EINVAL or -ERANGE. */
+static int from_rate(const struct shmlimit_rule *rule, struct shmlimit_limit *out, struct shmlimit_problem *wrong)
+{
+	struct shmlimit_limit limit = { .struct_size = sizeof(limit),
+		                        .flags = rule->mode == SHMLIMIT_BLOCK ? SHMLIMIT_LIMIT_BLOCK
+		                                 : rule->mode == SHMLIMIT_OFF ? SHMLIMIT_LIMIT_UNLIMITED
+		                                                              : 0,
+		                        .capacity = rule->capacity,
+		                        .refill = rule->refill,
+		                        .period_ns = rule->period_ns };
+	const char *why = "a limit that comes with a call is a rate, such as 5/minute";
+	int error = rule->algorithm == SHMLIMIT_FUNNEL ? 0 : -EINVAL;
+	struct gcra g;
+
+	if (error == 0) {
+		why = "out of range: at most a burst of 2^48, all of which comes back within 366 days";
+		error = limit_make(&limit, &g);
+	}
+	if (error != 0 && wrong != NULL)
+		snprintf(wrong->text, sizeof(wrong->text), "%s", why);
+	if (error == 0)
+		*out = limit;
+	return error;
+}
+
 EXPORT int shmlimit_limit_parse(const char *text, struct shmlimit_limit *limit, struct shmlimit_problem *wrong)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
-	struct shmlimit_limit known;
+	struct shmlimit_limit known, read;
 	int error = sized_in(&known, limit, sizeof(known));
 
 	if (error == 0 && (text == NULL || known.struct_size < LIMIT_SIZE_1_0))
@@ -190,20 +216,10 @@ EXPORT int shmlimit_limit_parse(const char *text, struct shmlimit_limit *limit, 
 		*wrong = (struct shmlimit_problem){ .text = "an argument is missing, unknown, or out of range" };
 	if (error == 0)
 		error = limit_parse(text, &rule, wrong);
-	if (error == 0 && rule.algorithm != SHMLIMIT_FUNNEL) {
-		error = -EINVAL;
-		if (wrong != NULL)
-			*wrong = (struct shmlimit_problem){
-				.text = "a limit that comes with a call is a rate, such as 5/minute"
-			};
-	}
+	if (error == 0)
+		error = from_rate(&rule, &read, wrong);
 	if (error != 0)
 		return error;
-	known.flags = rule.mode == SHMLIMIT_BLOCK ? SHMLIMIT_LIMIT_BLOCK
-	              : rule.mode == SHMLIMIT_OFF ? SHMLIMIT_LIMIT_UNLIMITED
-	                                          : 0;
-	known.capacity = rule.capacity;
-	known.refill = rule.refill;
-	known.period_ns = rule.period_ns;
-	return sized_out(limit, &known, sizeof(known));
+	read.max_wait_ns = known.max_wait_ns;
+	return sized_out(limit, &read, sizeof(read));
 }

@@ -65,8 +65,8 @@ $segment plans --rate 5/minute)" "$verb without any limit says what to do"
 	run shmlimit $verb "$segment" plans own --limit '5 at once'
 	like "$rc $err" '^2 shmlimit: --limit 5 at once: ' "$verb refuses what is no rate"
 	run shmlimit $verb "$segment" plans own --limit '1/y burst 3'
-	is "$rc $err" "2 shmlimit: --limit 1/y burst 3: out of range (a capacity of up to 2^48, full after 366 days at most, \
-and a --max-wait of at most 366 days)" "$verb names a limit that is out of range"
+	is "$rc $err" "2 shmlimit: --limit 1/y burst 3: out of range: at most a burst of 2^48, all of which comes back \
+within 366 days" "$verb names a limit that is out of range"
 done
 is "$(facts peek "$segment" plans own --limit 5/m)" "0 [5,5]" "what was refused took nothing"
 

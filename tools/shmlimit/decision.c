@@ -196,9 +196,7 @@ int fail_decision(const struct call *call, const char *rule, int error)
 		            "gcra makes one)",
 		            rule, segment);
 	if (limit != NULL && error == -ERANGE)
-		return fail("--limit %s: out of range (a capacity of up to 2^48, full after 366 days at most, and a "
-		            "--max-wait of at most 366 days)",
-		            limit);
+		return fail("--limit %s: --max-wait is out of range: must be at most 366 days", limit);
 	return fail_rule(segment, rule, error);
 }
 
