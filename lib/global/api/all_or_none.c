@@ -7,15 +7,16 @@
 
 #include "all_or_none.h"
 
-int all_or_none_check(const struct shmlimit_request *requests, size_t n)
+int all_or_none_check(const struct shmlimit_global *g, const struct shmlimit_request *requests, size_t n)
 {
-	if (requests == NULL || n < 1 || n > SHMLIMIT_REQUESTS_MAX)
+	if (g == NULL || requests == NULL || n < 1 || n > SHMLIMIT_REQUESTS_MAX)
 		return -EINVAL;
 	for (size_t i = 0; i < n; i++)
 		if (requests[i].reserved32 != 0)
 			return -E2BIG;
 	for (size_t i = 0; i < n; i++)
-		if (requests[i].limit != NULL)
+		if (requests[i].limit != NULL &&
+		    shmlimit_rule_algorithm(g->limiter, requests[i].rule) == SHMLIMIT_LEASE)
 			return -EOPNOTSUPP;
 	return 0;
 }
@@ -57,7 +58,10 @@ void all_or_none_give_back(const struct all_or_none *all)
 	for (size_t i = all->n; i-- > 0;) {
 		const struct shmlimit_request *q = &all->requests[i];
 
-		if (all->taken_from[i] >= 0)
+		if (all->taken_from[i] >= 0 && q->limit != NULL)
+			shmlimit_refund_limit(all->limiter, all->taken_from[i], q->key, q->key_len, q->cost, q->limit,
+			                      NULL);
+		else if (all->taken_from[i] >= 0)
 			shmlimit_refund(all->limiter, all->taken_from[i], q->key, q->key_len, q->cost, NULL);
 	}
 }
@@ -83,6 +87,12 @@ int all_or_none_take_here(struct all_or_none *all, size_t *failed)
 	return answer;
 }
 
+static int peek(struct shmlimit *l, const struct shmlimit_request *q, struct shmlimit_result *r)
+{
+	return q->limit != NULL ? shmlimit_peek_limit(l, q->rule, q->key, q->key_len, q->cost, q->limit, r)
+	                        : shmlimit_peek(l, q->rule, q->key, q->key_len, q->cost, r);
+}
+
 int all_or_none_peek_here(struct all_or_none *all, size_t *failed)
 {
 	int answer = SHMLIMIT_ALLOWED;
@@ -91,7 +101,7 @@ int all_or_none_peek_here(struct all_or_none *all, size_t *failed)
 		const struct shmlimit_request *q = &all->requests[all->here[i]];
 
 		*failed = all->here[i];
-		answer = shmlimit_peek(all->limiter, q->rule, q->key, q->key_len, q->cost, &all->results[all->here[i]]);
+		answer = peek(all->limiter, q, &all->results[all->here[i]]);
 	}
 	if (answer != SHMLIMIT_DENIED)
 		return answer;

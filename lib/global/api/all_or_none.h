@@ -31,9 +31,9 @@ struct all_or_none {
 
 /*
  * Checks that there are 1 to SHMLIMIT_REQUESTS_MAX requests with zeros where they must be, and
- * without limits of their own. Returns 0, -EINVAL, -E2BIG or -EOPNOTSUPP.
+ * without limits of their own for LEASE rules. Returns 0, -EINVAL, -E2BIG or -EOPNOTSUPP.
  */
-int all_or_none_check(const struct shmlimit_request *requests, size_t n);
+int all_or_none_check(const struct shmlimit_global *g, const struct shmlimit_request *requests, size_t n);
 
 void all_or_none_begin(struct all_or_none *all, struct shmlimit *limiter, const struct shmlimit_request *requests,
                        size_t n, struct shmlimit_result *results);

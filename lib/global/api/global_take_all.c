@@ -94,7 +94,7 @@ EXPORT int shmlimit_global_take_all(struct shmlimit_global *g, const struct shml
 	struct shmlimit_result own[SHMLIMIT_REQUESTS_MAX];
 	struct all_or_none all;
 	size_t at = 0;
-	int answer = g != NULL ? all_or_none_check(requests, n) : -EINVAL;
+	int answer = all_or_none_check(g, requests, n);
 
 	if (answer != 0)
 		return answer;
