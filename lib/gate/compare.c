@@ -76,6 +76,8 @@ static void compare_rule(struct comparison *c, const struct spec_rule *rule, int
 
 	if (id < 0) {
 		compare_missing(c, rule, offset);
+	} else if (rule->gcra && !rule->has_rate && shmlimit_rule_algorithm(c->limiter, id) != SHMLIMIT_GCRA) {
+		say(c, offset, "rule %s: not a gcra rule, which limits that come with requests need", rule->name);
 	} else if (rule->has_rate && !room_has_cells(rule, &c->info)) {
 		room_text(room, sizeof(room), rule, -EFBIG, &c->info);
 		say(c, offset, "rule %s: its new rate would be refused, and the old one stay: %s", rule->name, room);
@@ -86,7 +88,7 @@ static void compare_cost(struct comparison *c, const struct spec_limit *limit, c
 {
 	struct shmlimit_rule found = { .struct_size = sizeof(found) };
 
-	if (rule->has_rate || limit->peek || shmlimit_rule_get(c->limiter, id, &found) != 0 ||
+	if (rule->has_rate || limit->peek || rule->gcra || shmlimit_rule_get(c->limiter, id, &found) != 0 ||
 	    found.mode != SHMLIMIT_ENFORCE || limit->cost <= found.capacity)
 		return;
 	say(c, limit->offset,

@@ -11,6 +11,11 @@
 _Static_assert(SHMLIMIT_GATE_BUFFER >= SHMLIMIT_REQUESTS_MAX * SHMLIMIT_GATE_BUFFER_EACH + HEADER_FIELDS_REST,
                "all fields fit");
 
+static const struct shmlimit_limit *own_limit(const struct gate_request *q, size_t i)
+{
+	return q->has_limit[i] ? &q->own_limits[i] : NULL;
+}
+
 /* Take from all limits of the list, whose requests this fills in, or from none; or continue. */
 static int take(struct segment_ref *ref, struct view *view, struct gate_request *q, const size_t *list,
                 struct multi_request *m)
@@ -33,6 +38,7 @@ static int take(struct segment_ref *ref, struct view *view, struct gate_request 
 				.key = q->keys[list[i]].bytes,
 				.key_len = q->keys[list[i]].length,
 				.cost = q->costs[list[i]],
+				.limit = own_limit(q, list[i]),
 			};
 		}
 		if (q->held != NULL)
@@ -63,8 +69,11 @@ static int peek(struct segment_ref *ref, struct view *view, const struct gate_re
 		id = __atomic_load_n(&view->ids[rule], __ATOMIC_RELAXED);
 		if (multi_take_is_global(view->limiter, id))
 			return -EOPNOTSUPP;
-		answer = shmlimit_peek(view->limiter, id, q->keys[which].bytes, q->keys[which].length, q->costs[which],
-		                       r);
+		answer = q->has_limit[which]
+		                 ? shmlimit_peek_limit(view->limiter, id, q->keys[which].bytes, q->keys[which].length,
+		                                       q->costs[which], &q->own_limits[which], r)
+		                 : shmlimit_peek(view->limiter, id, q->keys[which].bytes, q->keys[which].length,
+		                                 q->costs[which], r);
 	}
 	return answer == -ESRCH ? SHMLIMIT_ALLOWED : answer;
 }
@@ -148,6 +157,8 @@ static int enforce(struct shmlimit_gate *gate, struct view *view, struct gate_re
 	answer = take(&gate->segment_ref, view, q, q->enforced, &m);
 	if (answer == MULTI_TAKE_PENDING)
 		return answer;
+	if (answer == -EDOM)
+		rate_report_missing(&gate->segment_ref, q->limits[q->enforced[failed]]);
 	if (answer == SHMLIMIT_DENIED) {
 		refuse(view, q, q->enforced[failed], &q->results[failed], out);
 		/* WHY NOT a plain store: other threads read it with each request. */
@@ -282,13 +293,18 @@ static int decide_in_segment(struct shmlimit_gate *gate, struct gate_request *q,
 }
 
 /* Read the caller's keys. Returns 0, or the error in the arguments. */
-static int read_keys(const struct spec *spec, const struct shmlimit_gate_key *keys, size_t n, struct gate_request *q)
+static int read_keys(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n, struct gate_request *q)
 {
+	const struct spec *spec = &gate->spec;
+
 	for (size_t i = 0; i < n; i++) {
 		const struct shmlimit_gate_key *key = &keys[i];
 
-		if (key->limit >= spec->limit_count || (key->bytes == NULL && key->length > 0))
+		if (key->limit >= spec->limit_count || (key->bytes == NULL && key->length > 0) ||
+		    (key->rate == NULL && key->rate_length > 0))
 			return -EINVAL;
+		if (key->reserved32 != 0)
+			return -E2BIG;
 		if (key->length == 0)
 			continue;
 		q->limits[q->n] = &spec->limits[key->limit];
@@ -296,6 +312,10 @@ static int read_keys(const struct spec *spec, const struct shmlimit_gate_key *ke
 			q->dry_count++;
 		q->costs[q->n] = key->cost != 0 ? key->cost : q->limits[q->n]->cost;
 		q->key_index[q->n] = i;
+		q->has_limit[q->n] =
+			rate_find(&gate->rates, &gate->segment_ref, q->limits[q->n], key, &q->own_limits[q->n]);
+		if (q->has_limit[q->n] < 0)
+			return q->has_limit[q->n];
 		key_make(q->limits[q->n], key->bytes, key->length, &q->keys[q->n]);
 		q->n++;
 	}
@@ -381,7 +401,7 @@ int gate_request_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_ke
 	q->moved = 0;
 	q->least = UINT64_MAX;
 	q->dry_denied = q->dry_error = q->no_room = 0;
-	error = read_keys(&gate->spec, keys, n, q);
+	error = read_keys(gate, keys, n, q);
 	return error != 0 ? error : answer_request(gate, q, out);
 }
 

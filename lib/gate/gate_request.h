@@ -10,6 +10,7 @@
 #include "segment_ref.h"
 #include "key.h"
 #include "held.h"
+#include "rate.h"
 
 /*
  * Bytes of the structures in release 1.0: a caller's must be at least this large. WHY NOT sizeof:
@@ -21,6 +22,7 @@
 struct shmlimit_gate {
 	struct spec spec;
 	struct segment_ref segment_ref;
+	struct rates rates;
 	const struct spec_limit *denier; /* of several limits of one request: which denied last */
 };
 
@@ -33,6 +35,8 @@ struct gate_request {
 	size_t n, key_count; /* keys, and those of the caller, which include empty ones */
 	const struct spec_limit *limits[SHMLIMIT_REQUESTS_MAX];
 	uint64_t costs[SHMLIMIT_REQUESTS_MAX];
+	int has_limit[SHMLIMIT_REQUESTS_MAX]; /* the request brings one, or rate_error= decides: */
+	struct shmlimit_limit own_limits[SHMLIMIT_REQUESTS_MAX];
 	size_t key_index[SHMLIMIT_REQUESTS_MAX]; /* in the caller's keys */
 	struct key keys[SHMLIMIT_REQUESTS_MAX];
 	struct shmlimit_gate_held *held; /* NULL: no places are held */

@@ -52,6 +52,16 @@ void header_fields_add(struct view *view, struct gate_request *q, size_t i, int 
 	if (shmlimit_rule_get(view->limiter, __atomic_load_n(&view->ids[limit->rule], __ATOMIC_RELAXED), &rule) != 0 ||
 	    rule.mode != SHMLIMIT_ENFORCE)
 		return;
+	if (q->has_limit[i]) {
+		const struct shmlimit_limit *own = &q->own_limits[i];
+
+		/* As of a rule that blocks, or is off. */
+		if (own->flags != 0)
+			return;
+		rule.capacity = own->capacity;
+		rule.refill = own->refill;
+		rule.period_ns = own->period_ns;
+	}
 	fields->struct_size = sizeof(*fields);
 	if (shmlimit_fields(q->spec->rules[limit->rule].name, &rule, answer, r, fields) != 0)
 		return;

@@ -9,7 +9,6 @@
  */
 #include "log_once.h"
 
-#define AGAIN_MS 60000u
 #define TIME_BITS 40
 #define TIME_MASK (((uint64_t)1 << TIME_BITS) - 1)
 
@@ -39,7 +38,7 @@ int log_once_has(struct log_once *log_once, const char *text, uint64_t now_ms)
 		which = 0;
 		for (unsigned i = 0; i < LOG_ONCE_KEPT; i++) {
 			entry = __atomic_load_n(&log_once->reported[i], __ATOMIC_RELAXED);
-			if ((entry & ~TIME_MASK) == h && age_ms(entry, now_ms) < AGAIN_MS)
+			if ((entry & ~TIME_MASK) == h && age_ms(entry, now_ms) < LOG_ONCE_AGAIN_MS)
 				return 1;
 			if (oldest != 0 && (entry == 0 || age_ms(entry, now_ms) > age_ms(oldest, now_ms))) {
 				oldest = entry;

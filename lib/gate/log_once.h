@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #define LOG_ONCE_KEPT 16
+#define LOG_ONCE_AGAIN_MS 60000u
 
 /*
  * All zero: nothing was reported. A forked process may continue to use it: there is no lock to

@@ -21,9 +21,18 @@ static int take_here(struct shmlimit *limiter, const struct shmlimit_request *ch
                      struct shmlimit_result *found)
 {
 	*at = 0;
+	if (n == 1 && chosen->limit != NULL)
+		return shmlimit_take_limit(limiter, chosen->rule, chosen->key, chosen->key_len, chosen->cost,
+		                           chosen->limit, found);
 	if (n == 1)
 		return shmlimit_take(limiter, chosen->rule, chosen->key, chosen->key_len, chosen->cost, found);
 	return shmlimit_take_all(limiter, chosen, n, at, found);
+}
+
+static int peek_at(struct shmlimit *limiter, const struct shmlimit_request *q, struct shmlimit_result *found)
+{
+	return q->limit != NULL ? shmlimit_peek_limit(limiter, q->rule, q->key, q->key_len, q->cost, q->limit, found)
+	                        : shmlimit_peek(limiter, q->rule, q->key, q->key_len, q->cost, found);
 }
 
 /* The LEASE rules cannot be asked. Does a limit of this host deny? */
@@ -31,8 +40,7 @@ static int look_here(struct multi_take *t, struct shmlimit *limiter, const struc
 {
 	for (size_t i = 0; i < t->n; i++)
 		if (!multi_take_is_global(limiter, chosen[i].rule) &&
-		    shmlimit_peek(limiter, chosen[i].rule, chosen[i].key, chosen[i].key_len, chosen[i].cost,
-		                  &t->found[i]) == SHMLIMIT_DENIED) {
+		    peek_at(limiter, &chosen[i], &t->found[i]) == SHMLIMIT_DENIED) {
 			*at = i;
 			return SHMLIMIT_DENIED;
 		}
@@ -111,8 +119,10 @@ int multi_take_continue(struct multi_take *t, const struct multi_request *q)
 	size_t at = 0;
 	int answer;
 
-	for (size_t i = 0; i < t->n; i++)
+	for (size_t i = 0; i < t->n; i++) {
 		t->tickets[i].request.key = q->requests[t->list[i]].key;
+		t->tickets[i].request.limit = q->requests[t->list[i]].limit;
+	}
 	answer = take_there(t, NULL, q->global, NULL, &at);
 	return finish(t, q, answer, at);
 }

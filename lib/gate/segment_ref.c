@@ -94,6 +94,9 @@ static void wait_a_little(void)
 	nanosleep(&(struct timespec){ .tv_nsec = LOCK_WAIT_NS }, NULL);
 }
 
+/* Not an error of the library: requests bring their limits, and the rule is of another algorithm. */
+#define NOT_GCRA (-EBADRQC)
+
 static const char *words(const struct segment_ref *ref, int error)
 {
 	switch (error) {
@@ -104,6 +107,8 @@ static const char *words(const struct segment_ref *ref, int error)
 		return "it is a lease, and needs the backend's URL (backend=)";
 	case -EOPNOTSUPP:
 		return "it is a lease, which cannot be peeked at";
+	case NOT_GCRA:
+		return "it is not a gcra rule, which limits that come with requests need";
 	case -EINVAL:
 		return "it is a lease, and the backend's URL is wrong";
 	case -ELIBACC:
@@ -217,6 +222,21 @@ static void report_unchanged(struct segment_ref *ref, const char *rule, struct r
 		snprintf(text + at, sizeof(text) - (size_t)at, "its new rate is in force");
 	if (report(ref, state->unchanged != 0, text))
 		state->unchanged_reported = state->unchanged;
+}
+
+int segment_ref_may_report(struct segment_ref *ref, size_t rule)
+{
+	unsigned long now = now_ms(), last = __atomic_load_n(&ref->rules[rule].rate_ms, __ATOMIC_RELAXED);
+
+	return (last == 0 || now - last >= LOG_ONCE_AGAIN_MS) &&
+	       __atomic_compare_exchange_n(&ref->rules[rule].rate_ms, &last, now, 0, __ATOMIC_RELAXED,
+	                                   __ATOMIC_RELAXED);
+}
+
+void segment_ref_report_rate(struct segment_ref *ref, const char *text)
+{
+	if (ref->report != NULL)
+		ref->report(ref->arg, 1, text);
 }
 
 static void report_backend(void *segment_ref, const char *text)
@@ -358,6 +378,8 @@ static int find_fault(const struct segment_ref *ref, struct view *view, const st
 {
 	if (id < 0)
 		return id == -ESRCH && !rule->taken ? 0 : id;
+	if (rule->gcra && shmlimit_rule_algorithm(view->limiter, id) != SHMLIMIT_GCRA)
+		return NOT_GCRA;
 	if (!multi_take_is_global(view->limiter, id))
 		return ref->spec->backend != NULL && rule->taken && !rule->local ? UNSHARED : 0;
 	return rule->peeked ? -EOPNOTSUPP : view->no_global;

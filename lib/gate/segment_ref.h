@@ -26,6 +26,7 @@ struct rule_state {
 	int reported;  /* the error that was reported last; 0: none */
 	int unchanged; /* why an older rate than the spec's is in force; 0: the spec's is */
 	int unchanged_reported;
+	unsigned long rate_ms; /* when a rate of a request was last reported */
 	/* -EFBIG, -EXFULL: the rule is missing, as the segment has no room for it; else 0 */
 	int no_room;
 };
@@ -77,6 +78,10 @@ void segment_ref_find_rules(struct segment_ref *ref, struct view *view);
  * windows or places, -EXFULL no place in the list of rules. Otherwise 0.
  */
 int segment_ref_no_room(const struct segment_ref *ref, const struct view *view, size_t rule);
+
+/* May a request's rate be reported that cannot be read? Once a minute for each rule. Then do. */
+int segment_ref_may_report(struct segment_ref *ref, size_t rule);
+void segment_ref_report_rate(struct segment_ref *ref, const char *text);
 
 /* Count a request that could not be decided. */
 void segment_ref_count_failed(struct segment_ref *ref, int passed);

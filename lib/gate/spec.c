@@ -239,11 +239,12 @@ static const char *read_algorithm(struct spec *spec, struct spec_limit *limit, c
 	(void)spec;
 	limit->algorithm = strcmp(value, "window") == 0  ? SHMLIMIT_WINDOW
 	                   : strcmp(value, "lease") == 0 ? SHMLIMIT_LEASE
+	                   : strcmp(value, "gcra") == 0  ? SHMLIMIT_GCRA
 	                                                 : SHMLIMIT_FUNNEL;
 	limit->has_algorithm = 1;
 	return limit->algorithm != SHMLIMIT_FUNNEL || strcmp(value, "funnel") == 0 || strcmp(value, "token-bucket") == 0
 	               ? NULL
-	               : "must be algorithm=funnel, algorithm=window or algorithm=lease";
+	               : "must be algorithm=funnel, algorithm=gcra, algorithm=window or algorithm=lease";
 }
 
 static const char *read_local(struct spec *spec, struct spec_limit *limit, const char *value)
@@ -260,6 +261,13 @@ static const char *read_rate(struct spec *spec, struct spec_limit *limit, const 
 
 	limit->rate = value;
 	return shmlimit_rule_parse(value, &rule, &spec->problem) == 0 ? NULL : spec->problem.text;
+}
+
+static const char *read_rate_error(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	limit->rate_error = (struct shmlimit_limit){ .struct_size = sizeof(limit->rate_error) };
+	limit->has_rate_error = 1;
+	return shmlimit_limit_parse(value, &limit->rate_error, &spec->problem) == 0 ? NULL : spec->problem.text;
 }
 
 /* Returns the place of the rule `name`, which is added if it is new. */
@@ -287,19 +295,13 @@ static const char *read_rule(struct spec *spec, struct spec_limit *limit, const 
 }
 
 static const struct option of_limits[] = {
-	{ "rule=", read_rule },
-	{ "cost=", read_cost },
-	{ "prefix=", read_prefix },
-	{ "nth=", read_nth },
-	{ "status=", read_status },
-	{ "fields=", read_fields },
-	{ "dry_run", read_dry_run },
-	{ "peek", read_peek },
-	{ "rate=", read_rate },
-	{ "algorithm=", read_algorithm },
-	{ "local", read_local },
-	{ "protected", read_protected },
-	{ NULL, NULL },
+	{ "rule=", read_rule },           { "cost=", read_cost },
+	{ "prefix=", read_prefix },       { "nth=", read_nth },
+	{ "status=", read_status },       { "fields=", read_fields },
+	{ "dry_run", read_dry_run },      { "peek", read_peek },
+	{ "rate=", read_rate },           { "rate_error=", read_rate_error },
+	{ "algorithm=", read_algorithm }, { "local", read_local },
+	{ "protected", read_protected },  { NULL, NULL },
 };
 
 static const struct option of_gates[] = {
@@ -332,7 +334,7 @@ static const char *read_word(struct spec *spec, const char *word)
 	if (option != NULL)
 		return option->read(spec, limit, value);
 	return spec->limit_count > 0
-	               ? "must be cost=N, prefix=V4,V6, nth=N, status=N, fields=..., dry_run, peek or local; or, with create=yes, rate=..., algorithm=... or protected"
+	               ? "must be cost=N, prefix=V4,V6, nth=N, status=N, fields=..., dry_run, peek, rate_error=... or local; or, with create=yes, rate=..., algorithm=... or protected"
 	               : "must be fail=open or fail=closed, owner=USER, backend=URL, deadline=Nms, wait=0, share=N, "
 	                 "agent=no, x_fields or create=yes, with mode=, group=, slots=";
 }
@@ -416,6 +418,32 @@ static const char *share_rate(const struct spec *spec, const struct spec_limit *
 	return NULL;
 }
 
+/* Is it a GCRA rule without a limit of its own? */
+static int has_no_rate(const struct spec_rule *rule)
+{
+	return rule->rate.algorithm == SHMLIMIT_GCRA && rule->rate.capacity == 0;
+}
+
+/* A rule whose requests bring their limits needs none of its own, which another limit may give it. */
+static const char *set_gcra(struct spec *spec, const struct spec_limit *limit)
+{
+	struct spec_rule *rule = &spec->rules[limit->rule];
+	struct shmlimit_rule rate = { .struct_size = sizeof(rate), .algorithm = SHMLIMIT_GCRA };
+	const char *right = share_rate(spec, limit, &rate);
+
+	if (right != NULL || !spec->create)
+		return right;
+	if (rule->has_rate && rule->rate.algorithm != SHMLIMIT_GCRA)
+		return "is not the algorithm that another limit gives the same rule";
+	rule->rate.flags |= limit->flags;
+	if (rule->has_rate)
+		return NULL;
+	rate.flags = rule->rate.flags;
+	rule->rate = rate;
+	rule->has_rate = 1;
+	return NULL;
+}
+
 /* Apply a limit's rate to its rule. Returns NULL, or how to correct it. */
 static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
 {
@@ -425,7 +453,7 @@ static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
 	const char *right;
 
 	if (limit->rate == NULL)
-		return NULL;
+		return limit->algorithm == SHMLIMIT_GCRA ? set_gcra(spec, limit) : NULL;
 	if (!spec->create)
 		return "needs create=yes";
 	if (shmlimit_rule_parse(limit->rate, &rate, &spec->problem) != 0)
@@ -444,7 +472,8 @@ static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
 	rate.flags = rule->rate.flags |= limit->flags;
 	if (shmlimit_rule_capacity_max(&rate, &capacity_max) != 0 || rate.capacity > capacity_max)
 		return "is out of range";
-	if (rule->has_rate && memcmp(&rule->rate, &rate, sizeof(rate)) != 0)
+	if (rule->has_rate && !(rate.algorithm == SHMLIMIT_GCRA && has_no_rate(rule)) &&
+	    memcmp(&rule->rate, &rate, sizeof(rate)) != 0)
 		return "is not the rate that another limit gives the same rule";
 	if ((rate.algorithm == SHMLIMIT_WINDOW || rate.algorithm == SHMLIMIT_HOLD) &&
 	    rate.capacity > spec->options.window_max)
@@ -468,13 +497,18 @@ static int check_whole(struct spec *spec, struct shmlimit_gate_wrong *wrong)
 		rule->taken |= !spec->limits[i].peek;
 		rule->peeked |= spec->limits[i].peek;
 		rule->local |= spec->limits[i].local;
+		rule->gcra |= spec->limits[i].algorithm == SHMLIMIT_GCRA;
 		if (spec->limits[i].nth != 0 && !spec->limits[i].by_net) {
 			snprintf(text, sizeof(text), "rule=%s: nth= needs prefix=", rule->name);
 			return say_wrong(wrong, spec->limits[i].offset, 0, text);
 		}
 		if (right == NULL)
 			continue;
-		snprintf(text, sizeof(text), "rule=%s: rate=\"%.30s\" %s", rule->name, spec->limits[i].rate, right);
+		if (spec->limits[i].rate == NULL)
+			snprintf(text, sizeof(text), "rule=%s: algorithm=gcra %s", rule->name, right);
+		else
+			snprintf(text, sizeof(text), "rule=%s: rate=\"%.30s\" %s", rule->name, spec->limits[i].rate,
+			         right);
 		return say_wrong(wrong, spec->limits[i].offset, 0, text);
 	}
 	for (size_t i = 0; i < spec->limit_count; i++) {

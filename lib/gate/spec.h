@@ -15,6 +15,7 @@ struct spec_rule {
 	struct shmlimit_rule rate;
 	int taken, peeked; /* a limit takes from it; a limit peeks at it */
 	int local;         /* a limit says that it is this host's */
+	int gcra;          /* a limit says that requests bring theirs */
 };
 
 struct spec_limit {
@@ -33,6 +34,9 @@ struct spec_limit {
 	int has_algorithm; /* there is an algorithm= */
 	int local;         /* with backend=: this host's limit all the same */
 	const char *rate;  /* the text of rate=, or NULL */
+	/* what decides where the limit of a request cannot be read; without it the rule's own limit */
+	struct shmlimit_limit rate_error;
+	int has_rate_error;
 };
 
 /* Is a thread the host's agent while it has no other? */

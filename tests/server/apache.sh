@@ -104,7 +104,16 @@ shmlimit destroy "$SEGMENT"
 start apache worker -e 's/fail=open/create=yes/' -e 's/Rule page.*/& rate=block/' \
 	-e '/"\/login"/,/Location>$/{s/Rule login.*/Rule off/;s/ShmlimitRule site.*//}'
 blocks
-
+ends
+shmlimit destroy "$SEGMENT"
+more_apache="LoadModule setenvif_module $apache_modules/mod_setenvif.so
+$(snippet apache apache PLAN_RATE)"
+start apache worker -e 's/fail=open/create=yes/' -e 's/Rule login.*/& rate=5\/h/' \
+	-e 's/Rule page.*/& "rate=%{req:X-Rate}" rate_error=2\/h/' -e 's/Rule site.*/& rate=1000\/h/'
+by_request
+plans 404 "$url/api"
+ends
+more_apache=
 shmlimit destroy "$SEGMENT"
 differs 's/Rule login/Rule absent/' 'rule absent: no such rule: requests that need it pass without a limit.* line [0-9]'
 differs 's/fail=open/create=yes slots=128/' 'it has 64 slots, and slots=128 does not change that'
@@ -115,6 +124,8 @@ wrong 's/dry_run/status=600/' 'must be status=N, 400 to 599'
 wrong 's/dry_run/status=420/' '"status=420" is no status that httpd knows'
 wrong 's/fail=open/fail=shut/' '"fail=shut" must be fail=open or fail=closed'
 wrong 's/site all cost=10/site/' "needs a rule's name and a key"
+wrong 's/site all/& "rate=%{req:A"/' 'ShmlimitRule: "rate=%{req:A":'
+wrong 's/site all/& "rate=%{req:A}" "rate=%{req:B}"/' 'ShmlimitRule: "rate=%{req:B}" is duplicate'
 wrong 's/%{REMOTE_ADDR}/%{REMOTE_ADDR/' 'ShmlimitRule: key'
 wrong 's/Rule login/Rule "log in"/' '"log in" must be a rule.s name: 1 to 63 letters'
 wrong 's/^ShmlimitSegment [^ ]*/ShmlimitSegment a\/b/' '"a/b" must be a segment.s name: 1 to 255 bytes'

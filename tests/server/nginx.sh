@@ -82,10 +82,22 @@ shmlimit create "$SEGMENT" --slots 1K --mode 666
 start nginx -e 's/fail=open/create=yes/' -e 's/rule=login/& rate=5\/h/' -e 's/rule=page/& "rate=1000 per hour"/' \
 	-e 's/rule=site/& rate=1000\/h algorithm=window/'
 lacks_room
+ends
+shmlimit destroy "$SEGMENT"
+more_nginx=$(snippet nginx nginx plan_rate | sed "s|127.0.0.1:8083|unix:$TMP/plans.sock|; s|/var/www/html|$TMP/html|")
+start nginx -e 's/fail=open/create=yes/' -e 's/rule=login/& rate=5\/h/' -e 's/rule=page/& rate=$http_x_rate rate_error=2\/h/' \
+	-e 's/rule=site/& rate=1000\/h/'
+by_request
+plans 200 --unix-socket "$TMP/plans.sock" http://localhost/
+ends
+more_nginx=
 shmlimit destroy "$SEGMENT"
 differs 's/rule=login/rule=absent/' 'rule absent: no such rule: requests that need it pass without a limit.* in .*nginx[.]conf:[0-9]'
 differs 's/fail=open/create=yes slots=128/' 'it has 64 slots, and slots=128 does not change that'
 wrong 's/rule=login/& rate=5\/h/' 'rule=login: rate="5/h" needs create=yes in .*nginx[.]conf:[0-9]'
+wrong 's/rule=site/& rate=$nothing/' 'unknown "nothing" variable'
+wrong 's/rule=site/& rate=$arg_a rate=$arg_b/' '"rate=.arg_b" is duplicate'
+wrong 's/rule=site/& rate_error=5/' '"rate_error=5" a period is missing'
 wrong 's/rule=site/& rule=page/' '"rule=page" is a second rule'
 wrong 's/fail=open/& rule=page/' '"rule=page" belongs to a limit'
 wrong 's/cost=10/cost=0/' '"cost=0" must be cost=N, 1 or more'
@@ -93,7 +105,7 @@ wrong 's/cost=10/cost=18446744073709551616/' 'must be cost=N'
 wrong 's/prefix=32,64/prefix=33,64/' 'must be prefix=V4,V6, at most prefix=32,128'
 wrong 's/prefix=32,64/prefix=32/' 'must be prefix=V4,V6'
 wrong 's/dry_run/status=200/' 'must be status=N, 400 to 599'
-wrong 's/dry_run/dry/' '"dry" must be cost=N, prefix=V4,V6, nth=N, status=N, fields=..., dry_run, peek or local'
+wrong 's/dry_run/dry/' '"dry" must be cost=N, prefix=V4,V6, nth=N, status=N, fields=..., dry_run, peek, rate_error=... or local'
 wrong 's/rule=site/cost=1/' 'needs one rule=NAME'
 wrong 's/fail=open/fail=shut/' '"fail=shut" must be fail=open or fail=closed'
 wrong 's/rule=site/rule=si*te/' '"rule=si.te" must be a rule.s name: 1 to 63 letters'

@@ -31,6 +31,7 @@ typedef struct {
     uint32_t limit;                /* its place in the spec */
     const char *rule;
     ap_expr_info_t *key;
+    ap_expr_info_t *rate;          /* of each request; NULL: the rule's own */
 } shmlimit_limit;
 
 typedef struct {
@@ -119,6 +120,18 @@ static void insert_filter(request_rec *r)
         ap_add_output_filter_handle(fields_filter, fields, r, r->connection);
 }
 
+/* An expression's text, or NULL. */
+static const char *value_of(request_rec *r, const char *rule, const char *what, const ap_expr_info_t *expression)
+{
+    const char *wrong = NULL;
+    const char *text = ap_expr_str_exec(r, expression, &wrong);
+
+    if (wrong == NULL)
+        return text;
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "%s of rule %s: %s", what, rule, wrong);
+    return NULL;
+}
+
 /* Fill the keys that are not empty. Returns how many, or -1. */
 static int find_keys(request_rec *r, const shmlimit_dir_conf *conf, struct shmlimit_gate_key *keys)
 {
@@ -126,16 +139,17 @@ static int find_keys(request_rec *r, const shmlimit_dir_conf *conf, struct shmli
 
     for (int i = 0; i < conf->limits->nelts; i++) {
         const shmlimit_limit *limit = &APR_ARRAY_IDX(conf->limits, i, shmlimit_limit);
-        const char *wrong = NULL;
-        const char *text = ap_expr_str_exec(r, limit->key, &wrong);
+        const char *text = value_of(r, limit->rule, "key", limit->key), *rate = NULL;
 
-        if (wrong != NULL) {
-            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "key of rule %s: %s", limit->rule, wrong);
+        if (text != NULL && text[0] == '\0')
+            continue;
+        if (limit->rate != NULL)
+            rate = value_of(r, limit->rule, "rate", limit->rate);
+        if (text == NULL || (limit->rate != NULL && rate == NULL))
             return -1;
-        }
-        if (text[0] != '\0')
-            keys[n++] = (struct shmlimit_gate_key){ .limit = limit->limit, .bytes = text,
-                                                    .length = (uint32_t)strlen(text) };
+        keys[n++] = (struct shmlimit_gate_key){ .limit = limit->limit, .bytes = text,
+                                                .length = (uint32_t)strlen(text), .rate = rate,
+                                                .rate_length = rate != NULL ? (uint32_t)strlen(rate) : 0 };
     }
     return n;
 }
@@ -303,11 +317,30 @@ static const char *set_segment(cmd_parms *cmd, void *conf, int argc, char *const
     return add_words(cmd, gate_words, argc - 1, argv + 1, words_check_gate);
 }
 
+/* "rate=%{reqenv:RATE}": each request brings its limit. Returns what is wrong. */
+static const char *read_rates(cmd_parms *cmd, int argc, char *argv[], shmlimit_limit *limit)
+{
+    const char *wrong = NULL;
+
+    for (int i = 0; i < argc; i++) {
+        if (strncmp(argv[i], "rate=", 5) != 0 || strstr(argv[i], "%{") == NULL)
+            continue;
+        if (limit->rate != NULL)
+            return apr_psprintf(cmd->pool, "ShmlimitRule: \"%s\" is duplicate", argv[i]);
+        limit->rate = ap_expr_parse_cmd(cmd, argv[i] + 5, AP_EXPR_FLAG_STRING_RESULT, &wrong, NULL);
+        if (wrong != NULL)
+            return apr_psprintf(cmd->pool, "ShmlimitRule: \"%s\": %s", argv[i], wrong);
+        argv[i] = apr_pstrdup(cmd->pool, "algorithm=gcra");
+    }
+    return NULL;
+}
+
 static const char *add_rule(cmd_parms *cmd, void *dir_conf, int argc, char *const argv[])
 {
     shmlimit_dir_conf *conf = dir_conf;
     shmlimit_limit limit = { .limit = limits };
     const char *wrong = NULL;
+    char **words;
 
     if (conf->off)
         return "ShmlimitRule: is off here, and cannot limit beside that";
@@ -332,11 +365,15 @@ static const char *add_rule(cmd_parms *cmd, void *dir_conf, int argc, char *cons
     limit.key = ap_expr_parse_cmd(cmd, argv[1], AP_EXPR_FLAG_STRING_RESULT, &wrong, NULL);
     if (wrong != NULL)
         return apr_psprintf(cmd->pool, "ShmlimitRule: key \"%s\": %s", argv[1], wrong);
+    words = apr_pmemdup(cmd->pool, argv, (apr_size_t)argc * sizeof(argv[0]));
+    wrong = read_rates(cmd, argc - 2, words + 2, &limit);
+    if (wrong != NULL)
+        return wrong;
     APR_ARRAY_PUSH(lines, shmlimit_line) = (shmlimit_line){ .offset = (size_t)limit_words->nelts,
                                                             .file = cmd->directive->filename,
                                                             .line = cmd->directive->line_num };
     add_word(limit_words, apr_pstrcat(cmd->pool, "rule=", argv[0], NULL));
-    wrong = add_words(cmd, limit_words, argc - 2, argv + 2, words_check_limit);
+    wrong = add_words(cmd, limit_words, argc - 2, words + 2, words_check_limit);
     if (wrong != NULL)
         return wrong;
     limits++;

@@ -35,6 +35,7 @@ typedef struct {
 
 typedef struct {
     ngx_http_complex_value_t     key;
+    ngx_http_complex_value_t    *rate;        /* NULL if it is the rule's own */
     uint32_t                     limit;       /* its place in the spec */
 } ngx_http_shmlimit_limit_t;
 

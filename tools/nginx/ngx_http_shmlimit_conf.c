@@ -254,6 +254,41 @@ ngx_http_shmlimit_segment(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
+/* "rate=$plan_rate": each request brings its limit. */
+static char *
+ngx_http_shmlimit_rate(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_http_shmlimit_limit_t *limit)
+{
+    ngx_str_t                          rate;
+    ngx_http_compile_complex_value_t   ccv;
+
+    if (limit->rate != NULL) {
+        return ngx_http_shmlimit_wrong(cf, value, "is duplicate");
+    }
+
+    limit->rate = ngx_palloc(cf->pool, sizeof(ngx_http_complex_value_t));
+    if (limit->rate == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    rate.data = value->data + 5;
+    rate.len = value->len - 5;
+
+    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+    ccv.cf = cf;
+    ccv.value = &rate;
+    ccv.complex_value = limit->rate;
+
+    if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    ngx_str_set(value, "algorithm=gcra");
+
+    return NGX_CONF_OK;
+}
+
+
 static char *
 ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
@@ -317,7 +352,16 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
+    limit->rate = NULL;
+
     for (i = 2, rule = NULL; i < cf->args->nelts; i++) {
+
+        if (ngx_strncmp(value[i].data, "rate=", 5) == 0
+            && ngx_http_script_variables_count(&value[i]) > 0
+            && ngx_http_shmlimit_rate(cf, &value[i], limit) != NGX_CONF_OK)
+        {
+            return NGX_CONF_ERROR;
+        }
 
         if (ngx_strncmp(value[i].data, "rule=", 5) == 0 && rule == NULL) {
             rule = &value[i];

@@ -212,6 +212,21 @@ ngx_http_shmlimit_handler(ngx_http_request_t *r)
         keys[n].bytes = text.data;
         keys[n].length = text.len;
         keys[n].cost = 0;
+        keys[n].rate = NULL;
+        keys[n].rate_length = 0;
+        keys[n].reserved32 = 0;
+        keys[n].parsed = NULL;
+
+        if (limits[i].rate != NULL) {
+
+            if (ngx_http_complex_value(r, limits[i].rate, &text) != NGX_OK) {
+                return NGX_HTTP_INTERNAL_SERVER_ERROR;
+            }
+
+            keys[n].rate = (char *) text.data;
+            keys[n].rate_length = text.len;
+        }
+
         n++;
     }
 

@@ -76,7 +76,7 @@ int keys_read(PyObject *limits, PyObject *request, struct gate_key *keys, PyObje
 			Py_DECREF(key);
 			continue;
 		}
-		keys[n].limit = (uint32_t)i;
+		keys[n] = (struct gate_key){ .limit = (uint32_t)i };
 		keys[n].bytes = read_key(&held[n], &length);
 		n++;
 		if (keys[n - 1].bytes == NULL)

@@ -34,6 +34,9 @@ struct gate_key {
 	uint32_t limit, length;
 	const void *bytes;
 	uint64_t cost;
+	const char *rate;
+	uint32_t rate_length, reserved32;
+	const void *parsed;
 };
 
 struct gate_field {
@@ -70,7 +73,7 @@ struct gate_held {
 	               #s)
 SAME(result, reset_after_ns);
 SAME(count, ttl_ns);
-SAME(gate_key, cost);
+SAME(gate_key, parsed);
 SAME(gate_field, value_length);
 SAME(gate_answer, fields);
 SAME(gate_held, places);

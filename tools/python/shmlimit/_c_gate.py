@@ -36,7 +36,16 @@ class Wrong(Structure):
 
 
 class Key(Structure):
-    _fields_ = [("limit", c_uint32), ("length", c_uint32), ("bytes", c_char_p), ("cost", c_uint64)]
+    _fields_ = [
+        ("limit", c_uint32),
+        ("length", c_uint32),
+        ("bytes", c_char_p),
+        ("cost", c_uint64),
+        ("rate", c_char_p),
+        ("rate_length", c_uint32),
+        ("reserved32", c_uint32),
+        ("parsed", c_void_p),
+    ]
 
 
 class Field(Structure):

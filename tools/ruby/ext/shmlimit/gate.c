@@ -254,8 +254,7 @@ static void add_key(struct asking *a, int place, VALUE value)
 	key = native_key(value);
 	a->owners[a->n] = key.owner;
 	a->places[a->n] = place;
-	a->keys[a->n].limit = (uint32_t)place;
-	a->keys[a->n].cost = cost;
+	a->keys[a->n] = (struct shmlimit_gate_key){ .limit = (uint32_t)place, .cost = cost };
 	a->n++;
 }
 
