@@ -104,6 +104,9 @@ async function flexible () {
     : load(name, ...rest)
   const { RateLimiterShmlimit } = require(`${library}/stores/rate-limiter-flexible.js`)
   Module._load = load
+  let refused
+  try { new RateLimiterShmlimit({ segment, points: 3, duration: 3600, backend: 'redis://h' }) } catch (error) { refused = error.message } // eslint-disable-line no-new
+  is(refused, 'backend is not an option: this limiter is of one host', 'rate-limiter-flexible: a backend is refused, not ignored')
   const limiter = new RateLimiterShmlimit({ segment, points: 3, duration: 3600 })
   const upsert = async (points, ms = HOUR, force = false) => limiter._getRateLimiterRes('k', points, await limiter._upsert('k', points, ms, force))
   ok(limiter instanceof StoreAbstract, 'rate-limiter-flexible: the limiter is one of its stores')

@@ -23,19 +23,19 @@ use Shmlimit\Adapter\Laravel\Provider;
 $name = getenv('SEGMENT') . '.laravel';
 
 /** An application as far as this needs one. The cache's own provider comes late, as it does in Laravel. */
-function application(bool $ours = true): Container
+function application(bool $ours = true, array $options = []): Container
 {
     global $name;
 
     $app = new Container();
-    $app->instance('config', new class ($name) {
-        public function __construct(private string $name)
+    $app->instance('config', new class ($name, $options) {
+        public function __construct(private string $name, private array $options)
         {
         }
 
         public function get(string $key, mixed $default = null): mixed
         {
-            return ['shmlimit.segment' => $this->name, 'shmlimit.slots' => 64][$key] ?? $default;
+            return ['shmlimit' => $this->options, 'shmlimit.segment' => $this->name, 'shmlimit.slots' => 64][$key] ?? $default;
         }
     });
     if ($ours) {
@@ -66,6 +66,15 @@ function request(Container $app, string $address, mixed ...$parameters): Respons
 $app = application();
 $limiter = $app->make(RateLimiter::class);
 ok($limiter instanceof Shmlimit\Adapter\Laravel\RateLimiter, 'the container gives the limiter in shared memory');
+
+try {
+    application(true, ['segment' => 'web', 'backend' => 'redis://h'])->make(RateLimiter::class);
+    $refused = '';
+} catch (InvalidArgumentException $error) {
+    $refused = $error->getMessage();
+}
+is($refused, 'shmlimit.backend is not an option; there are segment, slots, mode, group, owner',
+    'an unknown option is refused, not ignored');
 
 is(crowd(function () {
     $app = application();

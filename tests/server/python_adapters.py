@@ -154,6 +154,27 @@ class LimitsLaws(Laws):
                 with self.assertRaises(self.limits.errors.ConfigurationError):
                     self.limits.storage.storage_from_string(scheme + uri)
 
+    def test_backend_options(self):
+        """limits: what cannot be shared by hosts is refused at start, and no message has the backend's password"""
+        where = f"shmlimit://{SEGMENT}"
+        for query in ("on_failure=deny", "share=400", "backend_prefix=a", "backend=", "backend=redis://h&backed=1", "bakend=redis://h",
+                      "backend=redis://h&on_failure=perhaps", "backend=redis://h&share=0.5", "backend=redis://h&share=1001",
+                      "backend=redis://h&share=1&on_failure=allow", "backend=redis://:secret@h&deadline_ms=soon"):  # fmt: skip
+            for scheme in "", "async+":
+                with self.assertRaises(self.limits.errors.ConfigurationError) as raised:
+                    self.limits.storage.storage_from_string(f"{scheme}{where}?{query}")
+                self.assertNotIn("secret", str(raised.exception))
+        storage = self.storage(backend="unix:///nobody")
+        with self.assertRaises(NotImplementedError):
+            self.limits.strategies.MovingWindowRateLimiter(storage)
+        with self.assertRaisesRegex(self.limits.errors.ConfigurationError, "elastic"):
+            storage.incr("key", 60, True)
+        self.assertFalse(self.limits.strategies.FixedWindowRateLimiter(storage).hit(self.item, "user"))
+        opened = self.storage(backend="unix:///nobody", on_failure="allow")
+        opened.cycle = opened  # the collector deletes it, with a thread that runs
+        allowing = self.limits.strategies.FixedWindowRateLimiter(opened)
+        self.assertEqual([allowing.hit(self.item, "user") for _ in range(9)], [True] * 9)
+
     def test_command(self):
         """Flask-Limiter: its own command shows the storage"""
         try:

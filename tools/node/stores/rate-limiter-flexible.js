@@ -20,6 +20,8 @@ class RateLimiterShmlimit extends RateLimiterStoreAbstract {
   #counters
 
   constructor ({ segment, rule = 'rate-limiter-flexible', slots, mode, group, owner, ...options }) {
+    // What it does not know the class that it extends ignores.
+    if ('backend' in options) throw new TypeError('backend is not an option: this limiter is of one host')
     super(options)
     this.#counters = new Counters({ segment, rule, slots, mode, group, owner })
   }

@@ -77,6 +77,7 @@ _result = POINTER(_c.Result)
 PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "global_open": (c_int, [c_void_p, c_char_p, POINTER(Options), POINTER(c_void_p)]),
     "global_close": (None, [c_void_p]),
+    "global_count": (c_int, [*_key, POINTER(_c.CountRequest), POINTER(_c.Count)]),
     "global_take": (c_int, [*_key, c_uint64, _result]),
     "global_take_many": (c_int, [c_void_p, POINTER(_c.Request), c_size_t, POINTER(c_int), _result]),
     "global_ping": (c_int, [c_void_p, POINTER(Info)]),

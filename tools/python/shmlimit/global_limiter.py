@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from . import _c, _c_global
 from .key import Key, key_bytes
-from .limiter import Error, Limiter, Request, Result, _check, _error, _result, _unsigned, log, with_threads
+from .limiter import Count, Error, Limiter, Request, Result, _check, _error, _result, _signed, _unsigned, log, with_threads
 
 SAY_EVERY_S = 60.0
 """The same line about a backend is not reported again for this long."""
@@ -54,7 +54,7 @@ class Backend:
     open_ns: int = 0
     """A failing backend is left alone for this long: 1 ms to 1 h, default 200 ms."""
     open_after: int = 0
-    """... after this number of failures in a row in one process: default 1."""
+    """... after this number of failures in a row in one process: default 3."""
     local_milli: int = 0
     """LOCAL: this host's share in thousandths of the limit: 1 to 1000, default 1000."""
     prefix: str = "shmlimit:"
@@ -168,6 +168,7 @@ class GlobalLimiter:
             raise Error(errno.EINVAL, self._said.last, self.limiter.name)
         _check(answer, self.limiter.name)
         self._handle = handle.value
+        self.limiter._know_global(handle.value or 0, self._library.global_close)
         if self.backend.agent_thread:
             with_threads.add(self)
 
@@ -180,7 +181,7 @@ class GlobalLimiter:
     def close(self) -> None:
         """Release the handle, and end its thread. The host keeps its leases until they expire."""
         handle, self._handle = self._handle, None
-        if handle is not None:
+        if handle is not None and self.limiter._forget_global(handle):
             self._library.global_close(handle)
 
     def __enter__(self) -> GlobalLimiter:
@@ -206,6 +207,19 @@ class GlobalLimiter:
         key, rule_id = key_bytes(key), self.limiter._id(rule)
         answer = self._call("global_take", rule_id, key, len(key), _unsigned(cost), ctypes.byref(r))
         return _result(_check(answer, self._about(rule)) == 0, r)
+
+    def count(
+        self, rule: str | int, key: Key, n: int = 1, *, ttl_ns: int = 0, bound: int = _c.INT64_MAX, saturate: bool = False
+    ) -> Count:
+        """Add `n`, 0 or more, to a count that all hosts share, as Limiter.count(). 0 reads what this host knows. Needs an agent,
+        or Backend.agent_thread. A backend that does not answer is no error: on_failure then decides."""
+        c, encoded = _c.Count(struct_size=ctypes.sizeof(_c.Count)), key_bytes(key)
+        flags = _c.COUNT_SATURATE * saturate
+        asked = _c.CountRequest(ctypes.sizeof(_c.CountRequest), flags, _signed(n), _signed(bound), _unsigned(ttl_ns))
+        rule_id = self.limiter._id(rule)
+        answer = self._call("global_count", rule_id, encoded, len(encoded), ctypes.byref(asked), ctypes.byref(c))
+        _check(answer, self._about(rule))
+        return Count(answer == 0, c.count, c.applied, c.ttl_ns)
 
     def take_many(self, requests: Sequence[Request]) -> list[Result | Error]:
         """Decide up to 64 independent requests; those that need the backend ask it together. A request whose rule or key

@@ -322,6 +322,7 @@ class Limiter:
 
     # Of the class: an object whose constructor was called with wrong arguments is deleted, too.
     _handle: int | None = None
+    _globals: dict[int, Callable[[int], None]] | None = None
 
     def __init__(self, name: str, *, read_only: bool = False, owner: int | None = None) -> None:
         """Open it if it belongs to root, to this process's user or to the user id `owner`: the owner can truncate
@@ -366,11 +367,22 @@ class Limiter:
         return limiter
 
     def close(self) -> None:
-        """Release the handle. The segment and its funnels stay. A GlobalLimiter that has a thread on it is closed first."""
-        for user in [user for user in with_threads if user.limiter is self]:
-            user.close()
+        """Release the handle. The segment and its funnels stay. GlobalLimiters on it are closed first."""
+        for used, close in list((self._globals or {}).items()):
+            self._forget_global(used)
+            close(used)
         handle, self._handle = self._handle, None
         library.close(handle)
+
+    def _know_global(self, handle: int, close: Callable[[int], None]) -> None:
+        """A GlobalLimiter's handle on this one. WHY not a weak set of GlobalLimiters: the collector of cycles empties that, and
+        may then delete this object first, while a thread uses it."""
+        self._globals = {**(self._globals or {}), handle: close}
+
+    def _forget_global(self, handle: int) -> bool:
+        """Is it still open? It belongs to the caller then."""
+        known, self._globals = self._globals or {}, {h: c for h, c in (self._globals or {}).items() if h != handle}
+        return handle in known
 
     def info(self) -> Info:
         """The segment's geometry and state."""

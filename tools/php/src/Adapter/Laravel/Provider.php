@@ -17,9 +17,17 @@ use Shmlimit\Adapter\Segment;
  */
 final class Provider extends ServiceProvider
 {
+    private const OPTIONS = ['segment', 'slots', 'mode', 'group', 'owner'];
+
     public function register(): void
     {
         $this->app->singleton(Segment::class, function ($app) {
+            $unknown = array_diff(array_keys($app->make('config')->get('shmlimit', [])), self::OPTIONS);
+            if ($unknown !== []) {
+                throw new \InvalidArgumentException(
+                    'shmlimit.' . reset($unknown) . ' is not an option; there are ' . implode(', ', self::OPTIONS),
+                );
+            }
             $of = fn (string $name, mixed $default) => $app->make('config')->get("shmlimit.$name", $default);
             $segment = $of('segment', 'laravel');
             return new Segment($segment, $of('slots', 0), $of('mode', 0), $of('group', null), $of('owner', 0));
