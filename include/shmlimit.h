@@ -612,8 +612,9 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  *
  * FUNNEL: a burst of `capacity`, then `refill` tokens every `period_ns`.
  * WINDOW: at most `capacity` tokens in any stretch of `period_ns`, exactly; `refill` is 0.
- * GCRA: as FUNNEL, for calls that bring no limit; all three can be 0. A key keeps its time when the
- * rule is changed, as where it is asked with another limit.
+ * GCRA: as FUNNEL, for calls that bring no limit; all three can be 0; max_wait_ns is
+ * then what programs give limits that they read as text. A key keeps its time when the rule is changed, as where it is
+ * asked with another limit.
  * WARMUP: `refill` tokens every `period_ns` once warm. Each request waits for the debt before
  * it, as in Guava's RateLimiter.create(rate, warmupPeriod). The capacity is Guava's stored
  * permits, and follows from the rest.

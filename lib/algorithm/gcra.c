@@ -152,7 +152,10 @@ static void gcra_row_apply(const struct look *k, const struct request *q, struct
 
 /* ---- The row ---- */
 
-/* All numbers 0: a rule without a limit of its own. */
+/*
+ * Capacity, refill and period 0: a rule without a limit of its own. Its max_wait_ns is for bindings and the command,
+ * whose limits as text have none.
+ */
 static int gcra_row_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params)
 {
 	struct gcra g = { .tokens = 1 };
@@ -163,8 +166,8 @@ static int gcra_row_compile(const struct shmlimit_rule *rule, uint32_t window_ma
 		return -EINVAL;
 	if (rule->capacity != 0 || rule->refill != 0 || rule->period_ns != 0)
 		error = gcra_make(rule->capacity, rule->refill, rule->period_ns, rule->max_wait_ns, &g);
-	else if (rule->max_wait_ns != 0)
-		error = -EINVAL;
+	else if (rule->max_wait_ns > GCRA_LONGEST_NS)
+		error = -ERANGE;
 	params->capacity = g.capacity;
 	params->inverse = g.interval;
 	params->back = params->ahead = g.tolerance;
