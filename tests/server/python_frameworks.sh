@@ -140,8 +140,12 @@ if "axes" in settings.INSTALLED_APPS:
         user = django.contrib.auth.authenticate(request, username="laoqian", password="wrong")
         return django.http.HttpResponse("wrong", status=401)
 else:
-    import rest_framework.response, rest_framework.decorators
+    import rest_framework.response, rest_framework.decorators, shmlimit.drf
+    class Throttle(shmlimit.drf.AnonRateThrottle):
+        def request_rate(self, request, view):
+            return request.headers.get("X-Rate")
     @rest_framework.decorators.api_view(["GET"])
+    @rest_framework.decorators.throttle_classes([Throttle])
     def view(request):
         return rest_framework.response.Response("hello")
 urlpatterns = [django.urls.path("", view)]
@@ -149,6 +153,10 @@ END
 what="Django REST framework"
 if has rest_framework; then
 	exactly drf sync
+	start drf sync
+	crowd "$url/?[1-40]" -H "$(from 10.0.0.1)" -H 'X-Rate: 7/day' >"$TMP/codes"
+	is "$(count 200) $(count 429)" "7 33" "$what: a throttle whose requests have rates of their own is exact, too"
+	ends
 fi
 what="django-axes"
 if has axes; then
@@ -164,9 +172,19 @@ app = FastAPI(dependencies=[Depends(RateLimit("60/day", segment="$SEGMENT", slot
 @app.get("/")
 async def hello():
     return "hello"
+plans = RateLimit(lambda request: request.headers.get("x-rate"), rate_error="2/day", segment="$SEGMENT", slots=64)
+@app.get("/plans", dependencies=[Depends(plans)])
+async def hello_customer():
+    return "hello"
 END
 what="FastAPI"
 if has fastapi && has uvicorn; then
 	exactly fast uvicorn.workers.UvicornWorker
+	start fast uvicorn.workers.UvicornWorker
+	crowd "$url/plans?[1-40]" -H 'X-Rate: 7/day' >"$TMP/codes"
+	is "$(count 200) $(count 429)" "7 33" "$what: a rate that is a function of the request is exact, too"
+	shmlimit reset "$SEGMENT" --all >/dev/null
+	is "$(tally "$url/plans?[1-3]")" "2 times 200, 1 times 429" "$what: a request without a rate has that of rate_error"
+	ends
 fi
 done_testing

@@ -81,8 +81,22 @@ class GateLaws(unittest.TestCase):
         gate = Gate(SEGMENT, [Limit("s", user)], fail_open=True)
         for key in "", "x" * 1025, b"y" * 100000, "\udcff", "\ud800", bytearray(b"array"), memoryview(b"view"):
             self.assertEqual(self.ask(gate, 2, user=key), ["passed", "rejected"])
-        for key in 1, 1.5, [], ("u",):
+        for key in 1, 1.5, []:
             self.assertRaisesRegex(TypeError, "^a key must be str", self.ask, gate, 1, user=key)
+
+    def test_own_limit(self):
+        """a request may bring its limit beside its key, and rate_error is that of one that brings none"""
+        def plan(request):
+            return request["user"], request["plan"]
+
+        gate = Gate(SEGMENT, [Limit("plans", plan, algorithm="gcra", rate_error="1/h"), Limit("r", lambda r: (r["user"], None), 0)])
+        self.assertEqual([self.ask(gate, 4, user=p, plan=p).count("passed") for p in ("3/h", "block", "unlimited", "2/m burst 1")], [3, 0, 4, 1])
+        self.assertEqual(gate.ask({"user": "f", "plan": "7/h"}).fields[0], ("RateLimit-Policy", '"plans";q=7;w=3600'))
+        self.assertEqual([self.ask(gate, 2, user="u" + str(p), plan=p) for p in (None, "", "many", "\udcff")], [["passed", "rejected"]] * 4)
+        self.assertEqual(self.ask(gate, 1, user=None, plan="5/h"), ["unlimited"])
+        self.assertEqual([line for line in self.logged if "many" in line][0].split(": ")[-1], "rate_error= decides")
+        self.assertRaisesRegex(TypeError, "^a limit must be str, and not <class 'int'>", self.ask, gate, 1, plan=5)
+        self.assertRaisesRegex(TypeError, "^a key with its limit must be .key, limit.", Gate(SEGMENT, [Limit("s", lambda _: ("u",))]).ask, {})
 
     def test_exception(self):
         """an exception of a key or of a cost is the caller's, and takes nothing"""

@@ -16,6 +16,7 @@ import unittest
 
 import shmlimit
 from shmlimit import Algorithm, Error, Limiter, Mode, Request, Rule
+from shmlimit.rate import parse
 
 SEGMENT = os.environ["SEGMENT"]
 DAY_NS = 86400 * 10**9
@@ -150,6 +151,65 @@ class LimiterLaws(unittest.TestCase):
         self.raises(errno.EINVAL, self.limiter.take_all, [])
         self.raises(errno.EINVAL, self.limiter.take_all, [Request("r", "k")] * 17)
         self.assertEqual(self.left(), 5)
+
+    def test_call_limit(self):
+        """a call may bring its limit, as text or read before, under a rule for it"""
+        plans, take = self.limiter.rule_set("plans", Rule(0, 0, 0, algorithm=Algorithm.GCRA)), self.limiter.take
+        self.assertEqual(self.limiter.rule_get("plans").algorithm, Algorithm.GCRA)
+        for limit in "3/day", parse("3/day"):
+            results = [take(rule, limit, limit=limit) if isinstance(limit, str) else take(rule, "o", limit=limit) for rule in ("plans", plans) * 2]
+            self.assertEqual([(r.allowed, r.limit, r.remaining) for r in results], [(True, 3, 2), (True, 3, 1), (True, 3, 0), (False, 3, 0)])
+        self.assertEqual([self.limiter.peek("plans", "o", limit=f"{n}/day burst 9").remaining for n in (3, 9)], [6, 0])
+        self.assertEqual([take("plans", "b", limit=limit).allowed for limit in ("block", "unlimited", parse("0/s"), parse("off"))], [False, True, False, True])
+        self.assertEqual(self.limiter.charge("plans", "c", 2, limit="5/day").remaining, 3)
+        self.assertEqual(self.limiter.refund("plans", "c", limit="5/day").remaining, 4)
+        self.assertTrue(self.limiter.acquire("plans", "c", 4, limit="5/day"))
+        wait = self.limiter.reserve("plans", "c", max_wait_ns=DAY_NS, limit="5/day").wait_ns
+        self.assertTrue(DAY_NS * 0.19 < wait <= DAY_NS // 5, wait)
+        self.assertFalse(self.limiter.reserve("plans", "c", limit="5/day"))
+        self.assertTrue(self.limiter.reserve("plans", "c", limit=Rule(5, 5, DAY_NS, max_wait_ns=DAY_NS)))
+        self.limiter.rule_set("plans", Rule(0, 0, 0, DAY_NS, algorithm=Algorithm.GCRA))
+        self.assertTrue(self.limiter.reserve("plans", "c", limit="5/day"))
+        both = self.limiter.take_all([Request("plans", "all", limit="2/day"), Request("r", "all", 2)])
+        self.assertEqual([r.remaining for r in both.results], [1, 3])
+
+    def test_call_limit_errors(self):
+        """a limit that cannot be read is an error that names it, and one for another rule is refused"""
+        self.limiter.rule_set("plans", Rule(0, 0, 0, algorithm=Algorithm.GCRA))
+        for call in self.limiter.take, self.limiter.peek, self.limiter.charge, self.limiter.reserve:
+            for limit in "5/fortnight", "20 at once", "5/s\0", "1/y burst 3", Rule(5, 5, 1, algorithm=Algorithm.HOLD):
+                self.assertRaisesRegex(ValueError, "^limit ", call, "plans", "k", limit=limit)
+            self.assertRaisesRegex(TypeError, "^a limit must be str or Rule, and not <class 'int'>", call, "plans", "k", limit=5)
+            self.raises(errno.EOPNOTSUPP, call, "r", "k", limit="5/s")
+            self.raises(errno.EDOM, call, "plans", "k")
+            self.raises(errno.EDOM, call, "plans", "k", limit=Rule(0, 0, 0))
+        self.assertEqual(self.limiter.peek("plans", "k", limit="5/s").remaining, 5)
+
+    def test_customers(self):
+        """10,000 customers with limits of their own are exact over four processes, under one rule"""
+        self.limiter.close()
+        shmlimit.destroy(SEGMENT)
+        self.limiter = Limiter.create(SEGMENT, slots=32768)
+        self.limiter.rule_set("plans", Rule(0, 0, 0, algorithm=Algorithm.GCRA))
+        read, write = os.pipe()
+        children = []
+        for _ in range(4):
+            children.append(os.fork())
+            if children[-1] == 0:
+                with contextlib.suppress(BaseException):
+                    allowed = bytes(
+                        sum(self.limiter.take("plans", str(n), limit=f"{n % 9 + 1}/day burst {n % 11 + 1}").allowed for _ in range(4)) for n in range(10000)
+                    )
+                    with os.fdopen(write, "wb") as out:
+                        out.write(allowed)
+                os._exit(0)
+        os.close(write)
+        with os.fdopen(read, "rb") as all_of_them:
+            found = all_of_them.read()
+        for child in children:
+            os.waitpid(child, 0)
+        self.assertEqual(len(found), 40000)
+        self.assertEqual([sum(found[n::10000]) for n in range(10000)], [min(n % 11 + 1, 16) for n in range(10000)])
 
     def test_throttle(self):
         """throttle replies as redis-cell does"""

@@ -26,7 +26,8 @@ PyObject *gate_ask(PyObject *module, PyObject *const *args, Py_ssize_t n)
 	struct gate_key keys[REQUESTS_MAX];
 	struct gate_answer answer;
 	PyThreadState *thread;
-	PyObject *objects[REQUESTS_MAX], *made, *places;
+	struct owner owners[REQUESTS_MAX];
+	PyObject *made, *places;
 	void *gate, *pending = NULL;
 	int count, error;
 
@@ -35,7 +36,7 @@ PyObject *gate_ask(PyObject *module, PyObject *const *args, Py_ssize_t n)
 		return NULL;
 	}
 	gate = PyLong_AsVoidPtr(args[0]);
-	count = keys_read(args[1], args[2], keys, objects);
+	count = keys_read(args[1], args[2], keys, owners);
 	if (count < 0)
 		return NULL;
 	answer.struct_size = sizeof(answer);
@@ -59,8 +60,7 @@ PyObject *gate_ask(PyObject *module, PyObject *const *args, Py_ssize_t n)
 		if (made == NULL)
 			(void)s->f.gate_leave(gate, keys, (size_t)count, &held);
 	}
-	while (count > 0)
-		Py_DECREF(objects[--count]);
+	keys_release(owners, count);
 	return made;
 }
 

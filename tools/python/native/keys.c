@@ -60,38 +60,85 @@ static const char *read_key(PyObject **held, Py_ssize_t *length)
 	return "";
 }
 
-int keys_read(PyObject *limits, PyObject *request, struct gate_key *keys, PyObject **held)
+/*
+ * A function of keys may return (key, limit): the limit of this request, as text. owner->key becomes the key, and owner->rate
+ * keeps the text. Returns 0, or -1 on an exception.
+ */
+static int read_rate(struct owner *owner, struct gate_key *key)
 {
-	Py_ssize_t limit_count = PyTuple_Size(limits), length;
+	Py_ssize_t length;
+	PyObject *pair = owner->key;
+
+	if (!PyTuple_Check(pair))
+		return 0;
+	if (PyTuple_Size(pair) != 2) {
+		PyErr_SetString(PyExc_TypeError, "a key with its limit must be (key, limit)");
+		return -1;
+	}
+	owner->key = shared(PyTuple_GetItem(pair, 0));
+	owner->rate = shared(PyTuple_GetItem(pair, 1));
+	Py_DECREF(pair);
+	if (owner->rate == Py_None)
+		return 0;
+	if (!PyUnicode_Check(owner->rate)) {
+		PyErr_Format(PyExc_TypeError, "a limit must be str, and not %R", (PyObject *)Py_TYPE(owner->rate));
+		return -1;
+	}
+	key->rate = PyUnicode_AsUTF8AndSize(owner->rate, &length);
+	if (key->rate == NULL || length > UINT32_MAX) { /* surrogates: no limit, as the gate reports */
+		PyErr_Clear();
+		key->rate = "?";
+		length = 1;
+	}
+	key->rate_length = (uint32_t)length;
+	return 0;
+}
+
+void keys_release(struct owner *owners, int n)
+{
+	while (n-- > 0) {
+		Py_XDECREF(owners[n].key);
+		Py_XDECREF(owners[n].rate);
+	}
+}
+
+/* One limit. Returns 1; 0 if it does not apply; or -1 on an exception. The owner is filled in any case. */
+static int read_one(PyObject *pair, PyObject *request, struct gate_key *key, struct owner *owner)
+{
+	Py_ssize_t length;
+
+	*owner = (struct owner){ PyObject_CallFunctionObjArgs(PyTuple_GetItem(pair, 0), request, NULL), NULL };
+	if (owner->key == NULL || read_rate(owner, key) != 0)
+		return -1;
+	if (owner->key == Py_None)
+		return 0;
+	key->bytes = read_key(&owner->key, &length);
+	if (key->bytes == NULL)
+		return -1;
+	key->length = (uint32_t)length;
+	key->cost = read_cost(PyTuple_GetItem(pair, 1), request);
+	return key->cost != 0 ? 1 : PyErr_Occurred() ? -1 : 0;
+}
+
+int keys_read(PyObject *limits, PyObject *request, struct gate_key *keys, struct owner *owners)
+{
+	Py_ssize_t limit_count = PyTuple_Size(limits);
 	int n = 0;
 
 	for (Py_ssize_t i = 0; i < limit_count && i < REQUESTS_MAX; i++) {
-		PyObject *pair = PyTuple_GetItem(limits, i);
-		PyObject *key = PyObject_CallFunctionObjArgs(PyTuple_GetItem(pair, 0), request, NULL);
+		int is_limited;
 
-		if (key == NULL)
-			goto fail;
-		held[n] = key;
-		if (key == Py_None) {
-			Py_DECREF(key);
+		keys[n] = (struct gate_key){ .limit = (uint32_t)i };
+		is_limited = read_one(PyTuple_GetItem(limits, i), request, &keys[n], &owners[n]);
+		if (is_limited == 1) {
+			n++;
 			continue;
 		}
-		keys[n] = (struct gate_key){ .limit = (uint32_t)i };
-		keys[n].bytes = read_key(&held[n], &length);
-		n++;
-		if (keys[n - 1].bytes == NULL)
-			goto fail;
-		keys[n - 1].length = (uint32_t)length;
-		keys[n - 1].cost = read_cost(PyTuple_GetItem(pair, 1), request);
-		if (keys[n - 1].cost == 0) {
-			if (PyErr_Occurred())
-				goto fail;
-			Py_DECREF(held[--n]);
+		keys_release(&owners[n], 1);
+		if (is_limited < 0) {
+			keys_release(owners, n);
+			return -1;
 		}
 	}
 	return n;
-fail:
-	while (n > 0)
-		Py_XDECREF(held[--n]);
-	return -1;
 }

@@ -85,6 +85,10 @@ struct functions {
 	int (*rule_find)(void *limiter, const char *rule);
 	int (*take)(void *limiter, int rule, const void *key, size_t key_len, uint64_t cost, struct result *r);
 	int (*peek)(void *limiter, int rule, const void *key, size_t key_len, uint64_t cost, struct result *r);
+	int (*take_limit)(void *limiter, int rule, const void *key, size_t key_len, uint64_t cost, const void *limit,
+	                  struct result *r);
+	int (*peek_limit)(void *limiter, int rule, const void *key, size_t key_len, uint64_t cost, const void *limit,
+	                  struct result *r);
 	int (*count)(void *limiter, int rule, const void *key, size_t key_len, const struct count_request *request,
 	             struct count *out);
 	int (*gate_ask)(void *gate, const struct gate_key *keys, size_t n, struct gate_answer *out);

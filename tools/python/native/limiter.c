@@ -41,7 +41,7 @@ static PyObject *left_to_python(void)
 	Py_RETURN_NONE;
 }
 
-/* take(handle, rule, key, cost), and the same of peek */
+/* take(handle, rule, key, cost[, address of the call's limit]), and the same of peek */
 static PyObject *decide(PyObject *const *args, Py_ssize_t n, const struct state *s, int peek)
 {
 	unsigned long long cost;
@@ -49,15 +49,23 @@ static PyObject *decide(PyObject *const *args, Py_ssize_t n, const struct state 
 	Py_ssize_t length;
 	const char *key;
 	void *limiter;
+	void *limit = NULL;
 	int id, answer;
 
-	if (n != 4 || s->f.take == NULL || !PyLong_Check(args[0]) || !PyLong_Check(args[3]))
+	if (n < 4 || n > 5 || s->f.take == NULL || !PyLong_Check(args[0]) || !PyLong_Check(args[3]))
 		Py_RETURN_NONE;
+	if (n == 5)
+		limit = PyLong_AsVoidPtr(args[4]);
 	limiter = PyLong_AsVoidPtr(args[0]);
 	cost = PyLong_AsUnsignedLongLong(args[3]);
 	key = PyErr_Occurred() ? NULL : key_bytes(args[2], &length);
 	id = key == NULL ? -1 : rule_id(s, limiter, args[1]);
-	answer = id < 0 ? id : (peek ? s->f.peek : s->f.take)(limiter, id, key, (size_t)length, cost, &r);
+	if (id < 0)
+		answer = id;
+	else if (limit == NULL)
+		answer = (peek ? s->f.peek : s->f.take)(limiter, id, key, (size_t)length, cost, &r);
+	else
+		answer = (peek ? s->f.peek_limit : s->f.take_limit)(limiter, id, key, (size_t)length, cost, limit, &r);
 	if (answer < 0)
 		return left_to_python();
 	PyObject *values[] = {

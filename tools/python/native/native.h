@@ -102,8 +102,14 @@ void lines_log(const struct state *s);
 
 /* ---- keys.c ---- */
 
+/* What keeps the bytes of a gate_key; rate may be NULL. */
+struct owner {
+	PyObject *key, *rate;
+};
+
 /* Fill keys from limits, pairs of a function of the request and a cost. Returns how many there are, or -1. */
-int keys_read(PyObject *limits, PyObject *request, struct gate_key *keys, PyObject **held);
+int keys_read(PyObject *limits, PyObject *request, struct gate_key *keys, struct owner *owners);
+void keys_release(struct owner *owners, int n);
 
 /* ---- answer.c ---- */
 

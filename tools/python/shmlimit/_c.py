@@ -30,6 +30,8 @@ PROTECTED = 4
 READ_ONLY = 0x100
 TRUSTED = 0x200
 OPTION_GROUP = 0x1000000
+LIMIT_BLOCK = 0x10000000
+LIMIT_UNLIMITED = 0x20000000
 COUNT_SATURATE = 0x10000
 COUNT_RESTART = 0x20000
 
@@ -119,6 +121,17 @@ class Info(Structure):
     ]
 
 
+class Limit(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("flags", c_uint32),
+        ("capacity", c_uint64),
+        ("refill", c_uint64),
+        ("period_ns", c_uint64),
+        ("max_wait_ns", c_uint64),
+    ]
+
+
 class Request(Structure):
     _fields_ = [
         ("rule", c_int32),
@@ -126,7 +139,7 @@ class Request(Structure):
         ("key", c_char_p),
         ("key_len", c_size_t),
         ("cost", c_uint64),
-        ("limit", c_void_p),
+        ("limit", POINTER(Limit)),
     ]
 
 
@@ -174,6 +187,7 @@ STRUCTURES = {
     "result": Result,
     "counters": Counters,
     "info": Info,
+    "limit": Limit,
     "request": Request,
     "fields": Fields,
     "count": Count,
@@ -184,6 +198,7 @@ STRUCTURES = {
 
 _decision = [c_void_p, c_int, c_char_p, c_size_t, c_uint64]
 _result = POINTER(Result)
+_by_limit: list[type] = [*_decision, POINTER(Limit), _result]
 
 PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "create": (c_int, [c_char_p, POINTER(Options), POINTER(c_void_p)]),
@@ -204,6 +219,12 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "reserve": (c_int, [*_decision, c_uint64, _result]),
     "charge": (c_int, [*_decision, _result]),
     "peek": (c_int, [*_decision, _result]),
+    "take_limit": (c_int, _by_limit),
+    "peek_limit": (c_int, _by_limit),
+    "reserve_limit": (c_int, _by_limit),
+    "charge_limit": (c_int, _by_limit),
+    "refund_limit": (c_int, _by_limit),
+    "limit_parse": (c_int, [c_char_p, POINTER(Limit), POINTER(Problem)]),
     "throttle": (c_int, [c_void_p, c_char_p, c_size_t, *[c_uint64] * 4, POINTER(c_int64)]),
     "count": (c_int, [*_decision[:4], POINTER(CountRequest), POINTER(Count)]),
     "enter": (c_int, [*_decision[:4], POINTER(Place), _result]),

@@ -134,9 +134,18 @@ def ask(
     """Ask the gate, as _native.ask() does."""
     keys, n = (Key * len(limits))(), 0
     for i, (key_of, cost) in enumerate(limits):
-        key = key_of(request)
+        key, rate = key_of(request), None
+        if isinstance(key, tuple):
+            if len(key) != 2:
+                raise TypeError("a key with its limit must be (key, limit)")
+            key, rate = key
         tokens = 0 if key is None else _cost(cost, request)
         if tokens > 0:
+            if rate is not None and not isinstance(rate, str):
+                raise TypeError(f"a limit must be str, and not {type(rate)}")
+            if rate is not None:
+                keys[n].rate = encoded_rate = rate.encode("utf-8", "replace")
+                keys[n].rate_length = len(encoded_rate)
             encoded = key_bytes(key) or b"\0"
             keys[n].limit, keys[n].length, keys[n].bytes, keys[n].cost = i, len(encoded), encoded, tokens
             n += 1

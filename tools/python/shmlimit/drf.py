@@ -1,7 +1,15 @@
 """Throttles for Django REST framework: in the setting DEFAULT_THROTTLE_CLASSES, in place of those of rest_framework.throttling.
 
 Rates are those of DEFAULT_THROTTLE_RATES: "5/min" allows 5 requests at once, and gives one back every 12 seconds. All that
-shmlimit.rate.parse() reads is a rate, such as "10/s burst 20", "0/min" and "unlimited"; None is no limit. The setting SHMLIMIT, if there is one, has the arguments of shmlimit.shared.Shared: {"name": "web", "mode": 0o660, "group": "www-data"}.
+shmlimit.rate.parse() reads is a rate, such as "10/s burst 20", "0/min" and "unlimited"; None is no limit.
+
+A throttle whose requests have rates of their own, such as those of a customer's plan, defines request_rate():
+
+    class PlanThrottle(shmlimit.drf.UserRateThrottle):
+        def request_rate(self, request, view):
+            return request.user.plan.rate  # "100/min"; None: the throttle's own rate
+
+The setting SHMLIMIT, if there is one, has the arguments of shmlimit.shared.Shared: {"name": "web", "mode": 0o660, "group": "www-data"}.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -25,14 +33,23 @@ def _shared() -> Shared:
     return Shared(**getattr(settings, "SHMLIMIT", {}))
 
 
+def _name(name: str) -> str:
+    """Where no segment is named, the rule's name has the settings' file: two sites of one user are two."""
+    if getattr(settings, "SHMLIMIT", {}).get("name"):
+        return rule_name(name)
+    return rule_name_at(name, file_of(os.environ.get("DJANGO_SETTINGS_MODULE", "__main__")))
+
+
 @functools.lru_cache(maxsize=None)
 def _rule(scope: str | None, rate: str) -> tuple[str, Rule]:
-    """Where no segment is named, the rule's name has the settings' file: two sites of one user are two."""
     rule = parse(rate)
-    name = f"drf.{scope}.{rule.capacity}.{rule.refill}.{rule.period_ns}.{rule.mode.name.lower()}"
-    if getattr(settings, "SHMLIMIT", {}).get("name"):
-        return rule_name(name), rule
-    return rule_name_at(name, file_of(os.environ.get("DJANGO_SETTINGS_MODULE", "__main__"))), rule
+    return _name(f"drf.{scope}.{rule.capacity}.{rule.refill}.{rule.period_ns}.{rule.mode.name.lower()}"), rule
+
+
+@functools.lru_cache(maxsize=None)
+def _plans(scope: str | None) -> tuple[str, Rule]:
+    """The rule of requests that have rates of their own."""
+    return _name(f"drf.{scope}.plans"), Rule(0, 0, 0, algorithm=Algorithm.GCRA)
 
 
 class RateThrottle(throttling.SimpleRateThrottle):
@@ -47,12 +64,22 @@ class RateThrottle(throttling.SimpleRateThrottle):
             raise ValueError(f'rate "{rate}": a throttle needs requests and a period, such as 5/min')
         return 0 if rule.mode == Mode.BLOCK else rule.refill, -(-rule.period_ns // 10**9)
 
+    def request_rate(self, request: Any, view: Any) -> str | None:
+        """The rate of this request; None: the throttle's own. However many there are, they are under one rule, and a key that is
+        asked with another one keeps its time. ValueError: it is none."""
+        return None
+
     def allow_request(self, request: Any, view: Any) -> bool:
-        key = None if self.rate is None else self.get_cache_key(request, view)
+        rate = self.request_rate(request, view)
+        key = None if rate is None and self.rate is None else self.get_cache_key(request, view)
         if key is None:
             return True
-        name, rule = _rule(self.scope, self.rate)
-        self.result: Result = _shared().take(name, rule, key)
+        if rate is None:
+            name, rule = _rule(self.scope, self.rate)
+            self.result: Result = _shared().take(name, rule, key)
+        else:
+            name, rule = _plans(self.scope)
+            self.result = _shared().use("take", name, rule, key, limit=rate)
         return self.result.allowed
 
     def wait(self) -> float | None:

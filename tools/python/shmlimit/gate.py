@@ -32,16 +32,19 @@ class Limit:
     `key` says whose tokens the request takes; a request for which it returns None is not limited by this one. A key longer
     than 1024 bytes is replaced by its SHA-512. `cost` is a number or a function of the request; one that costs 0 is not
     limited.
+
+    With algorithm "gcra", `key` may return (key, limit): the limit of this request, as text, such as that of a customer's plan.
+    None, or what cannot be read, which is logged: `rate_error` decides, or else `rate`, or else what the rule in the segment has.
     """
 
     rule: str
-    key: Callable[[Any], Key | None]
+    key: Callable[[Any], Key | tuple[Key | None, str | None] | None]
     cost: int | Callable[[Any], int] = 1
     rate: str | None = None
     """ "5/minute", "100 per hour", "10/s burst 20", or "20 at once": the segment and the rule are created if they are
     missing."""
     algorithm: str | None = None
-    """Of a rule that is created: "funnel", "window" or "lease". The default is "lease" if the gate has a backend, otherwise "funnel"."""
+    """Of a rule that is created: "funnel", "gcra", "window" or "lease". The default is "lease" if the gate has a backend, otherwise "funnel"."""
     prefix: tuple[int, int] | None = None
     """Keys are addresses, of which this number of bits count, of IPv4 and IPv6. The default is (32, 64) for the functions of this
     package that return addresses."""
@@ -52,12 +55,20 @@ class Limit:
     local: bool = False
     """In a gate with a backend: limit this host alone. Otherwise a rate is shared by all hosts, or refused if it cannot be."""
 
+    rate_error: str | None = None
+    """With algorithm "gcra": the limit of a request that brings none, or one that cannot be read."""
+
+    def creates(self) -> bool:
+        """Does it say what the rule is?"""
+        return self.rate is not None or self.algorithm == "gcra"
+
     def _spec(self) -> str:
         prefix = self.prefix or ((32, 64) if hasattr(self.key, "shmlimit_is_address") else None)
         words = [_word("rule", self.rule)]
         words += [f"prefix={prefix[0]},{prefix[1]}"] if prefix else []
         words += [_word("rate", self.rate)] if self.rate else []
-        words += [_word("algorithm", self.algorithm)] if self.rate and self.algorithm else []
+        words += [_word("algorithm", self.algorithm)] if self.creates() and self.algorithm else []
+        words += [_word("rate_error", self.rate_error)] if self.rate_error else []
         return " ".join(words + ["peek"] * self.peek + ["protected"] * self.protected + ["local"] * self.local)
 
 
@@ -123,7 +134,7 @@ class Gate:
     ) -> None:
         if not 1 <= len(limits) <= _c.REQUESTS_MAX:
             raise ValueError(f"{len(limits)} limits: must be 1 to {_c.REQUESTS_MAX}")
-        creates = any(limit.rate for limit in limits)
+        creates = any(limit.creates() for limit in limits)
         given = {
             "segment": segment,
             "fail": "open" if fail_open else "closed",

@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 
 from . import _c, _c_global
 from .key import Key, key_bytes
-from .limiter import Count, Error, Limiter, Request, Result, _check, _error, _result, _signed, _unsigned, log, with_threads
+from .limiter import (
+    Count, Error, Limiter, Request, Result, _check, _error, _result, _signed, _unsigned, call_limit, log, with_threads,
+)  # fmt: skip
 
 SAY_EVERY_S = 60.0
 """The same line about a backend is not reported again for this long."""
@@ -226,9 +228,11 @@ class GlobalLimiter:
         is wrong gets an Error in the list."""
         n = len(requests)
         c, results, answers = (_c.Request * n)(), (_c.Result * n)(), (ctypes.c_int * n)()
-        for i, (rule, key, cost) in enumerate(requests):
-            encoded = key_bytes(key)
-            c[i].rule, c[i].key, c[i].key_len, c[i].cost = self._id_or_none(rule), encoded, len(encoded), _unsigned(cost)
+        for i, one in enumerate(requests):
+            encoded = key_bytes(one.key)
+            c[i].rule, c[i].key, c[i].key_len, c[i].cost = self._id_or_none(one.rule), encoded, len(encoded), _unsigned(one.cost)
+            if one.limit is not None:
+                c[i].limit = ctypes.pointer(call_limit(one.limit)[0])
         _check(self._call("global_take_many", c, n, answers, results), self.limiter.name)
         return [
             _result(answer == 0, result) if answer >= 0 else _error(-answer, self._about(one.rule))

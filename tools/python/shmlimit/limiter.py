@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import functools
 import logging
 import os
 import time
@@ -15,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from types import ModuleType, TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Union
 
 from . import _c, _c_gate
 from ._c import library
@@ -62,6 +63,9 @@ class Algorithm(IntEnum):
     first. refill is 0 or the capacity."""
     HOLD = 5
     """Places that are held, at most capacity at once, each for at most a period. refill is 0 or the capacity."""
+    GCRA = 6
+    """As FUNNEL, but each call can bring its own limit; capacity, refill and period_ns, which all can be 0, are for calls that
+    bring none."""
 
 
 class Mode(IntEnum):
@@ -145,7 +149,7 @@ def _bind() -> ModuleType | None:
         gate = _c_gate.load()
     except ImportError:
         return None
-    functions = [getattr(library, name) for name in ("rule_find", "take", "peek", "count")]
+    functions = [getattr(library, name) for name in ("rule_find", "take", "peek", "take_limit", "peek_limit", "count")]
     names = ("ask", "enter", "begin", "leave", "attach", "report")
     functions += [getattr(gate, f"gate_{name}") for name in names]
     addresses = tuple(ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions)
@@ -163,12 +167,42 @@ _native_peek: Callable[..., Result | None] = native.peek if native else _by_ctyp
 _native_count: Callable[..., Count | None] = native.count if native else _by_ctypes
 
 
+CallLimit = Union[str, Rule, None]
+"""A limit that comes with a call, under a rule of Algorithm.GCRA: a text, such as "100/minute", or what rate.parse() made of
+one. None: the rule's own."""
+
+
+@functools.lru_cache(maxsize=4096)
+def call_limit(limit: str | Rule, max_wait_ns: int | None = None) -> tuple[_c.Limit, int]:
+    """What C takes for a limit, and its address. A wait is as long as the Rule's if none is given. ValueError: it is no
+    limit that can come with a call."""
+    c, wrong = _c.Limit(struct_size=ctypes.sizeof(_c.Limit)), _c.Problem()
+    if isinstance(limit, str):
+        text = limit.encode("utf-8", "replace")
+        if b"\0" in text:
+            raise ValueError(f"limit {limit!r}: contains a NUL")
+        if library.limit_parse(text, ctypes.byref(c), ctypes.byref(wrong)) != 0:
+            raise ValueError(f'limit "{limit}": {wrong.text.decode(errors="replace")}')
+    elif isinstance(limit, Rule):
+        if limit.algorithm not in (Algorithm.FUNNEL, Algorithm.GCRA) or limit.mode == Mode.DRY_RUN:
+            raise ValueError(f"limit {limit}: a limit that comes with a call is a rate")
+        c.flags = {Mode.BLOCK: _c.LIMIT_BLOCK, Mode.OFF: _c.LIMIT_UNLIMITED}.get(limit.mode, 0)
+        c.capacity, c.refill = _unsigned(limit.capacity), _unsigned(limit.refill)
+        c.period_ns, c.max_wait_ns = _unsigned(limit.period_ns), _unsigned(limit.max_wait_ns)
+    else:
+        raise TypeError(f"a limit must be str or Rule, and not {type(limit)}")
+    if max_wait_ns is not None:
+        c.max_wait_ns = max_wait_ns
+    return c, ctypes.addressof(c)
+
+
 class Request(NamedTuple):
     """One of several limits on a request."""
 
     rule: str | int
     key: Key
     cost: int = 1
+    limit: CallLimit = None
 
 
 class All(NamedTuple):
@@ -479,7 +513,7 @@ class Limiter:
         """Forget a rule and all its funnels."""
         _check(library.rule_remove(self._handle, _name(rule)), f"{self.name}: rule {rule}")
 
-    def _decide(self, verb: str, rule: str | int, key: Key, tokens: int, *more: int) -> Result:
+    def _decide(self, verb: str, rule: str | int, key: Key, tokens: int, *more: Any) -> Result:
         r = _c.Result()
         key = key_bytes(key)
         answer = getattr(library, verb)(
@@ -488,15 +522,31 @@ class Limiter:
         _check(answer, f"{self.name}: rule {rule}")
         return _result(answer == 0, r)
 
-    def take(self, rule: str | int, key: Key, cost: int = 1) -> Result:
-        """Take `cost` tokens if the key's funnel has them."""
-        r = _native_take(self._handle, rule, key, cost)
-        return self._decide("take", rule, key, cost) if r is None else r
+    def _decide_limit(
+        self, verb: str, rule: str | int, key: Key, tokens: int, limit: str | Rule, max_wait_ns: int = NEVER
+    ) -> Result:
+        """Without a wait in the limit, and without another one, it is the rule's."""
+        wait: int | None = None if max_wait_ns == NEVER else _unsigned(max_wait_ns)
+        if wait is None and verb not in ("take", "peek") and not (isinstance(limit, Rule) and limit.max_wait_ns):
+            wait = self.rule_get(rule).max_wait_ns
+        return self._decide(f"{verb}_limit", rule, key, tokens, ctypes.byref(call_limit(limit, wait)[0]))
 
-    def peek(self, rule: str | int, key: Key, cost: int = 1) -> Result:
+    def take(self, rule: str | int, key: Key, cost: int = 1, *, limit: CallLimit = None) -> Result:
+        """Take `cost` tokens if the key's funnel has them. With a limit, under a rule of GCRA, it is this call's: a key that is
+        asked with another limit keeps its time, see shmlimit_take_limit(3)."""
+        if limit is None:
+            r = _native_take(self._handle, rule, key, cost)
+            return self._decide("take", rule, key, cost) if r is None else r
+        r = _native_take(self._handle, rule, key, cost, call_limit(limit)[1])
+        return self._decide_limit("take", rule, key, cost, limit) if r is None else r
+
+    def peek(self, rule: str | int, key: Key, cost: int = 1, *, limit: CallLimit = None) -> Result:
         """What a take would answer, without taking."""
-        r = _native_peek(self._handle, rule, key, cost)
-        return self._decide("peek", rule, key, cost) if r is None else r
+        if limit is None:
+            r = _native_peek(self._handle, rule, key, cost)
+            return self._decide("peek", rule, key, cost) if r is None else r
+        r = _native_peek(self._handle, rule, key, cost, call_limit(limit)[1])
+        return self._decide_limit("peek", rule, key, cost, limit) if r is None else r
 
     def count(
         self,
@@ -531,41 +581,53 @@ class Limiter:
         _check(answer, f"{self.name}: rule {rule}")
         return Place(self, rule, encoded, _result(answer == 0, r), place)
 
-    def reserve(self, rule: str | int, key: Key, cost: int = 1, max_wait_ns: int = NEVER) -> Result:
+    def reserve(
+        self, rule: str | int, key: Key, cost: int = 1, max_wait_ns: int = NEVER, *, limit: CallLimit = None
+    ) -> Result:
         """Take tokens now or in advance: the caller waits for `wait_ns` before it goes on, as in
         ``await asyncio.sleep(r.wait_ns / 1e9)``. Denied if that would be longer than max_wait_ns or the rule's."""
+        if limit is not None:
+            return self._decide_limit("reserve", rule, key, cost, limit, max_wait_ns)
         return self._decide("reserve", rule, key, cost, _unsigned(max_wait_ns))
 
-    def acquire(self, rule: str | int, key: Key, cost: int = 1, max_wait_ns: int = NEVER) -> Result:
+    def acquire(
+        self, rule: str | int, key: Key, cost: int = 1, max_wait_ns: int = NEVER, *, limit: CallLimit = None
+    ) -> Result:
         """Reserve, then sleep until the tokens are there.
 
         Not C's acquire, which no signal can interrupt: this sleep ends with Ctrl-C, and lets greenlets run.
         An exception gives the tokens back.
         """
-        r = self.reserve(rule, key, cost, max_wait_ns)
+        r = self.reserve(rule, key, cost, max_wait_ns, limit=limit)
         if r.wait_ns > 0:
             try:
                 time.sleep(r.wait_ns / 1e9)
             except BaseException:
-                self.refund(rule, key, cost)
+                self.refund(rule, key, cost, limit=limit)
                 raise
         return r
 
-    def refund(self, rule: str | int, key: Key, tokens: int = 1) -> Result:
+    def refund(self, rule: str | int, key: Key, tokens: int = 1, *, limit: CallLimit = None) -> Result:
         """Give tokens back that were taken or reserved and then not used."""
+        if limit is not None:
+            return self._decide_limit("refund", rule, key, tokens, limit)
         return self._decide("refund", rule, key, tokens)
 
-    def charge(self, rule: str | int, key: Key, tokens: int = 1) -> Result:
+    def charge(self, rule: str | int, key: Key, tokens: int = 1, *, limit: CallLimit = None) -> Result:
         """Take tokens for something that has already happened, into debt as far as the rule allows."""
+        if limit is not None:
+            return self._decide_limit("charge", rule, key, tokens, limit)
         return self._decide("charge", rule, key, tokens)
 
     def take_all(self, requests: Sequence[Request]) -> All:
         """Take from up to 16 limits, all or none. Put the one that denies most first."""
         n = len(requests)
         c, results, failed = (_c.Request * n)(), (_c.Result * n)(), ctypes.c_size_t(n)
-        for i, (rule, key, cost) in enumerate(requests):
+        for i, (rule, key, cost, limit) in enumerate(requests):
             encoded = key_bytes(key)
             c[i].rule, c[i].key, c[i].key_len, c[i].cost = self._id(rule), encoded, len(encoded), _unsigned(cost)
+            if limit is not None:
+                c[i].limit = ctypes.pointer(call_limit(limit)[0])
         answer = library.take_all(self._handle, c, n, ctypes.byref(failed), results)
         if answer < 0:
             _check(answer, f"{self.name}: rule {requests[failed.value].rule}" if failed.value < n else self.name)
