@@ -99,7 +99,9 @@ struct shmlimit_global_options {
 	const char *prefix;   /* of the backend's keys PREFIX{RULE/KEY}, without '{': default "shmlimit:" */
 	/*
 	 * Called with one line of text when a problem begins: a bad URL or password, a backend that
-	 * is gone, a rule with other parameters on another host. NULL: not called. The text never
+	 * is gone, a rule with other parameters on another host. While the host's agent has no answer of
+	 * the backend, one of the processes that on_failure decides for says so at the beginning, once
+	 * a minute with the number of requests, and at the end. NULL: not called. The text never
 	 * contains the password. Must not use the handle. Threads that use the handle may call it
 	 * at once.
 	 */

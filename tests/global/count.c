@@ -191,6 +191,72 @@ static void outage(struct shmlimit *l)
 	}
 }
 
+/* ---- What is said of an outage, in a process that is not the agent ---- */
+
+struct told {
+	struct reports reports;
+	_Atomic int begun, ended, stop;
+};
+
+static void told_take(void *arg, const char *text)
+{
+	struct told *told = arg;
+
+	if (strstr(text, ": it does not answer: requests that need it are denied") != NULL)
+		atomic_fetch_add(&told->begun, 1);
+	else if (strstr(text, ": it answers again, after ") != NULL && strstr(text, " requests were denied") != NULL)
+		atomic_fetch_add(&told->ended, 1);
+}
+
+static void told_in_the_log(struct shmlimit *l)
+{
+	struct shmlimit_global_options options = {
+		.struct_size = sizeof(options), .deadline_ns = 100 * MS, .open_ns = MS, .report = told_take
+	};
+	struct told *told = options.arg = shared_memory(sizeof(*told));
+	struct agent_process agent = agent_start(l, server.url, 100 * MS);
+	int rule = counter_rule(l, "told"), lease = lease_rule(l, "told.lease", 1000, 1000, MINUTE);
+	pid_t pids[2];
+
+	agent_await(l);
+	/* Two processes, of which one counts and the other one leases. */
+	for (int i = 0; i < 2; i++) {
+		struct shmlimit_global *g;
+
+		pids[i] = fork_bound();
+		if (pids[i] != 0)
+			continue;
+		worker_check(shmlimit_global_open(l, server.url, &options, &g) == 0, "open");
+		for (int n = 0; !atomic_load(&told->stop); n++) {
+			char key[32];
+
+			snprintf(key, sizeof(key), "%d", n);
+			worker_check(i == 0 ? count(g, rule, key, 1, 0, 0) >= 0
+			                    : shmlimit_global_take(g, lease, key, strlen(key), 1, NULL) >= 0,
+			             "decide");
+			sched_yield();
+		}
+		_exit(0);
+	}
+	for (int n = 1; n <= 2; n++) {
+		server_tell(&server, "CONFIG SET min-replicas-to-write 1");
+		await(atomic_load(&told->begun) == n);
+		server_tell(&server, "CONFIG SET min-replicas-to-write 0");
+		await(atomic_load(&told->ended) == n);
+		is(atomic_load(&told->begun), n, "one of two processes reports that requests are denied, outage %d", n);
+	}
+	atomic_store(&told->stop, 1);
+	for (int i = 0; i < 2; i++) {
+		int status = -1;
+
+		while (waitpid(pids[i], &status, 0) < 0 && errno == EINTR)
+			;
+		is(status, 0, "process %d ends well", i);
+	}
+	is(atomic_load(&told->ended), 2, "one of them reports that the backend answers again");
+	ok(agent_stop(&agent), "the agent ends");
+}
+
 /* ---- Hosts, whose processes are killed ---- */
 
 struct round {
@@ -285,6 +351,7 @@ int main(void)
 	l = stage_create(1024, 0, 0);
 	two_hosts(l);
 	outage(l);
+	told_in_the_log(l);
 	if (!SWAPS_ARE_PRIVATE) {
 		many_hosts(3, 0);
 		many_hosts(3, 1);

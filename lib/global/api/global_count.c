@@ -9,6 +9,7 @@
 
 #include "agent_thread.h"
 #include "export.h"
+#include "outage.h"
 #include "policy.h"
 #include "pool.h"
 #include "sized.h"
@@ -110,8 +111,10 @@ static enum request_state ask_backend(const struct counting *c, const struct shm
 	memcpy(text.key, c->key.bytes, c->key.len);
 	memset(text.key + c->key.len, 0, (8 - c->key.len % 8) % 8);
 	state = ask(mine, &text, monotonic_now_ns() + mine->options.deadline_ns, answer);
-	if (state != REQUEST_FAILED)
+	if (state != REQUEST_FAILED) {
 		handle_recovered(mine);
+		outage_over(mine);
+	}
 	pool_return(mine);
 	return state;
 }
@@ -124,6 +127,7 @@ static int fail(const struct counting *c, struct shmlimit_count *out)
 
 	if (c->g->mailbox != NULL)
 		mailbox_count_failure(c->g->mailbox, c->rule);
+	outage_note(c->g);
 	if (o->on_failure == SHMLIMIT_GLOBAL_LOCAL)
 		return count_here(c, c->asked.n, share | (share == 0 && c->asked.bound != 0), out);
 	*out = c->here;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "fallback.h"
+#include "outage.h"
 #include "policy.h"
 
 /* The host's share of a rule, as a rule; and in the rule's own mode. */
@@ -125,6 +126,7 @@ int fallback(struct shmlimit_global *g, int rule, struct key_bytes key, uint64_t
 	*taken_from = -1;
 	if (g->mailbox != NULL)
 		mailbox_count_failure(g->mailbox, rule);
+	outage_note(g);
 	if (g->options.on_failure == SHMLIMIT_GLOBAL_ALLOW)
 		return allow(g, rule, r);
 	*taken_from = local >= 0 ? local : rule;

@@ -56,7 +56,8 @@ struct mailbox {
 	uint64_t claimed_until_ns; /* the agent's claim: claims are never equal, and only grow */
 	uint64_t backend;          /* the agent's backend */
 	uint64_t secret[2];        /* chosen by the first process that claims; never changed */
-	uint64_t unused[4];
+	struct mailbox_outage outage;
+	uint64_t unused;
 	uint64_t asleep __attribute__((aligned(64))); /* claim of the sleeping agent, | DOZES; 0: none */
 	uint64_t words[MAILBOX_CELLS] __attribute__((aligned(64)));
 	struct mailbox_board board __attribute__((aligned(64)));
@@ -80,6 +81,11 @@ uint64_t mailbox_backend(const char *url, const char *prefix)
 	static const uint64_t none[2];
 
 	return hash_bytes(none, hash_bytes(none, 0, url, strlen(url)), prefix, strlen(prefix)) | 1;
+}
+
+struct mailbox_outage *mailbox_outage(struct mailbox *box)
+{
+	return &box->outage;
 }
 
 /* ---- Cells ---- */

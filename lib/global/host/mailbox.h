@@ -114,6 +114,11 @@ struct mailbox_server {
 	uint64_t name[sizeof(((struct shmlimit_global_server *)0)->name) / 8];
 };
 
+/* Of outage.h: since when (0: there is none), when it was last reported, what on_failure decided. */
+struct mailbox_outage {
+	uint64_t since_ns, told_ns, decisions;
+};
+
 struct mailbox; /* the area of a segment */
 
 /* Returns the mailbox in a segment's area; NULL if there is none, or it is too small. */
@@ -121,6 +126,8 @@ struct mailbox *mailbox_in(void *area, size_t size);
 
 /* Returns the number of a backend and prefix. */
 uint64_t mailbox_backend(const char *url, const char *prefix);
+
+struct mailbox_outage *mailbox_outage(struct mailbox *box);
 
 /* ---- Processes ---- */
 

@@ -8,6 +8,7 @@
 
 #include "via_agent.h"
 #include "fallback.h"
+#include "outage.h"
 
 int via_agent_exists(const struct shmlimit_global *g)
 {
@@ -113,6 +114,8 @@ void via_agent_at_once(struct shmlimit_global *g, struct lease_request *requests
 		handle_report(g, &none, NULL);
 	else if (g->reported.kind == ERROR_AGENT)
 		handle_recovered(g);
+	if (has_agent)
+		outage_over(g);
 	for (size_t i = 0; i < n; i++) {
 		if (requests[i].answer <= SHMLIMIT_DENIED)
 			continue;
@@ -130,6 +133,7 @@ void via_agent_settle(struct shmlimit_global *g, struct lease_request *lr, enum 
 	switch (state) {
 	case REQUEST_ALLOWED:
 	case REQUEST_DENIED:
+		outage_over(g);
 		lr->answer = state == REQUEST_ALLOWED ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
 		if (lr->r != NULL)
 			*lr->r = (struct shmlimit_result){
