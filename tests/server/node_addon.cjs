@@ -4,9 +4,9 @@
 'use strict'
 
 const fs = require('node:fs')
-const { execFileSync } = require('node:child_process')
+const { execFile, execFileSync } = require('node:child_process')
 const { Worker, isMainThread, workerData, parentPort } = require('node:worker_threads')
-const { Limiter, Gate, ShmlimitError, SATURATE, RESTART } = require(process.env.SHMLIMIT)
+const { Limiter, Gate, Limit, ShmlimitError, SATURATE, RESTART } = require(process.env.SHMLIMIT)
 
 const segment = process.env.SEGMENT
 const HOUR = 3600e3
@@ -18,6 +18,15 @@ if (!isMainThread) {
   while (limiter.take('threads', 'k')) taken++
   const gate = new Gate(`segment=${segment} rule=threads`)
   parentPort.postMessage([taken, gate.ask('another'), gate.answer.outcome, workerData])
+  return
+}
+
+// In a process of its own: take of 10,000 customers, who have limits of their own. Prints how often each was allowed.
+if (process.argv[2] === 'customers') {
+  const limiter = new Limiter(segment)
+  const id = limiter.ruleFind('plans')
+  const allowed = Array.from({ length: 10000 }, (_, n) => [1, 2, 3, 4].filter(() => limiter.take(id, `c${n}`, 1, `${n % 9 + 1}/day burst ${n % 11 + 1}`)).length)
+  process.stdout.write(JSON.stringify(allowed))
   return
 }
 
@@ -86,6 +95,52 @@ function holds (limiter) {
   is(second.leave(), false, 'a place that was reset is not held any more')
   is([thrown(() => limiter.enter('login', 'h')), thrown(() => limiter.enter('hold', 3))].map((text) => text.slice(0, 24)),
     ['ShmlimitError EOPNOTSUPP', 'TypeError -: enter: the '], 'enter() throws for a rule of another algorithm, and for a key that is none')
+}
+
+async function callLimits () {
+  const name = `${segment}.plans`
+  const limiter = Limiter.create(name, { slots: 32768 })
+  limiter.ruleSet('plans', { algorithm: 'gcra' })
+  limiter.ruleSet('funnel', { capacity: 3, refill: 1, periodMs: HOUR })
+  for (const [key, limit] of [['text', '3/day'], ['read', new Limit('3/day')]]) {
+    is([1, 2, 3, 4].map(() => [limiter.take('plans', key, 1, limit), limiter.result.limit, limiter.result.remaining]),
+      [[true, 3, 2], [true, 3, 1], [true, 3, 0], [false, 3, 0]], `take() by a limit of its own: ${key}`)
+  }
+  is(['block', 'unlimited', '9/day'].map((limit) => limiter.take('plans', 'words', 1, limit)), [false, true, true], 'take() knows block and unlimited')
+  is([limiter.peek('plans', 'text', 1, '9/day burst 9'), limiter.result.remaining], [false, 0], 'peek() of a key with another limit: it keeps its time')
+  limiter.refund('plans', 'text', 1, '3/day')
+  is([limiter.result.remaining, limiter.peek('plans', 'text', 1, '3/day')], [1, true], 'refund() by a limit')
+  limiter.charge('plans', 'text', 2, '3/day', 24 * HOUR)
+  is(limiter.reserve('plans', 'text', 1, HOUR, '3/day'), false, 'charge() by a limit goes into debt as far as it is told')
+  is([limiter.reserve('plans', 'text', 1, Infinity, '3/day'), limiter.result.waitMs > 15 * HOUR], [true, true], 'reserve() by a limit says how long to wait')
+  for (const text of ['5/fortnight', '20 at once', '5/s\0', '1/y burst 3', 'x'.repeat(300)]) {
+    ok(/^RangeError -: limit '/.test(thrown(() => limiter.take('plans', 'k', 1, text))), `a limit that cannot be read is a RangeError: ${JSON.stringify(text.slice(0, 20))}`)
+  }
+  for (const limit of [5, null, {}, Buffer.alloc(40)]) ok(/^TypeError -: a limit must be/.test(thrown(() => limiter.take('plans', 'k', 1, limit))), `a limit must be a string or a Limit, not ${typeof limit}`)
+  is(thrown(() => limiter.take('funnel', 'k', 1, '5/s')).slice(0, 24), 'ShmlimitError EOPNOTSUPP', 'a rule of another algorithm takes no limits of calls')
+  is(thrown(() => limiter.take('plans', 'k')).slice(0, 18), 'ShmlimitError EDOM', 'a rule without a limit of its own needs one')
+
+  const customers = await Promise.all([1, 2, 3, 4].map(() => new Promise((resolve, reject) => {
+    execFile(process.execPath, [__filename, 'customers'], { env: { ...process.env, SEGMENT: name } }, (error, out) => error ? reject(error) : resolve(JSON.parse(out)))
+  })))
+  is(Array.from({ length: 10000 }, (_, n) => n).filter((n) => customers.reduce((sum, one) => sum + one[n], 0) !== Math.min(n % 11 + 1, 16)), [],
+    '10,000 customers with limits of their own are exact over four processes')
+
+  const reports = []
+  const gate = new Gate(`segment=${name} create=yes rule=gate algorithm=gcra rate_error=1/day rule=funnel`, { report: (bad, text) => reports.push(text) })
+  const ask = (key, limit, n) => Array.from({ length: n }, () => gate.ask([{ key, limit }, null])).filter(Boolean).length
+  is([ask('a', '3/day', 5), ask('b', 'unlimited', 5), ask('c', 'block', 5), ask('d', null, 5), ask('e', undefined, 5), ask('f', 'many', 5)], [3, 5, 0, 1, 1, 1],
+    'a request of a gate may bring its limit')
+  is([gate.ask([{ key: Buffer.from('g'), limit: '7/hour' }, 'x']), gate.answer.fields[0]], [true, ['RateLimit-Policy', '"gate";q=7;w=3600']], 'its field has that limit')
+  is([gate.ask([{ key: null, limit: '7/hour' }, null]), gate.answer.outcome], [true, 'unlimited'], 'a key of null is not limited')
+  is((await gate.askAsync([{ key: 'h', limit: '2/day' }, null])).remaining, 1, 'askAsync() takes limits of requests, too')
+  await until(() => reports.length > 0)
+  ok(/rule gate: the rate "many" of a request: .*: rate_error= decides/.test(reports[0]), 'what cannot be read is reported')
+  is(thrown(() => gate.ask([{ key: 'k', limit: 5 }, null])), 'TypeError -: ask: a limit must be a string', 'a limit of a request must be a string')
+  is(thrown(() => gate.ask([{ limit: '5/s' }, null])).slice(0, 9), 'TypeError', 'a limit without a key is an error')
+  gate.close()
+  limiter.close()
+  Limiter.destroy(name)
 }
 
 function errors (limiter) {
@@ -236,6 +291,7 @@ async function main () {
   counts(limiter)
   holds(limiter)
   errors(limiter)
+  await callLimits()
   await gates(limiter)
   await outages()
   await threads()

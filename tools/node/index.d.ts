@@ -29,7 +29,7 @@ export interface SegmentOptions {
 }
 
 export interface Rule {
-  algorithm?: 'funnel' | 'token-bucket' | 'warmup' | 'window' | 'lease' | 'counter' | 'hold'
+  algorithm?: 'funnel' | 'token-bucket' | 'warmup' | 'window' | 'lease' | 'counter' | 'hold' | 'gcra'
   mode?: 'enforce' | 'dry_run' | 'off' | 'block'
   /** Largest burst. */
   capacity?: number
@@ -78,7 +78,12 @@ export interface Place {
 export const SATURATE: number
 export const RESTART: number
 
-/** A handle on a segment. Rules are given by name, or by their id, which is faster. Calls take effect at once: none waits. */
+/** A limit that comes with a call, read once: new Limit('100/minute'). RangeError: the text is none. */
+export class Limit {
+  constructor(text: string)
+}
+
+/** A handle on a segment. A `limit` is for rules of the algorithm gcra, of which each call can bring its own; a text is read once. Rules are given by name, or by their id, which is faster. Calls take effect at once: none waits. */
 export class Limiter {
   constructor(name: string, options?: { readOnly?: boolean, owner?: number })
   static create(name: string, options?: SegmentOptions): Limiter
@@ -93,11 +98,12 @@ export class Limiter {
   ruleFind(name: string): number
   ruleRemove(name: string): void
   /** True: allowed. `result` has the figures. */
-  take(rule: string | number, key: Key, cost?: number): boolean
-  peek(rule: string | number, key: Key, cost?: number): boolean
-  reserve(rule: string | number, key: Key, cost?: number, maxWaitMs?: number): boolean
-  refund(rule: string | number, key: Key, tokens?: number): void
-  charge(rule: string | number, key: Key, tokens?: number): void
+  take(rule: string | number, key: Key, cost?: number, limit?: string | Limit): boolean
+  peek(rule: string | number, key: Key, cost?: number, limit?: string | Limit): boolean
+  reserve(rule: string | number, key: Key, cost?: number, maxWaitMs?: number, limit?: string | Limit): boolean
+  refund(rule: string | number, key: Key, tokens?: number, limit?: string | Limit): void
+  /** By a limit, into debt up to maxWaitMs; otherwise up to the rule's. */
+  charge(rule: string | number, key: Key, tokens?: number, limit?: string | Limit, maxWaitMs?: number): void
   /** Add to a count that expires. `counted` has the figures. */
   count(rule: string | number, key: Key, n?: number, ttlMs?: number, bound?: number, flags?: number): boolean
   /** Enter one of the places of a HOLD rule; null: none is free. `result.remaining` is how many are left. */
@@ -131,8 +137,16 @@ export interface Places {
   leave(): void
 }
 
+/** With algorithm=gcra in the spec, a request may bring its limit, such as that of its customer's plan. What cannot be read is
+ * reported, and rate_error= of the spec decides, or else the rule's own limit. */
+export interface KeyWithLimit {
+  key: Key | null
+  limit?: string | null
+}
+
 /** A key for each limit of the spec, in its order; null where one does not apply. One key alone is the first limit's. */
-export type Keys = Key | null | undefined | (Key | null | undefined)[]
+type OneKey = Key | KeyWithLimit | null | undefined
+export type Keys = OneKey | OneKey[]
 export type Costs = number | (number | undefined)[]
 
 /** The limits in front of an application, described by the text that shmlimit_gate(3) explains. */

@@ -19,7 +19,10 @@ const SATURATE = 0x10000
 const RESTART = 0x20000
 const READ_ONLY = 0x100
 const HOLD_SIZE = 16 // of struct shmlimit_place
-const ALGORITHMS = ['funnel', 'warmup', 'window', 'lease', 'counter', 'hold']
+const ALGORITHMS = ['funnel', 'warmup', 'window', 'lease', 'counter', 'hold', 'gcra']
+const LIMIT_SIZE = 40 // of struct shmlimit_limit
+const LIMITS_KEPT = 4096
+const LIMIT_WAIT_MS = 366 * 86400e3 // longest wait by a limit
 const MODES = ['enforce', 'dry_run', 'off', 'block']
 const ON_FULL = ['evict', 'allow', 'deny']
 const CLOCKS = ['precise', 'coarse']
@@ -103,6 +106,31 @@ const counted = Object.freeze({
   get applied () { return numbers[APPLIED] },
   get ttlMs () { return numbers[TTL_MS] }
 })
+
+// A limit that comes with a call, read once. RangeError: the text is none.
+class Limit {
+  #bytes = Buffer.alloc(LIMIT_SIZE)
+
+  constructor (text) {
+    const wrong = native.limitParse(text, this.#bytes)
+    if (wrong !== undefined) throw new RangeError(`limit '${text}': ${wrong}`)
+  }
+
+  static bytes (limit) {
+    if (limit instanceof Limit) return limit.#bytes
+    if (!isName(limit)) throw new TypeError(`a limit must be a string or a Limit, not ${limit}`)
+    let known = limits.get(limit)
+    if (known === undefined) {
+      known = new Limit(limit)
+      if (limits.size === LIMITS_KEPT) limits.delete(limits.keys().next().value)
+      limits.set(limit, known)
+    }
+    return known.#bytes
+  }
+}
+const { bytes: limitBytes } = Limit
+delete Limit.bytes
+const limits = new Map() // by their text
 
 class Place {
   #call
@@ -188,30 +216,30 @@ class Limiter {
     check(native.ruleRemove(this.#handle, name), 'ruleRemove', name)
   }
 
-  take (rule, key, cost = 1) {
-    const answer = native.take(this.#handle, rule, key, cost)
+  take (rule, key, cost = 1, limit) {
+    const answer = limit === undefined ? native.take(this.#handle, rule, key, cost) : native.takeLimit(this.#handle, rule, key, cost, limitBytes(limit))
     if (answer < 0) failed(this, answer, 'take', rule, key, cost)
     return answer === 0
   }
 
-  peek (rule, key, cost = 1) {
-    const answer = native.peek(this.#handle, rule, key, cost)
+  peek (rule, key, cost = 1, limit) {
+    const answer = limit === undefined ? native.peek(this.#handle, rule, key, cost) : native.peekLimit(this.#handle, rule, key, cost, limitBytes(limit))
     if (answer < 0) failed(this, answer, 'peek', rule, key, cost)
     return answer === 0
   }
 
-  refund (rule, key, tokens = 1) {
-    const answer = native.refund(this.#handle, rule, key, tokens)
+  refund (rule, key, tokens = 1, limit) {
+    const answer = limit === undefined ? native.refund(this.#handle, rule, key, tokens) : native.refundLimit(this.#handle, rule, key, tokens, limitBytes(limit))
     if (answer < 0) failed(this, answer, 'refund', rule, key, tokens)
   }
 
-  charge (rule, key, tokens = 1) {
-    const answer = native.charge(this.#handle, rule, key, tokens)
+  charge (rule, key, tokens = 1, limit, maxWaitMs = 0) {
+    const answer = limit === undefined ? native.charge(this.#handle, rule, key, tokens) : native.chargeLimit(this.#handle, rule, key, tokens, limitBytes(limit), maxWaitMs)
     if (answer < 0) failed(this, answer, 'charge', rule, key, tokens)
   }
 
-  reserve (rule, key, cost = 1, maxWaitMs = Infinity) {
-    const answer = native.reserve(this.#handle, rule, key, cost, maxWaitMs)
+  reserve (rule, key, cost = 1, maxWaitMs = Infinity, limit) {
+    const answer = limit === undefined ? native.reserve(this.#handle, rule, key, cost, maxWaitMs) : native.reserveLimit(this.#handle, rule, key, cost, limitBytes(limit), Math.min(maxWaitMs, LIMIT_WAIT_MS))
     if (answer < 0) failed(this, answer, 'reserve', rule, key, cost)
     return answer === 0
   }
@@ -356,7 +384,10 @@ class Gate {
   #failed (answer, keys, costs) {
     if (answer === -os.constants.errno.EINVAL) {
       const all = Array.isArray(keys) ? keys : [keys]
-      if (!all.every((key) => key == null || isName(key) || key instanceof Uint8Array)) throw new TypeError('ask: a key must be a string, a Uint8Array or null')
+      const pairs = all.filter((key) => typeof key === 'object' && key !== null && !(key instanceof Uint8Array))
+      if (pairs.some(({ limit }) => limit != null && !isName(limit))) throw new TypeError('ask: a limit must be a string')
+      const each = all.map((key) => pairs.includes(key) ? key.key ?? (key.key === null ? null : NaN) : key)
+      if (!each.every((key) => key == null || isName(key) || key instanceof Uint8Array)) throw new TypeError('ask: a key must be a string, a Uint8Array or null')
       const lists = [[all, 'keys'], [costs, 'costs']].filter(([list]) => Array.isArray(list))
       for (const [{ length }, what] of lists) {
         if (length !== this.limits) throw new RangeError(`ask: ${length} ${what}, but the spec has ${this.limits} limits; null where one does not apply`)
@@ -369,6 +400,7 @@ class Gate {
 
 exports.Limiter = Limiter
 exports.Gate = Gate
+exports.Limit = Limit
 exports.ShmlimitError = ShmlimitError
 exports.SATURATE = SATURATE
 exports.RESTART = RESTART

@@ -29,12 +29,12 @@ void gate_release(struct gate *gate);
 struct keys {
 	struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
 	size_t n, allocated_count, used;
-	void *allocated[SHMLIMIT_REQUESTS_MAX];
+	void *allocated[2 * SHMLIMIT_REQUESTS_MAX]; /* a key, and its limit */
 	char arena[ARENA];
 };
 
 /*
- * Keys from a string or Uint8Array, which is that of the only limit, or an array of them, one for each limit; costs from a
+ * Keys from a string, a Uint8Array, or an object of one of these and a limit (key, limit), which is that of the only limit, or an array of them, one for each limit; costs from a
  * number, an array of one for each limit, or nothing. Returns 0, -EINVAL, -E2BIG or -ENOMEM; keys_free() must follow.
  */
 int keys_read(napi_env env, napi_value value, napi_value costs, int stays, size_t limits, struct keys *keys);

@@ -56,6 +56,35 @@ static int read_key(napi_env env, napi_value value, int stays, struct keys *keys
 	return 0;
 }
 
+/* { key, limit }: the limit of this request, as text, if there is one. *value becomes the key. Returns as read_key(). */
+static int read_rate(napi_env env, napi_value *value, int stays, struct keys *keys, struct shmlimit_gate_key *key)
+{
+	struct shmlimit_gate_key text;
+	napi_valuetype type = napi_undefined;
+	napi_value limit;
+	bool is_bytes = false;
+	int error;
+
+	napi_typeof(env, *value, &type);
+	if (type != napi_object || (napi_is_typedarray(env, *value, &is_bytes) == napi_ok && is_bytes))
+		return 0;
+	if (napi_get_named_property(env, *value, "limit", &limit) != napi_ok ||
+	    napi_get_named_property(env, *value, "key", value) != napi_ok || napi_typeof(env, *value, &type) != napi_ok ||
+	    type == napi_undefined)
+		return -EINVAL;
+	napi_typeof(env, limit, &type);
+	if (type == napi_undefined || type == napi_null)
+		return 0;
+	if (type != napi_string)
+		return -EINVAL;
+	error = read_key(env, limit, stays, keys, &text);
+	if (error == 0) {
+		key->rate = text.bytes;
+		key->rate_length = text.length;
+	}
+	return error;
+}
+
 /* The key of limit i, where it has one, and its cost. */
 static int add_key(napi_env env, napi_value value, napi_value costs, uint32_t i, int stays, struct keys *keys)
 {
@@ -71,6 +100,12 @@ static int add_key(napi_env env, napi_value value, napi_value costs, uint32_t i,
 	if (keys->n == SHMLIMIT_REQUESTS_MAX)
 		return -E2BIG;
 	*key = (struct shmlimit_gate_key){ .limit = i };
+	error = read_rate(env, &value, stays, keys, key);
+	if (error != 0)
+		return error;
+	napi_typeof(env, value, &type);
+	if (type == napi_null)
+		return 0;
 	error = read_key(env, value, stays, keys, key);
 	if (error != 0)
 		return error;

@@ -68,6 +68,87 @@ static napi_value answered(napi_env env, struct addon *addon, int answer, const 
 	return integer(env, answer);
 }
 
+typedef int (*limit_decision)(struct shmlimit *, int, const void *, size_t, uint64_t, const struct shmlimit_limit *,
+                              struct shmlimit_result *);
+
+/* limitParse(text, bytes): the limit goes to the bytes; or what is wrong with the text. */
+static napi_value limit_parse(napi_env env, napi_callback_info info)
+{
+	struct shmlimit_limit limit = { .struct_size = sizeof(limit) };
+	struct shmlimit_problem wrong = { .text = "must be a string of less than 256 bytes, none of them NUL" };
+	napi_value argv[2], said = NULL;
+	char text[256];
+	void *bytes;
+	size_t size;
+	int error;
+
+	(void)arguments(env, info, argv, 2);
+	error = read_name(env, argv[0], text, sizeof(text));
+	if (error == 0)
+		error = shmlimit_limit_parse(text, &limit, &wrong);
+	if (error == 0 && napi_get_buffer_info(env, argv[1], &bytes, &size) == napi_ok && size == sizeof(limit)) {
+		memcpy(bytes, &limit, sizeof(limit));
+		return NULL;
+	}
+	(void)napi_create_string_utf8(env, wrong.text, NAPI_AUTO_LENGTH, &said);
+	return said;
+}
+
+/* takeLimit(limiter, rule, key, cost, limit, maxWaitMs), and all that have its arguments: maxWaitMs may be left out. */
+static napi_value decide_limit(napi_env env, napi_callback_info info, limit_decision decide_it)
+{
+	napi_value argv[6];
+	struct addon *addon = arguments(env, info, argv, 6);
+	napi_valuetype type = napi_undefined;
+	struct shmlimit_limit limit;
+	struct shmlimit_result r;
+	struct subject s;
+	uint64_t cost;
+	void *bytes;
+	size_t size;
+	int answer = read_subject(env, addon, argv, &s);
+
+	if (answer == 0)
+		answer = read_whole(env, argv[3], &cost);
+	if (answer == 0 &&
+	    (napi_get_buffer_info(env, argv[4], &bytes, &size) != napi_ok || size != sizeof(limit)))
+		answer = -EINVAL;
+	if (answer != 0)
+		return integer(env, answer);
+	memcpy(&limit, bytes, sizeof(limit));
+	napi_typeof(env, argv[5], &type);
+	if (type != napi_undefined)
+		answer = read_ms(env, argv[5], &limit.max_wait_ns);
+	if (answer == 0)
+		answer = decide_it(s.limiter, s.rule, s.key, s.length, cost, &limit, &r);
+	return answered(env, addon, answer, &r);
+}
+
+static napi_value take_limit(napi_env env, napi_callback_info info)
+{
+	return decide_limit(env, info, shmlimit_take_limit);
+}
+
+static napi_value peek_limit(napi_env env, napi_callback_info info)
+{
+	return decide_limit(env, info, shmlimit_peek_limit);
+}
+
+static napi_value reserve_limit(napi_env env, napi_callback_info info)
+{
+	return decide_limit(env, info, shmlimit_reserve_limit);
+}
+
+static napi_value charge_limit(napi_env env, napi_callback_info info)
+{
+	return decide_limit(env, info, shmlimit_charge_limit);
+}
+
+static napi_value refund_limit(napi_env env, napi_callback_info info)
+{
+	return decide_limit(env, info, shmlimit_refund_limit);
+}
+
 /* take(limiter, rule, key, cost), and all that have its arguments. */
 static napi_value decide(napi_env env, napi_callback_info info, decision decide_it)
 {
@@ -279,6 +360,12 @@ const struct method limiter_methods[] = {
 	{ "refund", refund },
 	{ "charge", charge },
 	{ "reserve", reserve },
+	{ "limitParse", limit_parse },
+	{ "takeLimit", take_limit },
+	{ "peekLimit", peek_limit },
+	{ "reserveLimit", reserve_limit },
+	{ "chargeLimit", charge_limit },
+	{ "refundLimit", refund_limit },
 	{ "count", count },
 	{ "enter", enter },
 	{ "renew", renew },
