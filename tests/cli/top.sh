@@ -23,7 +23,7 @@ shmlimit take "$segment" dry dora --quiet
 before=$(cksum </dev/shm/"$segment")
 
 head="segment: $segment, enabled, 64 slots: live 7.8 %, refilled 0.0 %
-per second: allowed 0.0, denied 0.0, shadow 0.0, evictions 0.0, no slot 0.0
+per second: allowed 0.0, denied 0.0, shadow 0.0, on_failure 0.0, evictions 0.0, no slot 0.0
 "
 rules="RULE   ALLOWED/S  DENIED/S  SHADOW/S  EVICTIONS/S  ALLOWED  DENIED
 login        0.0       0.0       0.0          0.0        3       1
@@ -96,7 +96,7 @@ shmlimit top "$SEGMENT.bare" --interval 10ms --count 3000 --sort name 2>"$TMP/er
 	cat >/dev/null
 } >"$TMP/seen"
 is "$(sed 1d "$TMP/seen")" "segment: $SEGMENT.bare, enabled, 16 slots: live 0.0 %, refilled 0.0 %
-per second: allowed -, denied -, shadow -, evictions -, no slot -
+per second: allowed -, denied -, shadow -, on_failure -, evictions -, no slot -
 new           -         -         -            -        0       0" "top goes on with a segment that was created again"
 like "$(cat "$TMP/err")" "^shmlimit: segment $SEGMENT.bare: no such segment" "top ends when the segment does not exist"
 

@@ -50,6 +50,17 @@ done
 for i in 1 2 3; do request; done
 run shmlimit check "$segment" --state "$TMP/state" --max-on-failure 2
 like "$rc $out" "^2 .* on_failure [0-9]+, .* on_failure=[0-9]+;;2;0 " "what on_failure decided is counted, and has a limit"
+for look in stat top; do
+	shmlimit $look "$segment" --interval 200ms --count 1000 --json >"$TMP/$look" &
+	looks=$!
+	until grep -Eq '"on_failure(_per_s)?": *(0\.)?[1-9]' "$TMP/$look"; do
+		kill -0 $looks || break
+		request
+	done
+	kill $looks
+	ok $? "$look shows what on_failure decides"
+	wait $looks
+done
 run shmlimit check "$segment" --interval 1ms --max-on-failure 0 --rule page
 like "$rc $out" "^2 .* on_failure=0;;0;0 " "nothing is counted in an interval without requests"
 "$TMP/redis-server" --port 0 --unixsocket "$socket" --unixsocketperm 700 --save '' --dir "$TMP" --logfile /dev/null &

@@ -33,14 +33,15 @@ static const struct column {
 	const char *heading, *member;
 	size_t at;
 } columns[] = {
-	{ "ALLOWED/S", "allowed", offsetof(struct shmlimit_counters, allowed) },
-	{ "DENIED/S", "denied", offsetof(struct shmlimit_counters, denied) },
-	{ "SHADOW/S", "shadow_denied", offsetof(struct shmlimit_counters, shadow_denied) },
-	{ "CLAIMS/S", "claims", offsetof(struct shmlimit_counters, claims) },
-	{ "RECLAIMS/S", "reclaims", offsetof(struct shmlimit_counters, reclaims) },
-	{ "EVICTIONS/S", "evictions", offsetof(struct shmlimit_counters, evictions) },
-	{ "NO-SLOT/S", "no_slot", offsetof(struct shmlimit_counters, no_slot) },
-	{ "FAILED-CAS/S", "failed_cas", offsetof(struct shmlimit_counters, failed_cas) },
+	{ "ALLOWED/S", "allowed", offsetof(struct top_count, counters.allowed) },
+	{ "DENIED/S", "denied", offsetof(struct top_count, counters.denied) },
+	{ "SHADOW/S", "shadow_denied", offsetof(struct top_count, counters.shadow_denied) },
+	{ "ON-FAILURE/S", "on_failure", offsetof(struct top_count, on_failure) },
+	{ "CLAIMS/S", "claims", offsetof(struct top_count, counters.claims) },
+	{ "RECLAIMS/S", "reclaims", offsetof(struct top_count, counters.reclaims) },
+	{ "EVICTIONS/S", "evictions", offsetof(struct top_count, counters.evictions) },
+	{ "NO-SLOT/S", "no_slot", offsetof(struct top_count, counters.no_slot) },
+	{ "FAILED-CAS/S", "failed_cas", offsetof(struct top_count, counters.failed_cas) },
 };
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
@@ -52,28 +53,30 @@ static const struct top_count *find(const struct top_sample *sample, const char 
 	return NULL;
 }
 
-/* What was counted since the look before. Returns 0 if that is not known: of a new segment, or without the rule. */
+/*
+ * What was counted since the look before; UINT64_MAX: not known. Returns 0 if nothing is known: of a new segment, or
+ * without the rule.
+ */
 static int count(const struct top *top, uint64_t counted[COLUMNS])
 {
 	static const struct top_count none;
-	const struct top_count *was = &none, *is = NULL;
-	const struct shmlimit_counters *before = &top->before.all, *now = &top->now.all;
+	const struct top_count *was = &none, *is = NULL, *before = &top->before.all, *now = &top->now.all;
 
 	if (top->rule[0] != '\0') {
 		is = find(&top->now, top->rule);
 		was = find(&top->before, top->rule);
 		if (is == NULL)
 			return 0;
-		now = &is->counters;
+		now = is;
 		/* A rule that was removed and set again begins at 0. */
-		before = was != NULL && was->id == is->id ? &was->counters : &none.counters;
+		before = was != NULL && was->id == is->id ? was : &none;
 	}
 	for (size_t i = 0; i < COLUMNS; i++) {
 		uint64_t a, b;
 
 		memcpy(&a, (const char *)before + columns[i].at, sizeof(a));
 		memcpy(&b, (const char *)now + columns[i].at, sizeof(b));
-		counted[i] = b >= a ? b - a : b;
+		counted[i] = a == UINT64_MAX ? a : b >= a ? b - a : b;
 	}
 	return top->before.at_ns != 0;
 }
@@ -101,7 +104,8 @@ static int show_json(struct top *top, uint64_t i)
 	                 top->before.at_ns != 0 ? json_number(top->now.at_ns - top->before.at_ns) : json_null(), "rule",
 	                 top->rule[0] != '\0' ? json_text(top->rule) : json_null());
 	for (size_t c = 0; c < COLUMNS; c++)
-		json_object_set_new(root, columns[c].member, known ? json_number(counted[c]) : json_null());
+		json_object_set_new(root, columns[c].member,
+		                    known && counted[c] != UINT64_MAX ? json_number(counted[c]) : json_null());
 	line = json_write_line(root);
 	json_decref(root);
 	if (line == NULL)
@@ -142,7 +146,9 @@ static int show_text(struct top *top, uint64_t i)
 	printf("%s", text);
 	for (size_t c = 0; c < COLUMNS; c++)
 		printf(" %*s", (int)strlen(columns[c].heading),
-		       top_rate_text(text, known && seconds > 0 ? (double)counted[c] / seconds : -1));
+		       top_rate_text(text, known && seconds > 0 && counted[c] != UINT64_MAX
+		                                   ? (double)counted[c] / seconds
+		                                   : -1));
 	putchar('\n');
 	return STATUS_OK;
 }
@@ -175,8 +181,9 @@ const struct command command_stat = {
 	.purpose = "print rates of a segment, one line per second",
 	.details =
 		"A line is the time (UTC), then, per second: decisions allowed, denied, and denied by dry runs only;\n"
-		"slots claimed, reclaimed, evicted; decisions without a slot; failed compare-and-swaps. A terminal\n"
-		"gets headings each screenful. Only counters are read: it costs the same for any number of keys.\n",
+		"requests that on_failure decided as the backend did not answer; slots claimed, reclaimed, evicted;\n"
+		"decisions without a slot; failed compare-and-swaps. A terminal gets headings each screenful.\n"
+		"Only counters are read: it costs the same for any number of keys.\n",
 	.options = options,
 	.run = run,
 	.letters = "ic",

@@ -17,17 +17,22 @@ struct top_count {
 	int id;
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 	struct shmlimit_counters counters;
+	uint64_t on_failure; /* requests that on_failure decided; UINT64_MAX: not known */
 };
 
 struct top_sample {
 	uint64_t at_ns; /* 0: none was taken */
-	struct shmlimit_counters all;
+	struct top_count all;
 	struct top_count *rule; /* by id */
 	size_t rules;
 };
 
-/* In place of what *sample was. Returns a status; the sample is the caller's to free in any case. */
-int top_sample_take(struct shmlimit *limiter, const struct shmlimit_info *info, struct top_sample *sample);
+/*
+ * Of the segment `name`, in place of what *sample was. What on_failure decided is known to those that may write to
+ * the segment. Returns a status; the sample is the caller's to free in any case.
+ */
+int top_sample_take(const char *name, struct shmlimit *limiter, const struct shmlimit_info *info,
+                    struct top_sample *sample);
 void top_sample_free(struct top_sample *sample);
 
 /* ---- top_rates.c: what happened between two moments, pure ---- */
@@ -39,7 +44,7 @@ struct top_row {
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 	uint64_t allowed, denied;             /* since it was defined */
 	double allowed_s, denied_s, shadow_s; /* a second */
-	double evictions_s, no_slot_s;
+	double evictions_s, no_slot_s, on_failure_s;
 };
 
 /* A row for each rule of `now`, and *all. */

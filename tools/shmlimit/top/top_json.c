@@ -20,13 +20,14 @@ static json_t *rate_json(double per_second)
 static json_t *row_json(const struct top_row *row, json_t *rule)
 {
 	/* clang-format off */
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	                 "rule", rule,
 	                 "allowed", json_number(row->allowed),
 	                 "denied", json_number(row->denied),
 	                 "allowed_per_s", rate_json(row->allowed_s),
 	                 "denied_per_s", rate_json(row->denied_s),
 	                 "shadow_denied_per_s", rate_json(row->shadow_s),
+	                 "on_failure_per_s", rate_json(row->on_failure_s),
 	                 "evictions_per_s", rate_json(row->evictions_s),
 	                 "no_slot_per_s", rate_json(row->no_slot_s));
 	/* clang-format on */

@@ -106,7 +106,7 @@ int top_look(struct top *top)
 	shmlimit_info(top->limiter, &top->info);
 	top->before = top->now;
 	top->now = older;
-	status = top_sample_take(top->limiter, &top->info, &top->now);
+	status = top_sample_take(top->name, top->limiter, &top->info, &top->now);
 	if (status == STATUS_OK && top->row == NULL) {
 		top->row = calloc(top->info.rules, sizeof(*top->row));
 		status = top->row != NULL ? STATUS_OK : fail_memory();
@@ -151,15 +151,16 @@ void top_segment_text(char text[TOP_LINE_LEN], const struct top *top, size_t col
 void top_all_text(char text[TOP_LINE_LEN], const struct top *top)
 {
 	const struct top_row *all = &top->all;
-	char a[TEXT_LEN], d[TEXT_LEN], s[TEXT_LEN], e[TEXT_LEN], n[TEXT_LEN];
+	char a[TEXT_LEN], d[TEXT_LEN], s[TEXT_LEN], f[TEXT_LEN], e[TEXT_LEN], n[TEXT_LEN];
 
 	if (top->limiter == NULL)
 		strcpy(text, "-");
 	else
-		snprintf(text, TOP_LINE_LEN, "allowed %s, denied %s, shadow %s, evictions %s, no slot %s",
+		snprintf(text, TOP_LINE_LEN,
+		         "allowed %s, denied %s, shadow %s, on_failure %s, evictions %s, no slot %s",
 		         top_rate_text(a, all->allowed_s), top_rate_text(d, all->denied_s),
-		         top_rate_text(s, all->shadow_s), top_rate_text(e, all->evictions_s),
-		         top_rate_text(n, all->no_slot_s));
+		         top_rate_text(s, all->shadow_s), top_rate_text(f, all->on_failure_s),
+		         top_rate_text(e, all->evictions_s), top_rate_text(n, all->no_slot_s));
 }
 
 const char *top_key_text(char text[KEY_TEXT_LEN], const struct top *top, const struct top_key *slot)

@@ -35,40 +35,43 @@ static double rate(uint64_t before, uint64_t now, double seconds)
 	return (double)(now >= before ? now - before : now) / seconds;
 }
 
-static struct top_row row_of(const char *name, const struct shmlimit_counters *before,
-                             const struct shmlimit_counters *now, double seconds)
+static struct top_row row_of(const char *name, const struct top_count *before, const struct top_count *now,
+                             double seconds)
 {
+	const struct shmlimit_counters *was = &before->counters, *is = &now->counters;
 	struct top_row row = {
-		.allowed = now->allowed,
-		.denied = now->denied,
-		.allowed_s = rate(before->allowed, now->allowed, seconds),
-		.denied_s = rate(before->denied, now->denied, seconds),
-		.shadow_s = rate(before->shadow_denied, now->shadow_denied, seconds),
-		.evictions_s = rate(before->evictions, now->evictions, seconds),
-		.no_slot_s = rate(before->no_slot, now->no_slot, seconds),
+		.allowed = is->allowed,
+		.denied = is->denied,
+		.allowed_s = rate(was->allowed, is->allowed, seconds),
+		.denied_s = rate(was->denied, is->denied, seconds),
+		.shadow_s = rate(was->shadow_denied, is->shadow_denied, seconds),
+		.evictions_s = rate(was->evictions, is->evictions, seconds),
+		.no_slot_s = rate(was->no_slot, is->no_slot, seconds),
+		.on_failure_s = -1,
 	};
 
+	if (before->on_failure != UINT64_MAX && now->on_failure != UINT64_MAX)
+		row.on_failure_s = rate(before->on_failure, now->on_failure, seconds);
 	strcpy(row.name, name);
 	return row;
 }
 
 void top_rows(const struct top_sample *before, const struct top_sample *now, struct top_row *rows, struct top_row *all)
 {
-	static const struct shmlimit_counters none;
+	static const struct top_count none;
 	double seconds = before->at_ns != 0 ? (double)(now->at_ns - before->at_ns) / SECOND : 0;
 	size_t b = 0;
 
 	for (size_t i = 0; i < now->rules; i++) {
-		const struct top_count *rule = &now->rule[i];
-		const struct shmlimit_counters *then = &none;
+		const struct top_count *rule = &now->rule[i], *then = &none;
 
 		/* Both are in the order of ids. A rule that was not there, or had another name, began with nothing. */
 		while (b < before->rules && before->rule[b].id < rule->id)
 			b++;
 		if (b < before->rules && before->rule[b].id == rule->id &&
 		    strcmp(before->rule[b].name, rule->name) == 0)
-			then = &before->rule[b].counters;
-		rows[i] = row_of(rule->name, then, &rule->counters, seconds);
+			then = &before->rule[b];
+		rows[i] = row_of(rule->name, then, rule, seconds);
 	}
 	*all = row_of("(all)", &before->all, &now->all, seconds);
 }
