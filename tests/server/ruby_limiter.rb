@@ -134,6 +134,54 @@ is(Array.new(2) { Ractor.new(shared) { |l| Array.new(60) { l.allow?(:fork, "ract
    "Ractors share a frozen limiter")
 is(raised { shared.close }&.first, FrozenError, "a frozen limiter cannot be closed")
 
+# ---- Limits that come with the call ----
+
+plans_segment = "#{SEGMENT}.plans"
+plans = Shmlimit::Limiter.create(plans_segment, slots: 32_768)
+plans.rule_set(:plans, algorithm: :gcra)
+plans.rule_set(:waits, algorithm: :gcra, max_wait: DAY)
+plans.rule_set(:funnel, capacity: 2, refill: 1, period: DAY)
+[["text", "3/day"], ["read", Shmlimit::Limit.new("3/day")]].each do |key, limit|
+  is(Array.new(4) { plans.take(:plans, key, limit: limit).to_h.values_at(:allowed, :limit, :remaining) },
+     [[true, 3, 2], [true, 3, 1], [true, 3, 0], [false, 3, 0]], "a take has a limit of its own: #{key}")
+end
+is(%w[block unlimited].map { |limit| plans.allow?(:plans, "words", limit: limit) }, [false, true], "a limit may be block or unlimited")
+is([plans.peek(:plans, "text", 1, limit: "9/day").remaining, plans.refund(:plans, "text", limit: "3/day").remaining], [0, 1],
+   "a key that is asked with another limit keeps its time")
+is(plans.take(:plans, "text", limit: "#{1 + 2}/day").allowed, true, "a limit may be made at run time")
+is([plans.reserve(:plans, "text", limit: "3/day").allowed, plans.reserve(:plans, "text", max_wait: DAY, limit: "3/day").allowed], [false, true],
+   "a reservation by a limit waits as long as it says")
+plans.charge(:waits, "w", 6, limit: "5/day")
+ok(plans.reserve(:waits, "w", limit: "5/day").wait.between?(DAY / 5, DAY / 2), "a reservation and a charge by a limit wait as long as the rule allows")
+is(plans.take_all([:plans, "all", nil, "2/day"], [:funnel, "all", 2]).map(&:remaining), [1, 0], "take_all takes limits, too")
+["5/fortnight", "20 at once", "5/s\0", "1/y burst 3"].each do |text|
+  ok(raised { plans.take(:plans, "k", limit: text) }.first == ArgumentError, "a limit that cannot be read is an ArgumentError: #{text.inspect}")
+end
+is(raised { plans.take(:plans, "k", limit: 5) }.first, TypeError, "a limit must be a String or a Limit")
+is(raised { plans.take(:plans, "k", limits: "5/s") }.first, ArgumentError, "there is no other keyword")
+is([raised { plans.take(:funnel, "k", limit: "5/s") }, raised { plans.take(:plans, "k") }].map(&:first), [ERROR] * 2,
+   "a limit needs a rule for it, and such a rule a limit")
+pipes = Array.new(4) do
+  IO.popen("-", "rb") do |pipe|
+    next pipe.read if pipe
+
+    $stdout.binmode.write(Array.new(10_000) { |n| Array.new(4) { plans.allow?(:plans, "c#{n}", limit: "#{n % 9 + 1}/day burst #{n % 11 + 1}") }.count(true) }.pack("C*"))
+    $stdout.flush
+    exit!(0)
+  end
+end
+found = pipes.map { |pipe| pipe.unpack("C*") }.transpose.map(&:sum)
+is(found, Array.new(10_000) { |n| [n % 11 + 1, 16].min }, "10,000 customers with limits of their own are exact over four processes")
+gate = Shmlimit::Gate.new("segment=#{plans_segment} create=yes rule=gate algorithm=gcra rate_error=1/day")
+is([["a", "3/day"], ["b", "block"], ["c", "unlimited"], ["d", nil], ["e", "many"]].map { |key, limit| Array.new(4) { gate.allow?([key, nil, limit]) }.count(true) },
+   [3, 0, 4, 1, 1], "a request of a gate may bring its limit")
+is(gate.ask(["f", nil, "7/h"]).fields["ratelimit-policy"], '"gate";q=7;w=3600', "its field has that limit")
+is([raised { gate.ask(["f", nil, 7]) }, raised { gate.ask(["f"]) }].map(&:first), [TypeError, ArgumentError], "the limit of a request is a String")
+gate.close
+plans.close
+is(notes.lines.count { |_, text| text.include?('rule gate: the rate "many" of a request: ') }, 1, "what cannot be read is reported")
+notes.lines.clear
+
 # ---- Gate ----
 
 gate = Shmlimit::Gate.new("segment=#{SEGMENT} create=yes x_fields\nrule=client rate=2/d prefix=32,64\nrule=user rate=1/d cost=1")

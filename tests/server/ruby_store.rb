@@ -88,4 +88,8 @@ is(Array.new(5) { get["/", "192.0.2.1"] }, [200, 200, 200, 429, 429], "Rack::Att
 is([get["/login", "192.0.2.2"], get["/login", "192.0.2.2"], get["/", "192.0.2.2"], get["/", "192.0.2.3"]], [403, 403, 403, 200],
    "Rack::Attack: Fail2Ban bans an address, and no other")
 is([Rack::Attack::Fail2Ban.reset("login:192.0.2.2", findtime: period), get["/", "192.0.2.2"]].last, 200, "Rack::Attack: a ban is lifted")
+# A limit of the request's, as a customer's plan has it.
+Rack::Attack.throttle("plan", limit: ->(request) { request.params["plan"].to_i }, period: period) { |request| request.params["user"] }
+is([["a", 1], ["b", 2], ["c", 0]].map { |user, plan| Array.new(3) { |n| get["/?user=#{user}&plan=#{plan}", "192.0.2.#{10 + n}"] }.count(200) }, [1, 2, 0],
+   "Rack::Attack: a limit may be a proc of the request")
 done_testing

@@ -238,7 +238,8 @@ static void blocked(uint32_t algorithm)
 	ok(c.denied == (uint64_t)n && c.allowed == 0 && c.claims == 0, "denials are counted, and no slot is claimed");
 	if (algorithm != SHMLIMIT_HOLD) {
 		is(shmlimit_charge_at(l, id, "k", 1, 1, &r, T0), SHMLIMIT_ALLOWED, "a charge does nothing");
-		facts(0, 0, UINT64_MAX, 0, "a charge says so, too: a limit of 0, nothing is left, and no retry ever fits");
+		facts(0, 0, UINT64_MAX, 0,
+		      "a charge says so, too: a limit of 0, nothing is left, and no retry ever fits");
 		is(shmlimit_refund_at(l, id, "k", 1, 1, &r, T0), SHMLIMIT_ALLOWED, "a refund does nothing");
 		facts(0, 0, 0, 0, "a refund gave nothing back to a limit of 0");
 	}

@@ -69,8 +69,8 @@ static int read_rate(napi_env env, napi_value *value, int stays, struct keys *ke
 	if (type != napi_object || (napi_is_typedarray(env, *value, &is_bytes) == napi_ok && is_bytes))
 		return 0;
 	if (napi_get_named_property(env, *value, "limit", &limit) != napi_ok ||
-	    napi_get_named_property(env, *value, "key", value) != napi_ok || napi_typeof(env, *value, &type) != napi_ok ||
-	    type == napi_undefined)
+	    napi_get_named_property(env, *value, "key", value) != napi_ok ||
+	    napi_typeof(env, *value, &type) != napi_ok || type == napi_undefined)
 		return -EINVAL;
 	napi_typeof(env, limit, &type);
 	if (type == napi_undefined || type == napi_null)

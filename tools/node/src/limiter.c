@@ -110,8 +110,7 @@ static napi_value decide_limit(napi_env env, napi_callback_info info, limit_deci
 
 	if (answer == 0)
 		answer = read_whole(env, argv[3], &cost);
-	if (answer == 0 &&
-	    (napi_get_buffer_info(env, argv[4], &bytes, &size) != napi_ok || size != sizeof(limit)))
+	if (answer == 0 && (napi_get_buffer_info(env, argv[4], &bytes, &size) != napi_ok || size != sizeof(limit)))
 		answer = -EINVAL;
 	if (answer != 0)
 		return integer(env, answer);

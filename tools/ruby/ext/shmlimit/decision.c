@@ -5,15 +5,89 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
+#include <string.h>
 
 #include "limiter.h"
 
 /* A new triple of throttle() waits this long for a writer of rules, in steps of 1 ms. */
 #define LOCK_TRIES 5000
 
-typedef int (*decision)(struct shmlimit *, int, const void *, size_t, uint64_t, struct shmlimit_result *);
+/* The same decision by the rule's limit, and by one that comes with the call. */
+struct decision {
+	int (*by_rule)(struct shmlimit *, int, const void *, size_t, uint64_t, struct shmlimit_result *);
+	int (*by_limit)(struct shmlimit *, int, const void *, size_t, uint64_t, const struct shmlimit_limit *,
+	                struct shmlimit_result *);
+};
 
-static VALUE result_class, count_class;
+static VALUE result_class, count_class, limit_class;
+static ID id_limit;
+
+/* ---- limits that come with a call ---- */
+
+static const rb_data_type_t limit_type = {
+	.wrap_struct_name = "Shmlimit::Limit",
+	.function = { NULL, RUBY_DEFAULT_FREE, NULL },
+	.flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_FROZEN_SHAREABLE,
+};
+
+static VALUE limit_allocate(VALUE class)
+{
+	struct shmlimit_limit *limit;
+
+	return TypedData_Make_Struct(class, struct shmlimit_limit, &limit_type, limit);
+}
+
+/* A text that was read. Runs no Ruby code. */
+static void limit_parse(VALUE text, struct shmlimit_limit *limit)
+{
+	struct shmlimit_problem wrong;
+
+	*limit = (struct shmlimit_limit){ .struct_size = sizeof(*limit) };
+	if (memchr(RSTRING_PTR(text), '\0', (size_t)RSTRING_LEN(text)) != NULL)
+		rb_raise(rb_eArgError, "a limit must not contain a NUL");
+	if (shmlimit_limit_parse(StringValueCStr(text), limit, &wrong) != 0)
+		rb_raise(rb_eArgError, "limit \"%" PRIsVALUE "\": %s", text, wrong.text);
+}
+
+/* Shmlimit::Limit.new(text) */
+static VALUE limit_new(VALUE self, VALUE text)
+{
+	struct shmlimit_limit *limit;
+
+	TypedData_Get_Struct(self, struct shmlimit_limit, &limit_type, limit);
+	rb_check_frozen(self);
+	Check_Type(text, T_STRING);
+	limit_parse(text, limit);
+	return rb_obj_freeze(self);
+}
+
+/* Returns whether there is one: a String, a Limit, or nil for none. Runs no Ruby code. */
+static int limit_of(VALUE value, struct shmlimit_limit *limit)
+{
+	const struct shmlimit_limit *known;
+
+	if (NIL_P(value))
+		return 0;
+	if (RB_TYPE_P(value, T_STRING)) {
+		limit_parse(value, limit);
+		return 1;
+	}
+	TypedData_Get_Struct(value, struct shmlimit_limit, &limit_type, known);
+	*limit = *known;
+	return 1;
+}
+
+/* A limit as text has no wait: it is the call's, or else the rule's. */
+static int rule_wait(struct shmlimit *handle, int rule, uint64_t wait_ns, struct shmlimit_limit *limit)
+{
+	struct shmlimit_rule found = { .struct_size = sizeof(found) };
+	int error = wait_ns == UINT64_MAX ? shmlimit_rule_get(handle, rule, &found) : 0;
+
+	limit->max_wait_ns = wait_ns == UINT64_MAX ? found.max_wait_ns : wait_ns;
+	return error;
+}
+
+/* ---- decisions ---- */
 
 static VALUE result_of(int answer, const struct shmlimit_result *r)
 {
@@ -22,24 +96,43 @@ static VALUE result_of(int answer, const struct shmlimit_result *r)
 	                     native_seconds(r->reset_after_ns), native_seconds(r->wait_ns));
 }
 
-/* (rule, key, cost = 1) */
-static int decide(int argc, VALUE *argv, VALUE self, decision function, struct shmlimit_result *r)
+/* limit: of the call; takes the keywords from the arguments. */
+static int read_keywords(int *argc, VALUE *argv, struct shmlimit_limit *limit)
 {
+	VALUE value = Qundef;
+
+	if (!rb_keyword_given_p())
+		return 0;
+	rb_get_kwargs(argv[--*argc], &id_limit, 0, 1, &value);
+	return value != Qundef && limit_of(value, limit);
+}
+
+/* (rule, key, cost = 1, limit: nil) */
+static int decide(int argc, VALUE *argv, VALUE self, struct decision function, struct shmlimit_result *r)
+{
+	struct shmlimit_limit limit;
+	int by_limit = read_keywords(&argc, argv, &limit), answer, rule;
 	struct limiter *l;
 	struct key key;
 	uint64_t cost;
-	int answer;
 
 	rb_check_arity(argc, 2, 3);
 	cost = argc > 2 ? native_u64(argv[2], "cost") : 1;
 	key = native_key(argv[1]);
 	l = limiter_of(self);
-	answer = function(l->handle, limiter_rule(self, l, argv[0]), key.bytes, key.length, cost, r);
+	rule = limiter_rule(self, l, argv[0]);
+	if (!by_limit)
+		answer = function.by_rule(l->handle, rule, key.bytes, key.length, cost, r);
+	else if (function.by_limit == shmlimit_charge_limit &&
+	         (answer = rule_wait(l->handle, rule, UINT64_MAX, &limit)) != 0)
+		(void)answer;
+	else
+		answer = function.by_limit(l->handle, rule, key.bytes, key.length, cost, &limit, r);
 	RB_GC_GUARD(key.owner);
 	return native_check(answer, argv[0]);
 }
 
-static VALUE decide_result(int argc, VALUE *argv, VALUE self, decision function)
+static VALUE decide_result(int argc, VALUE *argv, VALUE self, struct decision function)
 {
 	struct shmlimit_result r;
 	int answer = decide(argc, argv, self, function, &r);
@@ -49,42 +142,56 @@ static VALUE decide_result(int argc, VALUE *argv, VALUE self, decision function)
 
 static VALUE limiter_take(int argc, VALUE *argv, VALUE self)
 {
-	return decide_result(argc, argv, self, shmlimit_take);
+	return decide_result(argc, argv, self, (struct decision){ shmlimit_take, shmlimit_take_limit });
 }
 
 static VALUE limiter_allow(int argc, VALUE *argv, VALUE self)
 {
-	return decide(argc, argv, self, shmlimit_take, NULL) == SHMLIMIT_ALLOWED ? Qtrue : Qfalse;
+	return decide(argc, argv, self, (struct decision){ shmlimit_take, shmlimit_take_limit }, NULL) ==
+	                       SHMLIMIT_ALLOWED
+	               ? Qtrue
+	               : Qfalse;
 }
 
 static VALUE limiter_peek(int argc, VALUE *argv, VALUE self)
 {
-	return decide_result(argc, argv, self, shmlimit_peek);
+	return decide_result(argc, argv, self, (struct decision){ shmlimit_peek, shmlimit_peek_limit });
 }
 
 static VALUE limiter_refund(int argc, VALUE *argv, VALUE self)
 {
-	return decide_result(argc, argv, self, shmlimit_refund);
+	return decide_result(argc, argv, self, (struct decision){ shmlimit_refund, shmlimit_refund_limit });
 }
 
 static VALUE limiter_charge(int argc, VALUE *argv, VALUE self)
 {
-	return decide_result(argc, argv, self, shmlimit_charge);
+	return decide_result(argc, argv, self, (struct decision){ shmlimit_charge, shmlimit_charge_limit });
 }
 
-/* _reserve(rule, key, cost, max_wait) */
-static VALUE limiter_reserve(VALUE self, VALUE rule, VALUE key_value, VALUE cost, VALUE max_wait)
+/* _reserve(rule, key, cost, max_wait, limit) */
+static VALUE limiter_reserve(int argc, VALUE *argv, VALUE self)
 {
-	uint64_t tokens = native_u64(cost, "cost");
-	uint64_t wait_ns = NIL_P(max_wait) ? UINT64_MAX : native_ns(max_wait, "max_wait");
+	uint64_t tokens, wait_ns;
+	struct shmlimit_limit limit;
 	struct shmlimit_result r;
-	struct key key = native_key(key_value);
-	struct limiter *l = limiter_of(self);
-	int answer =
-		shmlimit_reserve(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, tokens, wait_ns, &r);
+	struct limiter *l;
+	struct key key;
+	int answer, rule, by_limit;
 
+	rb_check_arity(argc, 5, 5);
+	tokens = native_u64(argv[2], "cost");
+	wait_ns = NIL_P(argv[3]) ? UINT64_MAX : native_ns(argv[3], "max_wait");
+	by_limit = limit_of(argv[4], &limit);
+	key = native_key(argv[1]);
+	l = limiter_of(self);
+	rule = limiter_rule(self, l, argv[0]);
+	answer = by_limit ? rule_wait(l->handle, rule, wait_ns, &limit) : 0;
+	if (answer == 0 && by_limit)
+		answer = shmlimit_reserve_limit(l->handle, rule, key.bytes, key.length, tokens, &limit, &r);
+	else if (answer == 0)
+		answer = shmlimit_reserve(l->handle, rule, key.bytes, key.length, tokens, wait_ns, &r);
 	RB_GC_GUARD(key.owner);
-	return result_of(native_check(answer, rule), &r);
+	return result_of(native_check(answer, argv[0]), &r);
 }
 
 /* _count(rule, key, by, ttl, bound, saturate, restart) */
@@ -152,11 +259,12 @@ static VALUE limiter_add(VALUE self, VALUE rule, VALUE key_value, VALUE by, VALU
 	return LL2NUM(out.count);
 }
 
-/* take_all([rule, key, cost = 1], ...) */
+/* take_all([rule, key, cost = 1, limit = nil], ...) */
 static VALUE limiter_take_all(int argc, VALUE *argv, VALUE self)
 {
 	struct shmlimit_request requests[SHMLIMIT_REQUESTS_MAX];
 	struct shmlimit_result results[SHMLIMIT_REQUESTS_MAX];
+	struct shmlimit_limit limits[SHMLIMIT_REQUESTS_MAX];
 	VALUE owners[SHMLIMIT_REQUESTS_MAX], list;
 	struct limiter *l;
 	size_t n = (size_t)argc, failed = n;
@@ -170,10 +278,13 @@ static VALUE limiter_take_all(int argc, VALUE *argv, VALUE self)
 
 		Check_Type(request, T_ARRAY);
 		length = RARRAY_LEN(request);
-		if (length < 2 || length > 3)
-			rb_raise(rb_eArgError, "a request must be [rule, key] or [rule, key, cost]");
+		if (length < 2 || length > 4)
+			rb_raise(rb_eArgError,
+			         "a request must be [rule, key], [rule, key, cost] or [rule, key, cost, limit]");
 		requests[i] = (struct shmlimit_request){ .cost = 1 };
-		if (length > 2)
+		if (limit_of(rb_ary_entry(request, 3), &limits[i]))
+			requests[i].limit = &limits[i];
+		if (length > 2 && !NIL_P(rb_ary_entry(request, 2)))
 			requests[i].cost = native_u64(rb_ary_entry(request, 2), "cost");
 		/* Converting a later request may run Ruby code, which must not change this key. */
 		key = native_key(rb_ary_entry(request, 1));
@@ -301,7 +412,12 @@ void decision_init(VALUE shmlimit, VALUE limiter)
 	rb_gc_register_mark_object(result_class);
 	rb_gc_register_mark_object(count_class);
 
-	rb_define_private_method(limiter, "_reserve", limiter_reserve, 4);
+	limit_class = rb_define_class_under(shmlimit, "Limit", rb_cObject);
+	rb_gc_register_mark_object(limit_class);
+	rb_define_alloc_func(limit_class, limit_allocate);
+	rb_define_method(limit_class, "initialize", limit_new, 1);
+	id_limit = rb_intern("limit");
+	rb_define_private_method(limiter, "_reserve", limiter_reserve, -1);
 	rb_define_private_method(limiter, "_count", limiter_count, -1);
 	rb_define_method(limiter, "_add", limiter_add, 5);
 	rb_define_method(limiter, "take", limiter_take, -1);

@@ -33,8 +33,8 @@ struct gate {
 struct asking {
 	struct gate *gate;
 	struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
-	VALUE owners[SHMLIMIT_REQUESTS_MAX];
-	int places[SHMLIMIT_REQUESTS_MAX]; /* in the list of arguments */
+	VALUE owners[SHMLIMIT_REQUESTS_MAX], rates[SHMLIMIT_REQUESTS_MAX]; /* a rate may be nil */
+	int places[SHMLIMIT_REQUESTS_MAX];                                 /* in the list of arguments */
 	size_t n;
 	int enters; /* hold places until they are left */
 	struct shmlimit_gate_answer answer;
@@ -233,10 +233,11 @@ static VALUE gate_attach(VALUE self)
 	return self;
 }
 
-/* A key, [key, cost], or nil for a limit that the request does not have. */
+/* A key, [key, cost], [key, cost, limit], or nil for a limit that the request does not have. */
 static void add_key(struct asking *a, int place, VALUE value)
 {
 	struct key key;
+	VALUE rate = Qnil;
 	uint64_t cost = 0;
 
 	if (NIL_P(value))
@@ -244,8 +245,11 @@ static void add_key(struct asking *a, int place, VALUE value)
 	if (a->n == SHMLIMIT_REQUESTS_MAX)
 		rb_raise(rb_eArgError, "a request has %d limits at most", SHMLIMIT_REQUESTS_MAX);
 	if (RB_TYPE_P(value, T_ARRAY)) {
-		if (RARRAY_LEN(value) != 2)
-			rb_raise(rb_eArgError, "a key with its cost must be [key, cost]");
+		if (RARRAY_LEN(value) < 2 || RARRAY_LEN(value) > 3)
+			rb_raise(rb_eArgError, "a key with its cost must be [key, cost] or [key, cost, limit]");
+		rate = rb_ary_entry(value, 2);
+		if (!NIL_P(rate))
+			Check_Type(rate, T_STRING);
 		cost = NIL_P(rb_ary_entry(value, 1)) ? 0 : native_u64(rb_ary_entry(value, 1), "cost");
 		value = rb_ary_entry(value, 0);
 		if (NIL_P(value))
@@ -253,6 +257,7 @@ static void add_key(struct asking *a, int place, VALUE value)
 	}
 	key = native_key(value);
 	a->owners[a->n] = key.owner;
+	a->rates[a->n] = rate;
 	a->places[a->n] = place;
 	a->keys[a->n] = (struct shmlimit_gate_key){ .limit = (uint32_t)place, .cost = cost };
 	a->n++;
@@ -273,6 +278,13 @@ static void set_bytes(struct asking *a, int copy)
 			native_raise(-EMSGSIZE, "key");
 		a->keys[i].bytes = RSTRING_LEN(*owner) > 0 ? RSTRING_PTR(*owner) : "\0";
 		a->keys[i].length = RSTRING_LEN(*owner) > 0 ? (uint32_t)RSTRING_LEN(*owner) : 1;
+		if (NIL_P(a->rates[i]))
+			continue;
+		if (copy)
+			a->rates[i] = rb_str_new_frozen(a->rates[i]);
+		a->keys[i].rate = RSTRING_PTR(a->rates[i]);
+		a->keys[i].rate_length =
+			RSTRING_LEN(a->rates[i]) < UINT32_MAX ? (uint32_t)RSTRING_LEN(a->rates[i]) : UINT32_MAX;
 	}
 }
 
@@ -368,8 +380,10 @@ static VALUE ask_gate(struct asking *a, int argc, VALUE *argv, VALUE self)
 	set_bytes(a, g->may_wait);
 	answer = g->may_wait ? ask_waiting(a) : ask(a);
 	places = places_of(a);
-	for (size_t i = 0; i < a->n; i++)
+	for (size_t i = 0; i < a->n; i++) {
 		RB_GC_GUARD(a->owners[i]);
+		RB_GC_GUARD(a->rates[i]);
+	}
 	if (answer < 0)
 		native_raise(answer, "gate");
 	pass_reports(g);

@@ -43,7 +43,8 @@ module Shmlimit
   # Threads share a handle; so do forked processes, each of which goes on with what it inherited. A frozen one is
   # shareable between Ractors.
   class Limiter
-    ALGORITHMS = { funnel: 0, token_bucket: 0, warmup: 1, window: 2, lease: 3, counter: 4, hold: 5 }.freeze
+    ALGORITHMS = { funnel: 0, token_bucket: 0, warmup: 1, window: 2, lease: 3, counter: 4, hold: 5,
+                   gcra: 6 }.freeze
     MODES = { enforce: 0, dry_run: 1, off: 2, block: 3 }.freeze
     ON_FULL = { evict: 0, allow: 1, deny: 2 }.freeze
     private_constant :ALGORITHMS, :MODES, :ON_FULL
@@ -88,21 +89,24 @@ module Shmlimit
     end
 
     # Take now or in advance, for a wait of max_wait at most (nil: the rule's). The result's wait says how long.
-    def reserve(rule, key, cost = 1, max_wait: nil)
-      _reserve(rule, key, cost, max_wait)
+    #
+    # limit: of this and of take, peek, refund and charge, under a rule of the algorithm :gcra: the call's own limit, a String such as
+    # "100/minute", which is read with each call, or a Limit, which was read before. ArgumentError: it is none.
+    def reserve(rule, key, cost = 1, max_wait: nil, limit: nil)
+      _reserve(rule, key, cost, max_wait, limit)
     end
 
     # Reserve, and sleep until the tokens are there. Other threads and fibers go on running. If the sleep is
     # interrupted, as Timeout does, the tokens are given back.
-    def acquire(rule, key, cost = 1, max_wait: nil)
+    def acquire(rule, key, cost = 1, max_wait: nil, limit: nil)
       taken = false
       begin
-        result = _reserve(rule, key, cost, max_wait)
+        result = _reserve(rule, key, cost, max_wait, limit)
         taken = result.allowed && result.wait.positive?
         sleep_for(result.wait) if taken
         taken = false
       ensure
-        refund(rule, key, cost) if taken && !closed?
+        refund(rule, key, cost, limit: limit) if taken && !closed?
       end
       result
     end

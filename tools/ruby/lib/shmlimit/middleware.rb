@@ -14,7 +14,8 @@ module Shmlimit
   #
   # The text is that of shmlimit_gate_open(3). The block, if there is one, gets the environment of a request and returns
   # its key; or, for several limits, an Array of their keys in the text's order. A key is a String; nil, if the limit does not
-  # apply; or [key, cost]. Without a block the key of each limit is the address that the server names, REMOTE_ADDR.
+  # apply; or [key, cost]; or, with algorithm=gcra in the text, [key, nil, limit], with the limit of this request, such as that of its
+  # customer's plan; rate_error= decides where it cannot be read. Without a block the key of each limit is the address that the server names, REMOTE_ADDR.
   #
   # A limit of how many at once, rate="20 at once", counts a request until its response was sent or the client is gone, which
   # is when the server closes the body.
