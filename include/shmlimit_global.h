@@ -95,7 +95,7 @@ struct shmlimit_global_options {
 	uint64_t lease_ns;
 	uint64_t open_ns;     /* a failing backend is left alone for about this long: 1 ms to 1 h, default 200 ms */
 	uint32_t open_after;  /* ... after this many failures in a row in one process: default 3 */
-	uint32_t local_milli; /* LOCAL: this host's share in thousandths of the limit: 1 to 1000, default 1000 */
+	uint32_t local_milli; /* LOCAL: this host's share in thousandths of the limit: 1 to 1000, must be set */
 	const char *prefix;   /* of the backend's keys PREFIX{RULE/KEY}, without '{': default "shmlimit:" */
 	/*
 	 * Called with one line of text when a problem begins: a bad URL or password, a backend that
@@ -214,8 +214,8 @@ struct shmlimit_global_server {
  * Creates the rule "~backend" in the segment, if it does not exist: the circuit breaker that all
  * processes of the host share. Its decisions are not part of any sum.
  *
- * Returns 0, or: -EINVAL an argument is NULL, the URL is wrong (options.report gets the reason), or
- * an option is out of range; -E2BIG a field is set that this library does not know; -ENOMEM; or an
+ * Returns 0, or: -EINVAL an argument is NULL, the URL is wrong (options.report gets the reason), an
+ * option is out of range, or LOCAL has no share; -E2BIG a field is set that this library does not know; -ENOMEM; or an
  * error of shmlimit_rule_set(): -EROFS, -EXFULL, -ENOENT ...; or with SHMLIMIT_GLOBAL_AGENT_THREAD
  * -EAGAIN: no thread can be made.
  *

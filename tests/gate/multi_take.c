@@ -69,6 +69,7 @@ static void options(struct shmlimit_global **out, const char *url, uint32_t on_f
 	/* No test depends on speed; leases last as long, so that what is given back is still there. */
 	struct shmlimit_global_options o = { .struct_size = sizeof(o),
 		                             .on_failure = on_failure,
+		                             .local_milli = 1000,
 		                             .deadline_ns = 5 * SECOND,
 		                             .lease_ns = 10 * SECOND,
 		                             .open_ns = 3600 * SECOND };

@@ -107,7 +107,7 @@ members reset . "$out"
 like "$(shmlimit inspect "$segment")" 'lease' "inspect shows what was leased"
 
 # Internal rules: the breaker's and the hosts' shares are not the user's.
-run shmlimit global take "$segment.2" unix:///nowhere/redis.sock login third $patient --on-failure local --quiet
+run shmlimit global take "$segment.2" unix:///nowhere/redis.sock login third $patient --on-failure local --share 1000 --quiet
 for i in 1 2 3; do run shmlimit global take "$segment.2" unix:///nowhere/redis.sock login third $patient --quiet; done
 like "$(shmlimit rule list "$segment.2" | awk '{ print $1 }' | tr '\n' ' ')" '~local:login .*~backend|~backend .*~local:login' \
 	"internal rules are in the list of rules"
@@ -242,4 +242,8 @@ run shmlimit global take "$segment" "$url" login key --deadline 1us
 like "$rc $err" '^2 shmlimit: backend options out of range: use --deadline 100us to 10s' "a deadline too short"
 run shmlimit global take "$segment" "$url" login key --on-failure cry
 is "$rc $err" "2 shmlimit: --on-failure cry: must be deny, allow or local" "no such way to fail"
+for half in "--on-failure local" "--share 250"; do
+	run shmlimit global take "$segment" "$url" login key $half
+	is "$rc $err" "2 shmlimit: --on-failure local and --share: each needs the other" "$half alone is refused"
+done
 done_testing

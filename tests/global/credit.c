@@ -217,7 +217,8 @@ static void charged(void)
 	struct shmlimit_global_options options = { .struct_size = sizeof(options),
 		                                   .lease_ns = PATIENT_NS,
 		                                   .deadline_ns = 1000000,
-		                                   .on_failure = SHMLIMIT_GLOBAL_LOCAL };
+		                                   .on_failure = SHMLIMIT_GLOBAL_LOCAL,
+		                                   .local_milli = 1000 };
 	int rule = set_credit(l, "local", CAPACITY, CREDIT), share;
 	struct shmlimit_global *g;
 	struct shmlimit_result r;

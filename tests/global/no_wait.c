@@ -18,6 +18,7 @@ static struct shmlimit_global *open_hasty(uint32_t on_failure)
 {
 	struct shmlimit_global_options options = { .struct_size = sizeof(options),
 		                                   .on_failure = on_failure,
+		                                   .local_milli = 1000,
 		                                   .lease_ns = PATIENT_NS,
 		                                   .deadline_ns = PATIENT_NS,
 		                                   .flags = SHMLIMIT_GLOBAL_OPTION_NO_WAIT,

@@ -69,14 +69,22 @@ int main(void)
 		                                   .deadline_ns = PATIENT_NS,
 		                                   .lease_ns = PATIENT_NS,
 		                                   .open_ns = 1000000,
-		                                   .on_failure = SHMLIMIT_GLOBAL_LOCAL };
+		                                   .on_failure = SHMLIMIT_GLOBAL_LOCAL,
+		                                   .local_milli = 1000 };
 	struct agent_process agent;
+	struct reports reports = { 0 };
 
 	if (server_missing())
 		return tap_skip_all("no redis-server");
 	stage_begin("global.share");
 	server_begin(&server, NULL);
 	l = stage_create(1024, 0, 0);
+	options.local_milli = 0;
+	options.report = reports_take;
+	options.arg = &reports;
+	is(shmlimit_global_open(l, server.url, &options, &g), -EINVAL, "without a share, on_failure local is refused");
+	ok(strstr(reports.last, "local_milli") != NULL, "the report names what is missing: %s", reports.last);
+	options.local_milli = 1000;
 	if (shmlimit_global_open(l, server.url, &options, &g) != 0)
 		bail("open");
 	comes_and_goes("direct");

@@ -26,6 +26,7 @@ static struct shmlimit_global *open_global(uint64_t deadline_ns, uint32_t on_fai
 		                                   .deadline_ns = deadline_ns,
 		                                   .lease_ns = PATIENT_NS,
 		                                   .on_failure = on_failure,
+		                                   .local_milli = 1000,
 		                                   .open_ns = 1000000 };
 	struct shmlimit_global *g;
 	int error = shmlimit_global_open(l, proxy.url, &options, &g);

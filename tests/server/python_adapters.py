@@ -158,7 +158,7 @@ class LimitsLaws(Laws):
         """limits: what cannot be shared by hosts is refused at start, and no message has the backend's password"""
         where = f"shmlimit://{SEGMENT}"
         for query in ("on_failure=deny", "share=400", "backend_prefix=a", "backend=", "backend=redis://h&backed=1", "bakend=redis://h",
-                      "backend=redis://h&on_failure=perhaps", "backend=redis://h&share=0.5", "backend=redis://h&share=1001",
+                      "backend=redis://h&on_failure=perhaps", "backend=redis://h&on_failure=local", "backend=redis://h&share=0.5", "backend=redis://h&share=1001",
                       "backend=redis://h&share=1&on_failure=allow", "backend=redis://:secret@h&deadline_ms=soon"):  # fmt: skip
             for scheme in "", "async+":
                 with self.assertRaises(self.limits.errors.ConfigurationError) as raised:

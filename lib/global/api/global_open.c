@@ -29,6 +29,17 @@ static int complete(uint64_t *ns, uint64_t value, uint64_t min, uint64_t max)
 	return *ns >= min && *ns <= max;
 }
 
+/* WHY no default: each number is right for some number of hosts, and is wrong without a word for the others. */
+static int lacks_share(const struct shmlimit_global_options *o)
+{
+	int lacks = o->on_failure == SHMLIMIT_GLOBAL_LOCAL && o->local_milli == 0;
+
+	if (lacks && o->report != NULL)
+		o->report(o->arg,
+		          "on_failure local needs a share: local_milli must be 1 to 1000 thousandths of the limit");
+	return lacks;
+}
+
 static int complete_options(struct shmlimit_global_options *o)
 {
 	for (size_t i = 0; i < sizeof(o->reserved) / sizeof(o->reserved[0]); i++)
@@ -39,12 +50,11 @@ static int complete_options(struct shmlimit_global_options *o)
 		return -EINVAL;
 	if (o->open_after == 0)
 		o->open_after = 3;
-	if (o->local_milli == 0)
-		o->local_milli = 1000;
 	if (o->prefix == NULL)
 		o->prefix = PREFIX_DEFAULT;
 	if (o->on_failure > SHMLIMIT_GLOBAL_LOCAL || (o->flags & ~(uint32_t)OPTION_FLAGS) != 0 ||
-	    o->local_milli > 1000 || strlen(o->prefix) > SHMLIMIT_GLOBAL_PREFIX_MAX || strchr(o->prefix, '{') != NULL)
+	    o->local_milli > 1000 || lacks_share(o) || strlen(o->prefix) > SHMLIMIT_GLOBAL_PREFIX_MAX ||
+	    strchr(o->prefix, '{') != NULL)
 		return -EINVAL;
 	return 0;
 }

@@ -21,7 +21,7 @@ final class Backend
         public readonly int $openNs = 0,
         /** ... after this number of failures in a row in one process: default 1. */
         public readonly int $openAfter = 0,
-        /** Local: this host's share in thousandths of the limit: 1 to 1000, default 1000. */
+        /** Local: this host's share in thousandths of the limit: 1 to 1000, must be set. */
         public readonly int $localMilli = 0,
         /** The prefix of the backend's keys, without '{'; up to 64 bytes. */
         public readonly string $prefix = 'shmlimit:',

@@ -58,7 +58,7 @@ class Backend:
     open_after: int = 0
     """... after this number of failures in a row in one process: default 3."""
     local_milli: int = 0
-    """LOCAL: this host's share in thousandths of the limit: 1 to 1000, default 1000."""
+    """LOCAL: this host's share in thousandths of the limit: 1 to 1000, must be set."""
     prefix: str = "shmlimit:"
     """The prefix of the backend's keys, without '{'; up to 64 bytes."""
     agent_thread: bool = False

@@ -41,8 +41,8 @@ def backend_of(options: dict[str, Any]) -> Backend | None:
         raise ValueError(f"{', '.join(options)}: there is no backend")
     share = options.get("share", 0)
     on_failure = options.get("on_failure", OnFailure.LOCAL if share else OnFailure.DENY)
-    if share and not (on_failure == OnFailure.LOCAL and 1 <= share <= 1000):
-        raise ValueError(f"share={share}: must be 1 to 1000 thousandths, with on_failure=local")
+    if (share != 0 or on_failure == OnFailure.LOCAL) and not (on_failure == OnFailure.LOCAL and 1 <= share <= 1000):
+        raise ValueError(f"share={share}: must be 1 to 1000 thousandths, with on_failure=local, which needs it")
     return Backend(
         options["backend"],
         on_failure=on_failure,
