@@ -10,6 +10,7 @@ A throttle whose requests have rates of their own, such as those of a customer's
             return request.user.plan.rate  # "100/min"; None: the throttle's own rate
 
 The setting SHMLIMIT, if there is one, has the arguments of shmlimit.shared.Shared: {"name": "web", "mode": 0o660, "group": "www-data"}.
+With {"name": "web", "backend": "redis://..."} all hosts share each rate, as a lease: shmlimit.hosts has the options.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -21,8 +22,10 @@ import os
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from rest_framework import throttling
 
+from . import hosts
 from .limiter import NEVER, Algorithm, Mode, Result, Rule
 from .rate import parse
 from .shared import Shared, file_of, rule_name, rule_name_at
@@ -30,7 +33,7 @@ from .shared import Shared, file_of, rule_name, rule_name_at
 
 @functools.lru_cache(maxsize=None)
 def _shared() -> Shared:
-    return Shared(**getattr(settings, "SHMLIMIT", {}))
+    return hosts.shared(getattr(settings, "SHMLIMIT", {}))
 
 
 def _name(name: str) -> str:
@@ -77,6 +80,8 @@ class RateThrottle(throttling.SimpleRateThrottle):
         if rate is None:
             name, rule = _rule(self.scope, self.rate)
             self.result: Result = _shared().take(name, rule, key)
+        elif isinstance(_shared(), hosts.Hosts):
+            raise ImproperlyConfigured("SHMLIMIT: hosts cannot share the rates of request_rate(): leave out the backend")
         else:
             name, rule = _plans(self.scope)
             self.result = _shared().use("take", name, rule, key, limit=rate)

@@ -6,13 +6,14 @@ SPDX-License-Identifier: BSD-2-Clause
 from __future__ import annotations
 
 import errno
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from .global_limiter import Backend, GlobalLimiter, OnFailure
 from .key import Key, shared_key
-from .limiter import Error, Limiter, Rule
+from .limiter import Algorithm, Error, Limiter, Result, Rule
 from .shared import Shared
 
 
@@ -57,7 +58,7 @@ class Hosts(Shared):
     """A segment whose rules can be used for all hosts that have the same backend. While the host has no agent, a thread of
     one of its processes is it."""
 
-    def __init__(self, name: str, backend: Backend, **options: Any) -> None:
+    def __init__(self, name: str | None, backend: Backend, **options: Any) -> None:
         super().__init__(name, **options)
         self._backend = replace(backend, agent_thread=True)
         self._global: GlobalLimiter | None = None
@@ -81,3 +82,22 @@ class Hosts(Shared):
                 raise
         limiter = self._ensure(limiter, name, rule)
         return getattr(self.everywhere(limiter), operation)(name, encoded, *arguments, **named)
+
+    def take(self, name: str, rule: Rule, key: Key, cost: int = 1) -> Result:
+        """Of a token bucket's rule, by a lease of all hosts."""
+        result: Result = self.use_everywhere("take", name, _lease(rule), key, cost)
+        return result
+
+
+@functools.lru_cache(maxsize=4096)
+def _lease(rule: Rule) -> Rule:
+    if rule.algorithm != Algorithm.FUNNEL:
+        raise ValueError(f"hosts cannot share a rule of the algorithm {rule.algorithm.name}")
+    return replace(rule, algorithm=Algorithm.LEASE)
+
+
+def shared(options: dict[str, Any]) -> Shared:
+    """A Shared, or Hosts where options say a backend. Raises ValueError or TypeError for what it does not know."""
+    backend = backend_of({key: OPTIONS[key](value) for key, value in options.items() if key in OPTIONS})
+    here = {key: value for key, value in options.items() if key not in OPTIONS}
+    return Shared(**here) if backend is None else Hosts(backend=backend, **{"name": None, **here})
