@@ -186,6 +186,17 @@ is($made->ask(new Limit('r1', 'k'))->status, 'rejected', 'a gate learns one limi
 ok((bool) preg_grep('/rule r69: not in force: .* all in use/', $lines), 'when the segment has no room for more rules, that is reported');
 
 $segment .= '.places';
+$lines = [];
+$gate = new Gate("$segment.plans", spec: 'create=yes', report: function (string $line) use (&$lines) { $lines[] = $line; });
+$ask = fn (string $key, ?string $limit) => $gate->ask(new Limit('plans', $key, 1, '2/day', $limit))->status;
+$passed = fn (string $key, ?string $limit) => count(array_filter(array_map(fn () => $ask($key, $limit), range(1, 5)), fn ($status) => $status === 'passed'));
+is([$passed('a', '3/day'), $passed('b', 'block'), $passed('c', 'unlimited'), $passed('d', null), $passed('e', 'many'), $passed('f', '')], [3, 0, 5, 2, 2, 2],
+    'a request may bring its limit, and has the rate of the rule where it cannot be read');
+is($gate->ask(new Limit('plans', 'g', limit: '7/hour'))->fields['RateLimit-Policy'], '"plans";q=7;w=3600', 'the header field has that limit');
+is($gate->ask(new Limit('none', 'g', limit: '7/hour'))->status, 'passed', 'a rule that requests bring limits for needs no rate');
+is(count(preg_grep('/rule plans: the rate "many" of a request: .*: the rule.s own limit decides/', $lines)), 1, 'that it cannot be read is reported once');
+unlink("/dev/shm/$segment.plans");
+
 $gate = new Gate($segment, spec: 'create=yes');
 $hold = fn (?string $key = 'all') => new Limit('hold', $key, rate: '2 at once for 1h');
 $user = fn (string $key) => new Limit('user', $key, rate: '5/day');

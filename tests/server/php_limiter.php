@@ -106,6 +106,51 @@ foreach ($children as $pid) {
 }
 is($taken, 5, "a handle opened before the fork is the children's too: together they get the capacity");
 
+// Limits that come with the call.
+Limiter::create("$segment.plans", slots: 32768);
+$plans = new Limiter("$segment.plans");
+$plans->setRule('plans', 0, 0, 0, Limiter::GCRA);
+$plans->setRule('waits', 0, 0, 0, Limiter::GCRA, DAY_NS);
+$plans->setRule('funnel', 3, 1, DAY_NS);
+$taken = array_map(fn () => $plans->take('plans', 'a', 1, '3/day'), range(1, 4));
+is([each('allowed', ...$taken), each('remaining', ...$taken), $taken[0]->limit], [[true, true, true, false], [2, 1, 0, 0], 3], 'a take has a limit of its own');
+is(array_map(fn ($limit) => $plans->take('plans', 'words', limit: $limit)->allowed, ['block', 'unlimited']), [false, true], 'a limit may be block or unlimited');
+is([$plans->peek('plans', 'a', 1, '9/day')->remaining, $plans->refund('plans', 'a', 1, '3/day')->remaining], [0, 1], 'a key that is asked with another limit keeps its time');
+is([$plans->acquire('plans', 'a', 1, limit: '3/day')->allowed, $plans->reserve('plans', 'a', limit: '3/day')->allowed], [true, false], 'a reservation by a limit waits as long as the rule allows: not at all');
+ok($plans->reserve('plans', 'a', 1, DAY_NS, '3/day')->waitNs > DAY_NS / 4, 'a reservation by a limit waits as long as the call allows');
+$plans->charge('waits', 'w', 6, '5/day');
+ok($plans->reserve('waits', 'w', limit: '5/day')->waitNs > DAY_NS / 5, 'a charge by a limit goes into debt as far as the rule allows');
+$both = $plans->takeAll([new Limit('plans', 'all', limit: '2/day'), new Limit('funnel', 'all', 2)]);
+is(each('remaining', ...$both), [1, 1], 'several limits may have limits of their own');
+foreach (['5/fortnight', '20 at once', "5/s\0", '1/y burst 3'] as $text) {
+    ok(preg_match('/^limit "[512]/', thrown(fn () => $plans->take('plans', 'k', 1, $text))[1]) === 1, 'a limit that cannot be read is an Error: ' . json_encode($text));
+    is(thrown(fn () => $plans->takeAll([new Limit('plans', 'k', limit: $text)]))[0] > 0, true, 'takeAll throws it, too');
+}
+is([thrown(fn () => $plans->take('funnel', 'k', 1, '5/s'))[0], thrown(fn () => $plans->take('plans', 'k'))[0]], [95, 33], 'a limit needs a rule for it, and such a rule a limit');
+$found = array_fill(0, 10000, 0);
+$pipes = [];
+for ($i = 0; $i < 4; $i++) {
+    $pipes[$i] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
+    if (pcntl_fork() === 0) {
+        $allowed = '';
+        for ($n = 0; $n < 10000; $n++) {
+            $limit = ($n % 9 + 1) . '/day burst ' . ($n % 11 + 1);
+            $allowed .= array_sum(array_map(fn () => (int) $plans->take('plans', "c$n", 1, $limit)->allowed, range(1, 4)));
+        }
+        fwrite($pipes[$i][1], $allowed);
+        exit(0);
+    }
+    fclose($pipes[$i][1]);
+}
+foreach ($pipes as [$read]) {
+    foreach (str_split((string) stream_get_contents($read)) as $n => $allowed) {
+        $found[$n] += (int) $allowed;
+    }
+    pcntl_wait($status);
+}
+is($found, array_map(fn ($n) => min($n % 11 + 1, 16), range(0, 9999)), '10,000 customers with limits of their own are exact over four processes');
+unlink("/dev/shm/$segment.plans");
+
 is($limiter->gone(), false, 'a segment that stands is not gone');
 unlink("/dev/shm/$segment");
 is($limiter->gone(), true, 'one that was destroyed is');

@@ -58,17 +58,19 @@ static zend_string *full_spec(struct gate *gate)
 		spec_append(&spec, "rule", rule);
 		if (known->rate != NULL)
 			spec_append(&spec, "rate", known->rate);
+		if (known->is_gcra)
+			smart_str_appends(&spec, "algorithm=gcra ");
 	}
 	ZEND_HASH_FOREACH_END();
 	smart_str_0(&spec);
 	return spec.s;
 }
 
-struct known *gate_learn(struct gate *gate, zend_string *rule, zend_string *rate)
+struct known *gate_learn(struct gate *gate, zend_string *rule, zend_string *rate, bool is_gcra)
 {
 	struct known *known = zend_hash_find_ptr(&gate->known, rule);
 	zend_string *before = known == NULL ? NULL : known->rate, *name, *spec;
-	bool is_new = known == NULL;
+	bool is_new = known == NULL, was_gcra = !is_new && known->is_gcra;
 	struct shmlimit_gate *opened;
 	int error;
 
@@ -79,7 +81,11 @@ struct known *gate_learn(struct gate *gate, zend_string *rule, zend_string *rate
 		zend_hash_add_new_ptr(&gate->known, name, known);
 		zend_string_release(name);
 	}
-	known->rate = rate == NULL ? NULL : zend_string_init(ZSTR_VAL(rate), ZSTR_LEN(rate), 1);
+	if (rate == NULL)
+		known->rate = before == NULL ? NULL : zend_string_copy(before);
+	else
+		known->rate = zend_string_init(ZSTR_VAL(rate), ZSTR_LEN(rate), 1);
+	known->is_gcra = was_gcra || is_gcra;
 	spec = full_spec(gate);
 	error = strlen(ZSTR_VAL(spec)) != ZSTR_LEN(spec) ? -EINVAL : shmlimit_gate_open(ZSTR_VAL(spec), &opened);
 	if (error == 0) {
@@ -97,8 +103,10 @@ struct known *gate_learn(struct gate *gate, zend_string *rule, zend_string *rate
 		if (is_new) {
 			zend_hash_del(&gate->known, rule);
 		} else {
-			zend_string_release(known->rate);
+			if (known->rate != NULL)
+				zend_string_release(known->rate);
 			known->rate = before;
+			known->is_gcra = was_gcra;
 		}
 		known = NULL;
 	}

@@ -15,6 +15,7 @@
 struct known {
 	uint32_t place;
 	zend_string *rate; /* NULL: none */
+	bool is_gcra;      /* requests bring their limits */
 };
 
 struct gate {
@@ -29,18 +30,20 @@ struct gate {
 struct gate *gate_find(const zend_string *spec);
 
 /* Make a new gate that also has this limit. Returns NULL after throwing, and then nothing was changed. */
-struct known *gate_learn(struct gate *gate, zend_string *rule, zend_string *rate);
+struct known *gate_learn(struct gate *gate, zend_string *rule, zend_string *rate, bool is_gcra);
 
 static zend_always_inline struct known *gate_know(struct gate *gate, zend_object *limit)
 {
 	zend_string *rule = Z_STR_P(LIMIT_RULE(limit));
 	struct known *known = zend_hash_find_ptr(&gate->known, rule);
 	zval *rate = LIMIT_RATE(limit);
+	bool brings = Z_TYPE_P(LIMIT_LIMIT(limit)) == IS_STRING;
 
-	if (EXPECTED(known != NULL && (Z_TYPE_P(rate) != IS_STRING ||
-	                               (known->rate != NULL && zend_string_equals(known->rate, Z_STR_P(rate))))))
+	if (EXPECTED(known != NULL && (!brings || known->is_gcra) &&
+	             (Z_TYPE_P(rate) != IS_STRING ||
+	              (known->rate != NULL && zend_string_equals(known->rate, Z_STR_P(rate))))))
 		return known;
-	return gate_learn(gate, rule, Z_TYPE_P(rate) == IS_STRING ? Z_STR_P(rate) : NULL);
+	return gate_learn(gate, rule, Z_TYPE_P(rate) == IS_STRING ? Z_STR_P(rate) : NULL, brings);
 }
 
 /* ---- spec.c ---- */

@@ -186,6 +186,12 @@ static bool ask(struct gate_object *g, zval *limits, uint32_t n, struct shmlimit
 			.bytes = Z_STRVAL_P(key),
 			.cost = (uint64_t)Z_LVAL_P(LIMIT_COST(limit)),
 		};
+		if (Z_TYPE_P(LIMIT_LIMIT(limit)) == IS_STRING) {
+			zend_string *rate = Z_STR_P(LIMIT_LIMIT(limit));
+
+			keys[count - 1].rate = ZSTR_VAL(rate);
+			keys[count - 1].rate_length = (uint32_t)MIN(ZSTR_LEN(rate), UINT32_MAX);
+		}
 	}
 	if (count == 0) {
 		*answer = (struct shmlimit_gate_answer){ .outcome = SHMLIMIT_GATE_UNLIMITED, .remaining = UINT64_MAX };

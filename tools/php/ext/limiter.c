@@ -210,36 +210,73 @@ bool shmlimit_limiter_is_answer(zend_object *object, const zend_string *rule, in
 
 typedef int (*take_fn)(struct shmlimit *, int, const void *, size_t, uint64_t, struct shmlimit_result *);
 typedef int (*wait_fn)(struct shmlimit *, int, const void *, size_t, uint64_t, uint64_t, struct shmlimit_result *);
+typedef int (*limit_fn)(struct shmlimit *, int, const void *, size_t, uint64_t, const struct shmlimit_limit *,
+                        struct shmlimit_result *);
+
+/* Returns false after throwing. */
+static bool limit_read(const zend_string *text, struct shmlimit_limit *limit)
+{
+	struct shmlimit_problem wrong = { .text = "contains a NUL" };
+	char *subject;
+	int error = -EINVAL;
+
+	*limit = (struct shmlimit_limit){ .struct_size = sizeof(*limit) };
+	if (strlen(ZSTR_VAL(text)) == ZSTR_LEN(text))
+		error = shmlimit_limit_parse(ZSTR_VAL(text), limit, &wrong);
+	if (error == 0)
+		return true;
+	spprintf(&subject, 0, "limit \"%s\"", ZSTR_VAL(text));
+	shmlimit_throw_words(error, subject, wrong.text);
+	efree(subject);
+	return false;
+}
+
+/* A limit as text has no wait: it is the call's, or else the rule's. */
+static int limit_wait(struct shmlimit *limiter, int id, zend_long max_wait_ns, struct shmlimit_limit *limit)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	int error = max_wait_ns == ZEND_LONG_MAX ? shmlimit_rule_get(limiter, id, &rule) : 0;
+
+	limit->max_wait_ns = max_wait_ns == ZEND_LONG_MAX ? rule.max_wait_ns : (uint64_t)max_wait_ns;
+	return error < 0 ? error : id;
+}
 
 /* The rule is looked up each time: one that was removed and set again has another id. */
-static zend_always_inline void decide(INTERNAL_FUNCTION_PARAMETERS, take_fn take, wait_fn wait)
+static zend_always_inline void decide(INTERNAL_FUNCTION_PARAMETERS, take_fn take, wait_fn wait, limit_fn by_limit)
 {
 	struct shmlimit *limiter = opened(Z_OBJ_P(ZEND_THIS));
 	zend_long cost = 1, max_wait_ns = ZEND_LONG_MAX;
+	zend_string *rule, *key, *text = NULL;
+	struct shmlimit_limit limit;
 	struct shmlimit_result r;
-	zend_string *rule, *key;
 	int answer;
 
 	if (wait == NULL) {
-		ZEND_PARSE_PARAMETERS_START(2, 3)
-			Z_PARAM_STR(rule)
-			Z_PARAM_STR(key)
-			Z_PARAM_OPTIONAL
-			Z_PARAM_LONG(cost)
-		ZEND_PARSE_PARAMETERS_END();
-	} else {
 		ZEND_PARSE_PARAMETERS_START(2, 4)
 			Z_PARAM_STR(rule)
 			Z_PARAM_STR(key)
 			Z_PARAM_OPTIONAL
 			Z_PARAM_LONG(cost)
+			Z_PARAM_STR_OR_NULL(text)
+		ZEND_PARSE_PARAMETERS_END();
+	} else {
+		ZEND_PARSE_PARAMETERS_START(2, 5)
+			Z_PARAM_STR(rule)
+			Z_PARAM_STR(key)
+			Z_PARAM_OPTIONAL
+			Z_PARAM_LONG(cost)
 			Z_PARAM_LONG(max_wait_ns)
+			Z_PARAM_STR_OR_NULL(text)
 		ZEND_PARSE_PARAMETERS_END();
 	}
-	if (limiter == NULL)
+	if (limiter == NULL || (text != NULL && !limit_read(text, &limit)))
 		RETURN_THROWS();
 	answer = cost < 0 || max_wait_ns < 0 ? -EINVAL : rule_id(Z_OBJ_P(ZEND_THIS), rule);
-	if (answer >= 0 && wait == NULL)
+	if (answer >= 0 && text != NULL && (wait != NULL || by_limit == shmlimit_charge_limit))
+		answer = limit_wait(limiter, answer, max_wait_ns, &limit);
+	if (answer >= 0 && text != NULL)
+		answer = by_limit(limiter, answer, ZSTR_VAL(key), ZSTR_LEN(key), (uint64_t)cost, &limit, &r);
+	else if (answer >= 0 && wait == NULL)
 		answer = take(limiter, answer, ZSTR_VAL(key), ZSTR_LEN(key), (uint64_t)cost, &r);
 	else if (answer >= 0)
 		answer = wait(limiter, answer, ZSTR_VAL(key), ZSTR_LEN(key), (uint64_t)cost, (uint64_t)max_wait_ns, &r);
@@ -249,32 +286,32 @@ static zend_always_inline void decide(INTERNAL_FUNCTION_PARAMETERS, take_fn take
 
 PHP_METHOD(Shmlimit_Limiter, take)
 {
-	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, shmlimit_take, NULL);
+	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, shmlimit_take, NULL, shmlimit_take_limit);
 }
 
 PHP_METHOD(Shmlimit_Limiter, peek)
 {
-	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, shmlimit_peek, NULL);
+	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, shmlimit_peek, NULL, shmlimit_peek_limit);
 }
 
 PHP_METHOD(Shmlimit_Limiter, refund)
 {
-	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, shmlimit_refund, NULL);
+	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, shmlimit_refund, NULL, shmlimit_refund_limit);
 }
 
 PHP_METHOD(Shmlimit_Limiter, charge)
 {
-	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, shmlimit_charge, NULL);
+	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, shmlimit_charge, NULL, shmlimit_charge_limit);
 }
 
 PHP_METHOD(Shmlimit_Limiter, reserve)
 {
-	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, NULL, shmlimit_reserve);
+	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, NULL, shmlimit_reserve, shmlimit_reserve_limit);
 }
 
 PHP_METHOD(Shmlimit_Limiter, acquire)
 {
-	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, NULL, shmlimit_acquire);
+	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, NULL, shmlimit_acquire, shmlimit_acquire_limit);
 }
 
 PHP_METHOD(Shmlimit_Limiter, count)
@@ -310,8 +347,9 @@ PHP_METHOD(Shmlimit_Limiter, count)
 		shmlimit_return_count(return_value, answer, &count);
 }
 
-/* Returns 0, or an error, of `*rule`. */
-static int request_of(struct shmlimit *limiter, zval *value, struct shmlimit_request *request, const zend_string **rule)
+/* Returns 0; 1 after throwing; or an error, of `*rule`. */
+static int request_of(struct shmlimit *limiter, zval *value, struct shmlimit_request *request,
+                      struct shmlimit_limit *own, const zend_string **rule)
 {
 	zend_object *limit = Z_OBJ_P(value);
 	zval *key;
@@ -323,6 +361,11 @@ static int request_of(struct shmlimit *limiter, zval *value, struct shmlimit_req
 	request->rule = shmlimit_rule_find(limiter, shmlimit_name(*rule));
 	request->reserved32 = 0;
 	request->limit = NULL;
+	if (Z_TYPE_P(LIMIT_LIMIT(limit)) == IS_STRING) {
+		if (!limit_read(Z_STR_P(LIMIT_LIMIT(limit)), own))
+			return 1;
+		request->limit = own;
+	}
 	request->key = Z_TYPE_P(key) == IS_STRING ? Z_STRVAL_P(key) : "";
 	request->key_len = Z_TYPE_P(key) == IS_STRING ? Z_STRLEN_P(key) : 0;
 	request->cost = (uint64_t)Z_LVAL_P(LIMIT_COST(limit));
@@ -333,6 +376,7 @@ PHP_METHOD(Shmlimit_Limiter, takeAll)
 {
 	struct shmlimit *limiter = opened(Z_OBJ_P(ZEND_THIS));
 	struct shmlimit_request requests[SHMLIMIT_REQUESTS_MAX];
+	struct shmlimit_limit own[SHMLIMIT_REQUESTS_MAX];
 	struct shmlimit_result results[SHMLIMIT_REQUESTS_MAX];
 	const zend_string *rule = NULL;
 	size_t n = 0, failed = 0;
@@ -352,8 +396,10 @@ PHP_METHOD(Shmlimit_Limiter, takeAll)
 			zend_argument_type_error(1, "must be an array of Shmlimit\\Limit");
 			RETURN_THROWS();
 		}
-		answer = n == SHMLIMIT_REQUESTS_MAX ? -EINVAL : request_of(limiter, value, &requests[n++], &rule);
-		if (!is_answer(Z_OBJ_P(ZEND_THIS), rule, answer))
+		answer =
+			n == SHMLIMIT_REQUESTS_MAX ? -EINVAL : request_of(limiter, value, &requests[n], &own[n], &rule);
+		n++;
+		if (answer == 1 || !is_answer(Z_OBJ_P(ZEND_THIS), rule, answer))
 			RETURN_THROWS();
 	}
 	ZEND_HASH_FOREACH_END();

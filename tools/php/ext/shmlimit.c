@@ -164,17 +164,18 @@ static void put_string(zend_object *object, uint32_t i, zend_string *string)
 
 PHP_METHOD(Shmlimit_Limit, __construct)
 {
-	zend_string *rule, *key, *rate = NULL;
+	zend_string *rule, *key, *rate = NULL, *limit = NULL;
 	zend_long cost = 1;
 	zend_object *o = Z_OBJ_P(ZEND_THIS);
 	int error;
 
-	ZEND_PARSE_PARAMETERS_START(2, 4)
+	ZEND_PARSE_PARAMETERS_START(2, 5)
 		Z_PARAM_STR(rule)
 		Z_PARAM_STR_OR_NULL(key)
 		Z_PARAM_OPTIONAL
 		Z_PARAM_LONG(cost)
 		Z_PARAM_STR_OR_NULL(rate)
+		Z_PARAM_STR_OR_NULL(limit)
 	ZEND_PARSE_PARAMETERS_END();
 	if (!is_new(o))
 		RETURN_THROWS();
@@ -187,6 +188,7 @@ PHP_METHOD(Shmlimit_Limit, __construct)
 	put_string(o, 1, key);
 	ZVAL_LONG(shmlimit_member(o, 2), cost);
 	put_string(o, 3, rate);
+	put_string(o, 4, limit);
 }
 
 /* By SHMLIMIT_GATE_UNLIMITED ... */

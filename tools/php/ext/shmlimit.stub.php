@@ -50,8 +50,15 @@ final class Limit
     public readonly ?string $key;
     public readonly int $cost;
     public readonly ?string $rate;
+    public readonly ?string $limit;
 
-    public function __construct(string $rule, ?string $key, int $cost = 1, ?string $rate = null) {}
+    public function __construct(
+        string $rule,
+        ?string $key,
+        int $cost = 1,
+        ?string $rate = null,
+        ?string $limit = null,
+    ) {}
 }
 
 final class Answer
@@ -81,6 +88,7 @@ final class Limiter
     public const TOKEN_BUCKET = 0;
     public const WINDOW = 2;
     public const COUNTER = 4;
+    public const GCRA = 6;
     public const SATURATE = 0x10000;
     public const RESTART = 0x20000;
 
@@ -101,17 +109,29 @@ final class Limiter
         int $maxWaitNs = 0,
     ): bool {}
 
-    public function take(string $rule, string $key, int $cost = 1): Result {}
+    public function take(string $rule, string $key, int $cost = 1, ?string $limit = null): Result {}
 
-    public function peek(string $rule, string $key, int $cost = 1): Result {}
+    public function peek(string $rule, string $key, int $cost = 1, ?string $limit = null): Result {}
 
-    public function reserve(string $rule, string $key, int $cost = 1, int $maxWaitNs = PHP_INT_MAX): Result {}
+    public function reserve(
+        string $rule,
+        string $key,
+        int $cost = 1,
+        int $maxWaitNs = PHP_INT_MAX,
+        ?string $limit = null,
+    ): Result {}
 
-    public function acquire(string $rule, string $key, int $cost = 1, int $maxWaitNs = PHP_INT_MAX): Result {}
+    public function acquire(
+        string $rule,
+        string $key,
+        int $cost = 1,
+        int $maxWaitNs = PHP_INT_MAX,
+        ?string $limit = null,
+    ): Result {}
 
-    public function refund(string $rule, string $key, int $tokens = 1): Result {}
+    public function refund(string $rule, string $key, int $tokens = 1, ?string $limit = null): Result {}
 
-    public function charge(string $rule, string $key, int $tokens = 1): Result {}
+    public function charge(string $rule, string $key, int $tokens = 1, ?string $limit = null): Result {}
 
     public function count(
         string $rule,

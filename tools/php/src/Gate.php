@@ -163,6 +163,11 @@ final class Gate
             $keys[$i]->length = strlen($bytes);
             $keys[$i]->bytes = \FFI::addr($c);
             $keys[$i]->cost = $limit->cost;
+            if ($limit->limit !== null) {
+                $bytesHeld[] = $c = Library::bytes($limit->limit);
+                $keys[$i]->rate = $ffi->cast('char *', \FFI::addr($c));
+                $keys[$i]->rate_length = strlen($limit->limit);
+            }
             $packed .= pack('L2', $keys[$i]->limit, strlen($bytes)) . $bytes;
         }
         $answer = \FFI::addr($this->prepared($ffi));
@@ -219,21 +224,24 @@ final class Gate
     /** The place of a limit's rule in the spec. */
     private function place(\FFI $ffi, Limit $limit): int
     {
-        [$place, $rate] = $this->known[$limit->rule] ?? [null, null];
-        if ($place === null || ($limit->rate !== null && $limit->rate !== $rate)) {
+        [$place, $rate, $isGcra] = $this->known[$limit->rule] ?? [null, null, false];
+        $brings = $limit->limit !== null;
+        if ($place === null || ($limit->rate !== null && $limit->rate !== $rate) || ($brings && !$isGcra)) {
             $place ??= count($this->known);
-            $this->renew($ffi, [$limit->rule => [$place, $limit->rate]] + $this->known);
+            $known = [$place, $limit->rate ?? $rate, $isGcra || $brings];
+            $this->renew($ffi, [$limit->rule => $known] + $this->known);
         }
         return $place;
     }
 
-    /** @param array<string, array{int, ?string}> $known */
+    /** @param array<string, array{int, ?string, bool}> $known */
     private function renew(\FFI $ffi, array $known): void
     {
         uasort($known, fn (array $a, array $b) => $a[0] <=> $b[0]);
         $spec = $this->base;
-        foreach ($known as $rule => [, $rate]) {
+        foreach ($known as $rule => [, $rate, $isGcra]) {
             $spec .= self::word('rule', (string) $rule) . self::word('rate', $rate);
+            $spec .= $isGcra ? self::word('algorithm', 'gcra') : '';
         }
         $gate = $ffi->new('struct shmlimit_gate *');
         $error = str_contains($spec, "\0") ? -self::EINVAL : $ffi->shmlimit_gate_open($spec, \FFI::addr($gate));

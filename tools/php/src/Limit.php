@@ -16,6 +16,11 @@ final class Limit
         public readonly int $cost = 1,
         /** In a Gate with create=yes: the rate of the rule, "5/minute", "10/s burst 20" or "20 at once". */
         public readonly ?string $rate = null,
+        /**
+         * The limit of this request, such as that of its customer's plan, "100/minute burst 200", "unlimited" or "block", under a
+         * rule of the algorithm gcra; null, and in a Gate what cannot be read: the rule's own.
+         */
+        public readonly ?string $limit = null,
     ) {
         Library::checkNames(null, $rule);
     }

@@ -19,12 +19,18 @@ final class Limiter
     public const TOKEN_BUCKET = self::FUNNEL;
     public const WINDOW = 2;
     public const COUNTER = 4;
+    public const GCRA = 6;
 
     /** Flags of count(): add what fits, instead of nothing; the time to live begins again. */
     public const SATURATE = 0x10000;
     public const RESTART = 0x20000;
 
     private const EEXIST = 17;
+    private const EINVAL = 22;
+    private const LIMITS_KEPT = 4096;
+
+    /** @var array<string, \FFI\CData> limits that came with calls, by their text */
+    private static array $limits = [];
 
     private \FFI $ffi;
     private \FFI\CData $handle;
@@ -79,7 +85,8 @@ final class Limiter
     /**
      * Give a program its rule: set it if it is missing, or if this call was given another one last; of another algorithm,
      * its keys then begin again. What an operator has changed since stays, as do other parameters, such as the mode.
-     * $refill tokens come back every $periodNs; 0 for WINDOW and COUNTER. Returns whether it was set.
+     * $refill tokens come back every $periodNs; 0 for WINDOW and COUNTER. Of GCRA the three may be 0: each call brings its
+     * limit. Returns whether it was set.
      */
     public function setRule(
         string $rule,
@@ -101,40 +108,65 @@ final class Limiter
         return $this->mark($rule) !== $before;
     }
 
-    /** Take $cost tokens if the key's funnel has them. */
-    public function take(string $rule, string $key, int $cost = 1): Result
+    /**
+     * Take $cost tokens if the key's funnel has them. $limit, here and below, is the call's own, such as "100/minute", under a
+     * rule of GCRA; a key that is asked with another limit keeps its time. Its longest wait is the rule's, or $maxWaitNs.
+     */
+    public function take(string $rule, string $key, int $cost = 1, ?string $limit = null): Result
     {
-        return $this->decide('take', $rule, $key, $cost);
+        return $limit === null
+            ? $this->decide('take', $rule, $key, $cost)
+            : $this->decide('take_limit', $rule, $key, $cost, self::limit($limit));
     }
 
     /** What a take would answer, without taking. */
-    public function peek(string $rule, string $key, int $cost = 1): Result
+    public function peek(string $rule, string $key, int $cost = 1, ?string $limit = null): Result
     {
-        return $this->decide('peek', $rule, $key, $cost);
+        return $limit === null
+            ? $this->decide('peek', $rule, $key, $cost)
+            : $this->decide('peek_limit', $rule, $key, $cost, self::limit($limit));
     }
 
     /** Take tokens now or in advance: wait for waitNs before going on. Denied if waitNs would be longer than $maxWaitNs. */
-    public function reserve(string $rule, string $key, int $cost = 1, int $maxWaitNs = self::NEVER): Result
-    {
-        return $this->decide('reserve', $rule, $key, $cost, Library::unsigned($maxWaitNs));
+    public function reserve(
+        string $rule,
+        string $key,
+        int $cost = 1,
+        int $maxWaitNs = self::NEVER,
+        ?string $limit = null,
+    ): Result {
+        return $limit === null
+            ? $this->decide('reserve', $rule, $key, $cost, Library::unsigned($maxWaitNs))
+            : $this->decide('reserve_limit', $rule, $key, $cost, $this->waiting($limit, $rule, $maxWaitNs));
     }
 
     /** Reserve, then sleep until the tokens are there. */
-    public function acquire(string $rule, string $key, int $cost = 1, int $maxWaitNs = self::NEVER): Result
-    {
-        return $this->decide('acquire', $rule, $key, $cost, Library::unsigned($maxWaitNs));
+    public function acquire(
+        string $rule,
+        string $key,
+        int $cost = 1,
+        int $maxWaitNs = self::NEVER,
+        ?string $limit = null,
+    ): Result {
+        return $limit === null
+            ? $this->decide('acquire', $rule, $key, $cost, Library::unsigned($maxWaitNs))
+            : $this->decide('acquire_limit', $rule, $key, $cost, $this->waiting($limit, $rule, $maxWaitNs));
     }
 
     /** Give tokens back that were taken or reserved and then not used. */
-    public function refund(string $rule, string $key, int $tokens = 1): Result
+    public function refund(string $rule, string $key, int $tokens = 1, ?string $limit = null): Result
     {
-        return $this->decide('refund', $rule, $key, $tokens);
+        return $limit === null
+            ? $this->decide('refund', $rule, $key, $tokens)
+            : $this->decide('refund_limit', $rule, $key, $tokens, self::limit($limit));
     }
 
     /** Take tokens for something that has already happened, into debt as far as the rule allows. */
-    public function charge(string $rule, string $key, int $tokens = 1): Result
+    public function charge(string $rule, string $key, int $tokens = 1, ?string $limit = null): Result
     {
-        return $this->decide('charge', $rule, $key, $tokens);
+        return $limit === null
+            ? $this->decide('charge', $rule, $key, $tokens)
+            : $this->decide('charge_limit', $rule, $key, $tokens, $this->waiting($limit, $rule, self::NEVER));
     }
 
     /**
@@ -180,6 +212,9 @@ final class Limiter
             $requests[$i]->key = \FFI::addr($key);
             $requests[$i]->key_len = strlen($limit->key ?? '');
             $requests[$i]->cost = Library::unsigned($limit->cost);
+            if ($limit->limit !== null) {
+                $requests[$i]->limit = $keys[] = self::limit($limit->limit);
+            }
         }
         $answer = $this->ffi->shmlimit_take_all($this->handle, $requests, $n, \FFI::addr($failed), $results);
         Library::check($answer, $this->segment);
@@ -301,7 +336,47 @@ final class Limiter
         return $rule === null ? $this->segment : "$this->segment: rule $rule";
     }
 
-    private function decide(string $verb, string $rule, string $key, int $tokens, int ...$more): Result
+    /** A pointer to a limit that comes with a call, whose text is read once. */
+    private static function limit(string $text): \FFI\CData
+    {
+        $known = self::$limits[$text] ?? null;
+        if ($known === null) {
+            $ffi = Library::ffi();
+            $known = $ffi->new('struct shmlimit_limit');
+            $known->struct_size = \FFI::sizeof($known);
+            $wrong = $ffi->new('struct shmlimit_problem');
+            $error = str_contains($text, "\0")
+                ? -self::EINVAL
+                : $ffi->shmlimit_limit_parse($text, \FFI::addr($known), \FFI::addr($wrong));
+            if ($error < 0) {
+                throw new Error("limit \"$text\"", \FFI::string($wrong->text) ?: 'contains a NUL', -$error);
+            }
+            if (count(self::$limits) >= self::LIMITS_KEPT) {
+                self::$limits = [];
+            }
+            self::$limits[$text] = $known;
+        }
+        $known->max_wait_ns = 0;
+        return \FFI::addr($known);
+    }
+
+    /** The same, with the longest wait of the call, or else of the rule. */
+    private function waiting(string $text, string $rule, int $maxWaitNs): \FFI\CData
+    {
+        $limit = self::limit($text);
+        if ($maxWaitNs === self::NEVER) {
+            $terms = $this->sized('struct shmlimit_rule');
+            Library::check(
+                $this->ffi->shmlimit_rule_get($this->handle, $this->find($rule), \FFI::addr($terms)),
+                $this->about($rule),
+            );
+            $maxWaitNs = $terms->max_wait_ns;
+        }
+        $limit[0]->max_wait_ns = Library::unsigned($maxWaitNs);
+        return $limit;
+    }
+
+    private function decide(string $verb, string $rule, string $key, int $tokens, int|\FFI\CData ...$more): Result
     {
         $r = $this->ffi->new('struct shmlimit_result');
         $arguments = [$this->handle, $this->find($rule), $key, strlen($key), Library::unsigned($tokens), ...$more];
