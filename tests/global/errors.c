@@ -36,6 +36,9 @@ static void missing(void)
 	struct shmlimit_global_status status = { .struct_size = sizeof(status) };
 	struct shmlimit_global_server server = { .struct_size = sizeof(server) };
 	struct shmlimit_limit limit = { .struct_size = sizeof(limit), .capacity = 1, .refill = 1, .period_ns = 1 };
+	struct shmlimit_count_request count = { .struct_size = sizeof(count), .n = 1, .bound = 1 };
+	struct shmlimit_rule counts = { .struct_size = sizeof(counts), .algorithm = SHMLIMIT_COUNTER };
+	int counter = shmlimit_rule_set(l, "count", &counts);
 	struct shmlimit_global *g;
 
 	if (shmlimit_global_open(l, "redis://127.0.0.1:1", NULL, &g) != 0)
@@ -65,6 +68,9 @@ static void missing(void)
 	is(shmlimit_global_poll_all(NULL, &ticket, 1, NULL, NULL), -EINVAL, "poll_all needs a handle");
 	is(shmlimit_global_poll_all(g, NULL, 1, NULL, NULL), -EINVAL, "poll_all needs tickets");
 	is(shmlimit_global_ping(NULL, NULL), -EINVAL, "ping needs a handle");
+	is(shmlimit_global_count(NULL, rule, "key", 3, &count, NULL), -EINVAL, "count needs a handle");
+	is(shmlimit_global_count(g, counter, NULL, 3, &count, NULL), -EINVAL, "count needs a key");
+	is(shmlimit_global_count(g, counter, "key", 3, NULL, NULL), -EINVAL, "count needs a request");
 	is(shmlimit_global_peek(NULL, rule, "key", 3, &funnel), -EINVAL, "peek needs a handle");
 	is(shmlimit_global_peek(g, rule, NULL, 3, &funnel), -EINVAL, "peek needs a key");
 	is(shmlimit_global_peek(g, rule, "key", 3, NULL), -EINVAL, "peek needs room for what it finds");

@@ -152,7 +152,7 @@ static int is_printable(const char *text)
 
 #define OK "+OK\r\n"
 #define VERSION(len, text) "*2\r\n$7\r\nversion\r\n$" #len "\r\n" text "\r\n"
-#define SHA "$40\r\n0123456789012345678901234567890123456789\r\n"
+#define SHA "$40\r\n0123456789012345678901234567890123456789\r\n-NOPERM\r\n" /* and may not read INFO */
 #define WELCOME VERSION(1, "7") OK OK SHA
 #define UNNAMED VERSION(1, "7") "-ERR unknown subcommand\r\n" OK SHA
 

@@ -77,6 +77,45 @@ static void refuses(const char *what, const char *begin, const char *end)
 	shmlimit_global_close(strict);
 }
 
+/* One that may drop keys is warned of, by the agent in a thread of this process. */
+static void evicts(void)
+{
+	static const struct {
+		const char *maxmemory, *policy;
+		int warns;
+	} cases[] = { { "100mb", "allkeys-lru", 1 },
+		      { "100mb", "volatile-ttl", 1 },
+		      { "100mb", "noeviction", 0 },
+		      { "0", "allkeys-random", 0 } };
+	int rule = lease_rule(l, "evicts", CAPACITY, 1, DAY);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct reports reports = { 0 };
+		struct shmlimit_global_options options = { .struct_size = sizeof(options),
+			                                   .report = reports_take,
+			                                   .arg = &reports,
+			                                   .deadline_ns = PATIENT_NS,
+			                                   .flags = SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD };
+		struct shmlimit_global *g;
+
+		freeReplyObject(server_ask(&server, "CONFIG SET maxmemory %s", cases[i].maxmemory));
+		freeReplyObject(server_ask(&server, "CONFIG SET maxmemory-policy %s", cases[i].policy));
+		if (shmlimit_global_open(l, server.url, &options, &g) != 0)
+			bail("open");
+		await(agent_status(l).serving);
+		is(shmlimit_global_take(g, rule, cases[i].policy, strlen(cases[i].policy), 1, NULL), SHMLIMIT_ALLOWED,
+		   "the agent asks the server");
+		/* Ends the thread. */
+		shmlimit_global_close(g);
+		is(reports.n, cases[i].warns, "maxmemory %s, %s: it is reported if keys may be lost",
+		   cases[i].maxmemory, cases[i].policy);
+		if (cases[i].warns)
+			ok(strstr(reports.last, cases[i].policy) != NULL, "the report names the policy: %s",
+			   reports.last);
+	}
+	server_tell(&server, "CONFIG SET maxmemory 0");
+}
+
 int main(void)
 {
 	struct agent_process agent;
@@ -93,5 +132,6 @@ int main(void)
 	refuses("READONLY", "REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE");
 	refuses("BUSY", NULL, "SCRIPT KILL");
 	ok(agent_stop(&agent), "the agent ends when it is told to");
+	evicts();
 	return tap_done();
 }

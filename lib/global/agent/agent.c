@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -60,6 +61,21 @@ static void report_health(struct agent *a, unsigned place)
 	}
 }
 
+/* A server that drops keys, once for each node of this agent. */
+static void warn_of_eviction(struct agent *a, unsigned place)
+{
+	const struct backend *b = &a->nodes[place]->backend;
+	struct backend_error evicts = { .kind = ERROR_EVICTS };
+
+	if (!b->ready || a->warned[place])
+		return;
+	a->warned[place] = b->evicts[0] != '\0';
+	if (!a->warned[place])
+		return;
+	backend_error_copy(evicts.said, sizeof(evicts.said), b->evicts, strlen(b->evicts));
+	handle_warn(a->g, &evicts);
+}
+
 static void step_nodes(struct agent *a)
 {
 	for (unsigned i = 0; i < a->count; i++) {
@@ -67,6 +83,7 @@ static void step_nodes(struct agent *a)
 
 		node_step(a->nodes[i], monotonic_now_ns());
 		report_health(a, i);
+		warn_of_eviction(a, i);
 		/*
 		 * WHY read a->nodes[i] each time: request_run_end() may need its place for another
 		 * node.

@@ -42,6 +42,7 @@ struct agent {
 	unsigned count;
 	struct node *nodes[CLUSTER_NODES];    /* the first is that of the URL */
 	uint64_t openings[CLUSTER_NODES];     /* of each node's breaker, that were reported */
+	unsigned char warned[CLUSTER_NODES];  /* that the node drops keys */
 	unsigned char of_slot[CLUSTER_SLOTS]; /* of a cluster: a node's place */
 	unsigned prefetches;
 	struct request_run *prefetched; /* the prefetched leases, by `next` */

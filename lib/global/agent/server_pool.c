@@ -82,6 +82,7 @@ int server_pool_at(struct agent *a, const struct url *url)
 	}
 	a->nodes[place] = node;
 	a->openings[place] = 0;
+	a->warned[place] = 0;
 	server_pool_name(a, (unsigned)place);
 	a->count += (unsigned)place == a->count;
 	return place;

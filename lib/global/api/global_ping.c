@@ -13,22 +13,9 @@
 #include "handle.h"
 #include "pool.h"
 
-/* Find a value in the text of INFO, whose lines are NAME:VALUE. Returns NULL if it is not there. */
-static const char *value_of(const char *text, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, name, len) == 0 && line[len] == ':')
-			return line + len + 1;
-	}
-	return NULL;
-}
-
 static uint64_t number_of(const char *text, const char *name)
 {
-	const char *value = value_of(text, name);
+	const char *value = backend_info(text, name);
 
 	return value != NULL ? strtoull(value, NULL, 10) : 0;
 }
@@ -56,7 +43,7 @@ static int ask_limits(struct shmlimit_global *g, struct shmlimit_global_info *in
 
 	if (ask_info(g, "memory", &text, failure) != 0)
 		return 1;
-	policy = text != NULL ? value_of(text, "maxmemory_policy") : NULL;
+	policy = text != NULL ? backend_info(text, "maxmemory_policy") : NULL;
 	if (policy != NULL) {
 		backend_error_copy(info->eviction, sizeof(info->eviction), policy, strcspn(policy, "\r\n"));
 		info->memory_max = number_of(text, "maxmemory");

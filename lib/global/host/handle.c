@@ -159,6 +159,11 @@ void handle_report(struct shmlimit_global *g, const struct backend_error *failur
 	g->reported = *failure;
 }
 
+void handle_warn(struct shmlimit_global *g, const struct backend_error *failure)
+{
+	report(g, failure, NULL);
+}
+
 void handle_recovered(struct shmlimit_global *g)
 {
 	g->reported = (struct backend_error){ .kind = ERROR_NONE };

@@ -94,6 +94,9 @@ uint64_t handle_rng(struct shmlimit_global *g);
 void handle_report(struct shmlimit_global *g, const struct backend_error *failure, const struct handle_rule *rule);
 void handle_recovered(struct shmlimit_global *g);
 
+/* Report it, whatever was reported before: a warning. */
+void handle_warn(struct shmlimit_global *g, const struct backend_error *failure);
+
 /* Report it, and return it as -errno. */
 int handle_failed(struct shmlimit_global *g, const struct backend_error *failure, const struct handle_rule *rule);
 

@@ -26,6 +26,7 @@ enum greeting {
 	GREETING_NAME, /* may be refused */
 	GREETING_SELECT,
 	GREETING_SCRIPT,
+	GREETING_MEMORY, /* may be refused */
 	GREETING_DONE,
 };
 
@@ -147,6 +148,7 @@ static int send_greeting(struct backend *b, uint64_t until_ns)
 	const char *setname[] = { "CLIENT", "SETNAME", name };
 	const char *select[] = { "SELECT", db };
 	const char *load[] = { "SCRIPT", "LOAD", script_text };
+	const char *memory[] = { "INFO", "memory" };
 
 	snprintf(db, sizeof(db), "%u", b->url.db);
 	client_name(name);
@@ -156,6 +158,7 @@ static int send_greeting(struct backend *b, uint64_t until_ns)
 	outbox_add(&out, 3, setname, NULL);
 	outbox_add(&out, 2, select, NULL);
 	outbox_add(&out, 3, load, NULL);
+	outbox_add(&out, 2, memory, NULL);
 	return outbox_send(&out, &b->connection, until_ns);
 }
 
@@ -222,9 +225,34 @@ static int read_primary(struct backend *b, const redisReply *reply, struct backe
 	return 0;
 }
 
+const char *backend_info(const char *text, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, len) == 0 && line[len] == ':')
+			return line + len + 1;
+	}
+	return NULL;
+}
+
+/* A server without a maxmemory evicts nothing, whatever its policy is. */
+static void read_memory(struct backend *b, const redisReply *reply)
+{
+	const char *text = reply->type == REDIS_REPLY_STRING ? reply->str : NULL;
+	const char *most = backend_info(text, "maxmemory"), *policy = backend_info(text, "maxmemory_policy");
+
+	b->evicts[0] = '\0';
+	if (most == NULL || policy == NULL || strtoull(most, NULL, 10) == 0 || strncmp(policy, "noeviction", 10) == 0)
+		return;
+	backend_error_copy(b->evicts, sizeof(b->evicts), policy, strcspn(policy, "\r\n"));
+}
+
 static int read_greeting(struct backend *b, const redisReply *reply, struct backend_error *failure)
 {
-	int may_fail = b->greeting == GREETING_NAME || b->greeting == GREETING_SENTINEL_AUTH;
+	int may_fail =
+		b->greeting == GREETING_NAME || b->greeting == GREETING_SENTINEL_AUTH || b->greeting == GREETING_MEMORY;
 
 	if (reply->type == REDIS_REPLY_ERROR && !may_fail) {
 		*failure = backend_error_of_reply(reply->str, (size_t)reply->len);
@@ -232,6 +260,8 @@ static int read_greeting(struct backend *b, const redisReply *reply, struct back
 	}
 	if (b->greeting == GREETING_PRIMARY)
 		return read_primary(b, reply, failure);
+	if (b->greeting == GREETING_MEMORY)
+		read_memory(b, reply);
 	if (b->greeting == GREETING_HELLO)
 		return read_hello(b, reply, failure);
 	if (b->greeting == GREETING_SCRIPT) {

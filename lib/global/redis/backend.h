@@ -31,6 +31,7 @@ struct backend {
 	int used;            /* it has answered a command since */
 	unsigned refused;    /* hosts of the URL in a row that could not be used */
 	char version[24], mode[16], role[16];
+	char evicts[24]; /* its maxmemory-policy, if that drops keys; "" if not, or if it is not known */
 	char sha[BACKEND_SHA_MAX];
 	uint64_t commands;      /* scripts that were asked for */
 	struct addrinfo *found; /* addresses to connect to; NULL: look them up */
@@ -109,6 +110,12 @@ struct backend_error backend_error_of(const struct backend *backend, int error);
 void backend_put(const struct backend *backend, struct outbox *out, const struct backend_question *question,
                  int with_text);
 void backend_answer(const redisReply *reply, struct backend_question *question);
+
+/*
+ * Find a value in the text of INFO, whose lines are NAME:VALUE. Returns NULL if it is not there, or
+ * the text is NULL.
+ */
+const char *backend_info(const char *text, const char *name);
 
 /* The words of a command; lens NULL: they are strings. */
 struct backend_words {

@@ -70,6 +70,8 @@ static const struct {
 	[ERROR_WAITED] = { ETIMEDOUT, "no answer to another process by the deadline", "must answer sooner, or the "
 	                     "deadline be longer" },
 	[ERROR_AGENT] = { 0, "no agent serves", "without waiting an agent must run: `shmlimit agent`, or a thread" },
+	[ERROR_EVICTS] = { 0, "drops keys when its memory is full, and their limits begin again", "should have the "
+	                     "maxmemory-policy noeviction" },
 	/* clang-format on */
 };
 

@@ -29,6 +29,7 @@ enum backend_error_kind {
 	ERROR_SCRIPT,    /* the server does not have the script */
 	ERROR_WAITED,    /* another process asked, and had no answer by the deadline */
 	ERROR_AGENT,     /* there is no agent, and a handle that does not wait cannot ask without one */
+	ERROR_EVICTS,    /* a warning: it may drop keys, by the maxmemory-policy that `said` names */
 	ERROR_KINDS,
 };
 
