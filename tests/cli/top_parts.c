@@ -26,8 +26,8 @@ static void rates(void)
 		                    counted(4, "anew", 1000, 1000) };
 	struct top_count now[] = { counted(0, "a", 150, 11), counted(2, "new", 7, 0), counted(4, "anew", 4, 2),
 		                   counted(5, "b", 0, 0) };
-	struct top_sample before = { 3 * SECOND, { .allowed = 1000 }, then, 3 };
-	struct top_sample after = { 5 * SECOND, { .allowed = 1061, .evictions = 1 }, now, 4 };
+	struct top_sample before = { 3 * SECOND, { .counters = { .allowed = 1000 } }, then, 3 };
+	struct top_sample after = { 5 * SECOND, { .counters = { .allowed = 1061, .evictions = 1 } }, now, 4 };
 	struct top_row row[4], all;
 
 	top_rows(&before, &after, row, &all);
