@@ -183,4 +183,17 @@ is "$(codes "$url/shared/index.html?key=user:47&[1-6]" | tr '\n' ' ')" "200 200 
 kill -KILL "$thread"
 within another_serves "$thread"
 ok $? "a thread of another worker replaces that of a killed one"
+
+# nginx's log has an outage from its beginning to its end, once for all workers.
+logged_once() {
+	asked=$((asked + 1))
+	codes "$url/shared/index.html?key=out:$asked" >/dev/null
+	[ "$(grep -c "$1" "$TMP/nginx.err")" -eq 1 ]
+}
+kill_backend
+within logged_once ': it does not answer: requests that need it are allowed'
+ok $? "the log says what becomes of requests while the backend is gone"
+start_backend
+within logged_once ': it answers again, after [0-9.]* s in which [0-9]* requests were allowed'
+ok $? "the log says when it is over, and how many requests there were"
 done_testing
