@@ -83,6 +83,9 @@ all size
 replayed=$(shmlimit replay --rule '1/d burst 1' log --json)
 members replay . "$replayed"
 all replay
+echo '* 1/d' >plans
+members plan '.plans[]' "$(shmlimit replay --limit-field addr --limits plans log --json)"
+all plan
 members replayed '.rules[]' "$replayed"
 all replayed
 members worst '.rules[].worst[]' "$replayed"

@@ -169,6 +169,13 @@ int json_line_parse(struct span line, struct log_line *out)
 	return 1;
 }
 
+struct span json_line_field(const void *json, const char *name)
+{
+	const char *const names[] = { name, NULL };
+
+	return text_of(json, names);
+}
+
 void log_line_free(struct log_line *line)
 {
 	json_decref(line->json);

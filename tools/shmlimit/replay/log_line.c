@@ -39,3 +39,18 @@ int log_line_parse(const char *text, size_t len, struct log_line *out)
 	brace = memmem(inner.at, inner.len, " {", 2);
 	return brace != NULL && json_line_parse(from(inner, (size_t)(brace + 1 - inner.at)), out);
 }
+
+struct span log_field(const struct log_line *line, const char *name)
+{
+	struct span none = { "", 0 }, text = none;
+
+	if (line->json != NULL)
+		text = json_line_field(line->json, name);
+	if (text.len == 0 && strcmp(name, "user") == 0)
+		text = line->user;
+	else if (text.len == 0 && strcmp(name, "path") == 0)
+		text = line->path;
+	else if (text.len == 0 && strcmp(name, "addr") == 0)
+		text = line->addr;
+	return text.len == 1 && *text.at == '-' ? none : text;
+}

@@ -27,6 +27,8 @@ struct log_line {
 /* Takes `len` bytes apart, without their newline. Returns 1: log_line_free() must follow; or 0: not such a line. */
 int log_line_parse(const char *text, size_t len, struct log_line *out);
 void log_line_free(struct log_line *line);
+/* What a line has under that name: user, path, addr, or a member of its JSON. Empty: it has none. */
+struct span log_field(const struct log_line *line, const char *name);
 
 /* log_text.c: a line that is no JSON. Returns 0 if it is not understood. */
 int log_text_parse(struct span line, struct log_line *out);
@@ -38,6 +40,7 @@ struct span log_net_address(struct span text, int *bits); /* without the /24, wh
 
 /* json_line.c: the same of a line that begins with a brace. */
 int json_line_parse(struct span line, struct log_line *out);
+struct span json_line_field(const void *json, const char *name);
 
 /* What both kinds have: the path of a request line; a path without its query. */
 #define LOG_BYTES_MAX (INT64_C(1) << 48)

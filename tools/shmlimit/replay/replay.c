@@ -25,7 +25,7 @@
 #define WINDOWS_SIZE (UINT64_C(1) << 28) /* bytes that windows may take unless --slots says more */
 #define PROGRESS_LINES (1u << 15)        /* often enough for the eye */
 
-enum { RULE, KEY, TOP, SLOTS, JSON, PLOT, SUGGEST, MAX_DENIED, SINCE, UNTIL, COST, FORWARDED };
+enum { RULE, KEY, TOP, SLOTS, JSON, PLOT, SUGGEST, MAX_DENIED, SINCE, UNTIL, COST, FORWARDED, LIMIT_FIELD, LIMITS };
 
 /* clang-format off */
 static const struct command_option options[] = {
@@ -41,6 +41,8 @@ static const struct command_option options[] = {
 	[UNTIL] = { "until", "TIME", "only requests before TIME" },
 	[COST] = { "cost", "requests|bytes", "a request costs 1 (default), or the bytes of its response: '10M/s burst 50M'" },
 	[FORWARDED] = { "forwarded", "N", "of a list of addresses the Nth is the client: 1 the first (default), -1 the last" },
+	[LIMIT_FIELD] = { "limit-field", "FIELD", "each request brings its limit: user, or a member of JSON, says its plan" },
+	[LIMITS] = { "limits", "FILE", "lines PLAN LIMIT; * LIMIT is for all others (without it FIELD says the limit)" },
 	{ 0 },
 };
 /* clang-format on */
@@ -108,7 +110,7 @@ static int rules_parse(const struct call *call, struct replay *r)
 		r->rules = 1;
 		return rule_of(&r->rule[0], "?/m burst ?", 1);
 	}
-	if (status == STATUS_OK && call->repeated_count == 0)
+	if (status == STATUS_OK && call->repeated_count == 0 && call->option[LIMIT_FIELD] == NULL)
 		return fail("replay: missing --rule LIMIT (for example '10/s burst 20' or '100/h window')");
 	for (size_t i = 0; i < call->repeated_count && status == STATUS_OK; i++) {
 		status = rule_of(&r->rule[i], call->repeated[i], suggests);
@@ -118,6 +120,27 @@ static int rules_parse(const struct call *call, struct replay *r)
 	if (status == STATUS_OK && suggests && !open)
 		return fail("--suggest: nothing to find: give a --rule with a ?, as in '?/m burst 20', '10/s burst ?'");
 	return status;
+}
+
+/* All plans are one more limit beside those of --rule. */
+static int plans_parse(const struct call *call, struct replay *r)
+{
+	struct replay_rule *rule = &r->rule[r->rules];
+
+	r->limit_field = call->option[LIMIT_FIELD];
+	r->plans_path = call->option[LIMITS];
+	if (r->limit_field == NULL)
+		return r->plans_path == NULL
+		               ? STATUS_OK
+		               : fail("--limits %s: needs --limit-field FIELD, which says the plan of a request",
+		                      r->plans_path);
+	if (r->rules == REPEATED_MAX)
+		return fail("--limit-field %s: must be beside less than %d --rule", r->limit_field, REPEATED_MAX);
+	r->rules++;
+	*rule = (struct replay_rule){ .text = r->plans_path != NULL ? "by plan" : "its own",
+		                      .by_plan = 1,
+		                      .rule = { .struct_size = sizeof(rule->rule), .algorithm = SHMLIMIT_GCRA } };
+	return r->plans_path != NULL ? plans_read(r, r->plans_path) : STATUS_OK;
 }
 
 static const struct choice choices_cost[] = { { "requests", 0 }, { "bytes", 1 }, { 0 } };
@@ -156,6 +179,8 @@ static int parse(const struct call *call, struct replay *r)
 	const char *key = call->option[KEY] != NULL ? call->option[KEY] : "addr";
 	int status = rules_parse(call, r);
 
+	if (status == STATUS_OK)
+		status = plans_parse(call, r);
 	if (status == STATUS_OK && call->option[MAX_DENIED] != NULL)
 		status = share_parse("--max-denied", call->option[MAX_DENIED], &r->max_denied);
 	if (status == STATUS_OK && call->option[SINCE] != NULL)
@@ -240,9 +265,9 @@ static int run(const struct call *call)
 	if (r == NULL)
 		return fail_memory();
 	r->top = TOP_DEFAULT;
-	status = parse(call, r);
+	status = replay_begin(r);
 	if (status == STATUS_OK)
-		status = replay_begin(r);
+		status = parse(call, r);
 	if (status == STATUS_OK)
 		status = replay(call, r);
 	replay_free(r);

@@ -40,12 +40,22 @@ struct replay_rule {
 	const char *pattern; /* with '?' for a number that is to be found; else NULL */
 	char *made_text;
 	uint64_t suggested; /* the number */
+	int by_plan;        /* each request brings its limit */
 	struct shmlimit_rule rule;
 	struct shmlimit *limiter; /* each has a segment of its own; NULL while its number is not known */
 	uint64_t allowed, denied;
 	uint64_t no_room;          /* keys that found no slot, or lost it to another */
 	uint64_t keys_denied;      /* at least once */
 	int64_t first_ns, last_ns; /* of the denials */
+};
+
+/* replay_plans.c: limits that came with the requests. */
+struct replay_plan {
+	UT_hash_handle hh;
+	char *name, *limit_text;
+	struct shmlimit_limit limit;
+	int is_unreadable;
+	uint64_t allowed, denied;
 };
 
 struct replay_key {
@@ -75,9 +85,16 @@ struct replay_steps {
 size_t step_at(struct replay_steps *steps, int64_t unix_ns); /* which one; never before the first that was asked */
 size_t step_worst(const struct replay_steps *steps, size_t rule);
 
+struct replay_request {
+	struct replay_key *key;
+	struct replay_plan *plan; /* NULL: none that limits it */
+	uint64_t cost;
+	int64_t unix_ns;
+};
+
 /* replay_order.c: requests of the last hour wait until no earlier one can come. */
 #define ORDER_S 3600
-#define ORDER_MAX (UINT64_C(4) << 20) /* those that wait, 24 bytes each */
+#define ORDER_MAX (UINT64_C(4) << 20) /* those that wait, 32 bytes each */
 
 struct replay_second {
 	uint32_t first, last; /* places of entries; 0: none */
@@ -95,9 +112,9 @@ struct replay_order {
 
 /* A request of that time has come up. Returns 0 if it is too late; else, when order_take() is done, it can be added. */
 int order_expect(struct replay_order *order, int64_t unix_ns);
-int order_add(struct replay_order *order, int64_t unix_ns, struct replay_key *key, uint64_t cost); /* 0 or -ENOMEM */
-/* The next one that has waited long enough, or any at the end, with its time and cost; or NULL. */
-struct replay_key *order_take(struct replay_order *order, int at_end, int64_t *unix_ns, uint64_t *cost);
+int order_add(struct replay_order *order, const struct replay_request *request); /* 0 or -ENOMEM */
+/* The next one that has waited long enough, or any at the end. Returns 0: there is none. */
+int order_take(struct replay_order *order, int at_end, struct replay_request *request);
 void order_free(struct replay_order *order);
 
 /* A share of all requests, exactly as it was typed: per cent. */
@@ -120,6 +137,11 @@ struct replay {
 	struct replay_steps steps;
 	struct replay_order order;
 	struct replay_key *keys; /* uthash's */
+	const char *limit_field; /* which part of a line says its plan; NULL: there are none */
+	const char *plans_path;  /* of the file of plans; NULL: it says the limit */
+	struct replay_plan *plans;
+	uint64_t without_plan;   /* requests that no plan limits */
+	char *without_plan_text; /* what the first of them said; or NULL */
 	uint64_t secret[2];      /* of their hash */
 };
 
@@ -132,7 +154,14 @@ void replay_free(struct replay *r);
 int replay_worst(struct replay *r, size_t rule, struct replay_key ***list, size_t *count);
 
 /* One request, by one rule, and what it is counted in. A status. */
-int replay_decide(struct replay *r, size_t rule, struct replay_key *k, uint64_t cost, int64_t now_ns, size_t step);
+int replay_decide(struct replay *r, size_t rule, const struct replay_request *request, size_t step);
+
+/* replay_plans.c. */
+int plans_read(struct replay *r, const char *path);                           /* a status */
+struct replay_plan *plan_find(struct replay *r, const struct log_line *line); /* NULL: none limits it */
+int plans_worst(const struct replay *r, struct replay_plan ***list,
+                size_t *count); /* those that were asked; a status */
+void plans_free(struct replay *r);
 
 /* replay_suggest.c: "10/s burst 20". A status. */
 int replay_rule_parse(const char *text, struct shmlimit_rule *rule);

@@ -72,17 +72,29 @@ static void count_denial(struct replay *r, size_t i, struct replay_key *k, int64
 	r->steps.denied[i][step]++;
 }
 
-int replay_decide(struct replay *r, size_t i, struct replay_key *k, uint64_t cost, int64_t now_ns, size_t step)
+static int take(const struct replay_rule *rule, const struct replay_request *q)
+{
+	if (rule->by_plan)
+		return shmlimit_take_limit_at(rule->limiter, 0, q->key->key, q->key->len, q->cost, &q->plan->limit,
+		                              NULL, (uint64_t)q->unix_ns);
+	return shmlimit_take_at(rule->limiter, 0, q->key->key, q->key->len, q->cost, NULL, (uint64_t)q->unix_ns);
+}
+
+int replay_decide(struct replay *r, size_t i, const struct replay_request *q, size_t step)
 {
 	struct replay_rule *rule = &r->rule[i];
-	int answer = shmlimit_take_at(rule->limiter, 0, k->key, k->len, cost, NULL, (uint64_t)now_ns);
+	int answer = rule->by_plan && q->plan == NULL ? SHMLIMIT_ALLOWED : take(rule, q);
 
+	if (rule->by_plan && q->plan != NULL) {
+		q->plan->allowed += answer == SHMLIMIT_ALLOWED;
+		q->plan->denied += answer == SHMLIMIT_DENIED;
+	}
 	if (answer < 0)
 		return fail("rule %s: %s", rule->text, shmlimit_strerror(answer));
 	if (answer == SHMLIMIT_ALLOWED)
 		rule->allowed++;
 	else
-		count_denial(r, i, k, now_ns, step);
+		count_denial(r, i, q->key, q->unix_ns, step);
 	return STATUS_OK;
 }
 
@@ -102,37 +114,34 @@ static int note_time(struct replay_key *k, int64_t unix_ns)
 	return STATUS_OK;
 }
 
-static int decide(struct replay *r, struct replay_key *k, uint64_t cost, int64_t now_ns)
+static int decide(struct replay *r, const struct replay_request *q)
 {
-	size_t step = step_at(&r->steps, now_ns);
-	int status = r->suggest.scale != 0 ? note_time(k, now_ns) : STATUS_OK;
+	size_t step = step_at(&r->steps, q->unix_ns);
+	int status = r->suggest.scale != 0 ? note_time(q->key, q->unix_ns) : STATUS_OK;
 
-	k->requests++;
+	q->key->requests++;
 	r->steps.requests[step]++;
 	for (size_t i = 0; i < r->rules && status == STATUS_OK; i++)
 		if (r->rule[i].limiter != NULL)
-			status = replay_decide(r, i, k, cost, now_ns, step);
+			status = replay_decide(r, i, q, step);
 	return status;
 }
 
 /* Those that have waited long enough, or all of them. */
 static int decide_waiting(struct replay *r, int at_end)
 {
-	struct replay_key *k;
+	struct replay_request q;
 	int status = STATUS_OK;
-	int64_t unix_ns;
-	uint64_t cost;
 
-	while (status == STATUS_OK && (k = order_take(&r->order, at_end, &unix_ns, &cost)) != NULL)
-		status = decide(r, k, cost, unix_ns);
+	while (status == STATUS_OK && order_take(&r->order, at_end, &q))
+		status = decide(r, &q);
 	return status;
 }
 
 static int count_line(struct replay *r, const struct log_line *line)
 {
 	unsigned char key[SHMLIMIT_KEY_MAX];
-	struct replay_key *k;
-	uint64_t cost = r->cost_bytes ? (uint64_t)line->bytes : 1;
+	struct replay_request q = { .cost = r->cost_bytes ? (uint64_t)line->bytes : 1, .unix_ns = line->unix_ns };
 	size_t len;
 	int status, is_address;
 
@@ -158,8 +167,10 @@ static int count_line(struct replay *r, const struct log_line *line)
 		r->no_address_text = strndup(line->addr.at, line->addr.len < SHOWN ? line->addr.len : SHOWN);
 	if (status != STATUS_OK || len == 0)
 		return status;
-	k = key_find(r, key, len);
-	return k != NULL && order_add(&r->order, line->unix_ns, k, cost) == 0 ? STATUS_OK : fail_memory();
+	q.key = key_find(r, key, len);
+	if (r->limit_field != NULL)
+		q.plan = plan_find(r, line);
+	return q.key != NULL && order_add(&r->order, &q) == 0 ? STATUS_OK : fail_memory();
 }
 
 int replay_line(struct replay *r, const struct span *text, int *understood)
@@ -200,6 +211,12 @@ int replay_finish(struct replay *r)
 		     " lines the client is no address (the first: %s): if the log has its "
 		     "clients elsewhere, these limits are not what it would have seen",
 		     r->no_address, r->lines, r->no_address_text != NULL ? r->no_address_text : "?");
+	if (r->without_plan > 0 && r->without_plan_text != NULL)
+		fail("warning: %" PRIu64 " requests were not limited: %s has no limit for them (the first: %s)",
+		     r->without_plan, r->plans_path != NULL ? r->plans_path : r->limit_field, r->without_plan_text);
+	else if (r->without_plan > 0)
+		fail("warning: %" PRIu64 " requests were not limited: they have no %s", r->without_plan,
+		     r->limit_field);
 	return status;
 }
 
@@ -216,6 +233,7 @@ void replay_free(struct replay *r)
 		shmlimit_close(r->rule[i].limiter);
 		free(r->rule[i].made_text);
 	}
+	plans_free(r);
 	free(r->no_address_text);
 	order_free(&r->order);
 }

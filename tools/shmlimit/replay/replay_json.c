@@ -77,24 +77,44 @@ static json_t *rules_json(struct replay *r)
 	return list;
 }
 
+static json_t *plans_json(const struct replay *r)
+{
+	json_t *json = json_array();
+	struct replay_plan **list;
+	size_t count;
+
+	if (plans_worst(r, &list, &count) != STATUS_OK) {
+		json_decref(json);
+		return NULL;
+	}
+	for (size_t i = 0; i < count; i++)
+		json_append(&json, json_pack("{s:o, s:o, s:o, s:o}", "plan", json_text(list[i]->name), "limit",
+		                             json_text(list[i]->limit_text), "allowed", json_number(list[i]->allowed),
+		                             "denied", json_number(list[i]->denied)));
+	free(list);
+	return json;
+}
+
 json_t *replay_json(struct replay *r)
 {
 	int any = r->first_ns >= 0;
 
 	/* clang-format off */
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	                 "lines", json_number(r->lines),
 	                 "not_understood", json_number(r->not_understood),
 	                 "outside", json_number(r->outside),
 	                 "too_late", json_number(r->too_late),
 	                 "without_key", json_number(r->without_key),
 	                 "no_address", json_number(r->no_address),
+	                 "without_limit", json_number(r->without_plan),
 	                 "keys", json_number(HASH_COUNT(r->keys)),
 	                 "first_unix_ns", time_json(r->first_ns, (uint64_t)any),
 	                 "last_unix_ns", time_json(r->last_ns, (uint64_t)any),
 	                 "steps_from_unix_ns", time_json(r->steps.from_s * LOG_SECOND, r->steps.count),
 	                 "step_ns", json_number(r->steps.step_s * LOG_SECOND),
 	                 "requests_by_step", steps_json(r->steps.requests, r->steps.count),
+	                 "plans", plans_json(r),
 	                 "rules", rules_json(r));
 	/* clang-format on */
 }

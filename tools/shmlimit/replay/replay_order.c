@@ -16,6 +16,7 @@
 /* 0 ends a list. */
 struct replay_entry {
 	struct replay_key *key;
+	struct replay_plan *plan;
 	uint64_t cost;
 	uint32_t next, ns; /* the fraction of its second */
 };
@@ -52,10 +53,10 @@ int order_expect(struct replay_order *order, int64_t unix_ns)
 	return unix_s >= order->from_s;
 }
 
-int order_add(struct replay_order *order, int64_t unix_ns, struct replay_key *key, uint64_t cost)
+int order_add(struct replay_order *order, const struct replay_request *q)
 {
-	struct replay_second *second = second_of(order, unix_ns / LOG_SECOND);
-	uint32_t place = order->free, ns = (uint32_t)(unix_ns % LOG_SECOND);
+	struct replay_second *second = second_of(order, q->unix_ns / LOG_SECOND);
+	uint32_t place = order->free, ns = (uint32_t)(q->unix_ns % LOG_SECOND);
 
 	if (place != 0)
 		order->free = order->entry[place].next;
@@ -63,7 +64,7 @@ int order_add(struct replay_order *order, int64_t unix_ns, struct replay_key *ke
 		return -ENOMEM;
 	else
 		place = ++order->used;
-	order->entry[place] = (struct replay_entry){ key, cost, 0, ns };
+	order->entry[place] = (struct replay_entry){ q->key, q->plan, q->cost, 0, ns };
 	if (second->last == 0) {
 		second->first = place;
 	} else {
@@ -122,7 +123,7 @@ static void sort(struct replay_entry *entry, struct replay_second *second)
 	second->unsorted = 0;
 }
 
-struct replay_key *order_take(struct replay_order *order, int at_end, int64_t *unix_ns, uint64_t *cost)
+int order_take(struct replay_order *order, int at_end, struct replay_request *q)
 {
 	/* BOUND: all that waits is of the ORDER_S seconds from the first on. */
 	while (order->count > 0 &&
@@ -137,19 +138,20 @@ struct replay_key *order_take(struct replay_order *order, int at_end, int64_t *u
 			order->from_s++;
 			continue;
 		}
-		*unix_ns = order->from_s * LOG_SECOND + order->entry[place].ns;
-		*cost = order->entry[place].cost;
+		*q = (struct replay_request){ order->entry[place].key, order->entry[place].plan,
+			                      order->entry[place].cost,
+			                      order->from_s * LOG_SECOND + order->entry[place].ns };
 		second->first = order->entry[place].next;
 		if (second->first == 0)
 			second->last = 0;
 		order->entry[place].next = order->free;
 		order->free = place;
 		order->count--;
-		return order->entry[place].key;
+		return 1;
 	}
 	if (order->newest_s >= order->from_s + ORDER_S)
 		order->from_s = order->newest_s - ORDER_S + 1;
-	return NULL;
+	return 0;
 }
 
 void order_free(struct replay_order *order)

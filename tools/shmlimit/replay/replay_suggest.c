@@ -160,7 +160,9 @@ static int replay_number(struct replay *r, size_t i)
 		return status;
 	HASH_ITER(hh, r->keys, k, next)
 		for (uint64_t n = 0; n < k->requests && status == STATUS_OK; n++)
-			status = replay_decide(r, i, k, 1, k->at_ns[n], step_at(&r->steps, k->at_ns[n]));
+			status = replay_decide(r, i,
+			                       &(struct replay_request){ .key = k, .cost = 1, .unix_ns = k->at_ns[n] },
+			                       step_at(&r->steps, k->at_ns[n]));
 	close_number(rule);
 	return status;
 }

@@ -53,6 +53,8 @@ static void print_log(const struct replay *r)
 		print_line("without a key", "%" PRIu64, r->without_key);
 	if (r->no_address > 0)
 		print_line("no address", "%" PRIu64, r->no_address);
+	if (r->without_plan > 0)
+		print_line("without a limit", "%" PRIu64, r->without_plan);
 	print_line("keys", "%u", HASH_COUNT(r->keys));
 	if (r->first_ns >= 0)
 		print_line("time", "%s to %s", utc_text(first, r->first_ns), utc_text(last, r->last_ns));
@@ -115,12 +117,37 @@ static int print_worst(struct replay *r, size_t rule)
 	return status;
 }
 
+static int print_plans(const struct replay *r)
+{
+	struct table table = { .align = "llrrr" };
+	struct replay_plan **list;
+	size_t count;
+	int status = plans_worst(r, &list, &count);
+
+	if (status != STATUS_OK || count == 0) {
+		free(list);
+		return status;
+	}
+	putchar('\n');
+	table_words(&table, "PLAN LIMIT ALLOWED DENIED SHARE");
+	for (size_t i = 0; i < count; i++) {
+		table_cell(&table, "%s", list[i]->name);
+		table_cell(&table, "%s", list[i]->limit_text);
+		table_cell(&table, "%" PRIu64, list[i]->allowed);
+		add_denied(&table, list[i]->denied, list[i]->allowed + list[i]->denied);
+	}
+	free(list);
+	return table_print(&table);
+}
+
 int replay_text(struct replay *r)
 {
 	int status;
 
 	print_log(r);
 	status = print_rules(r);
+	if (status == STATUS_OK && r->plans != NULL)
+		status = print_plans(r);
 	for (size_t i = 0; i < r->rules && r->top > 0 && status == STATUS_OK; i++)
 		status = print_worst(r, i);
 	for (size_t i = 0; i < r->rules; i++)
