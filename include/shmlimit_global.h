@@ -425,7 +425,8 @@ const char *shmlimit_global_strerror(int error);
  * backend and prefix, over one connection per server, until proceed(arg, serving) returns 0.
  * proceed() is called several times a second, and after a signal; `serving` is 1 while this
  * process is the agent, and 0 while another one is. A segment has one agent at a time; another
- * process takes its place within a second if it is killed or stopped. Of the handle's options
+ * process takes its place within a second if it is stopped or killed, and at once if that process sees
+ * that it was killed: in the same pid namespace, once its parent has waited for it. Of the handle's options
  * lease_ns, prefix and report are in force for all processes that use this agent. The backend
  * has failed if it sends nothing for 100 ms, or for deadline_ns if that is longer; then on_failure
  * of each process decides its requests, and the backend is tried again after open_ns.

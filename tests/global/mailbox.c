@@ -177,6 +177,34 @@ static void claims(void)
 	is(mailbox_has_agent(q, 8, monotonic_ns()), 0, "an agent that ends leaves none");
 }
 
+/* No time passes here: a killed agent is replaced before its claim ends. */
+static void claims_of_the_killed(void)
+{
+	uint64_t a = 0, b = 0, now_ns = 1000;
+	pid_t child = fork();
+
+	if (child == 0)
+		for (;;)
+			pause();
+	is(mailbox_claim(q, &a, 7, now_ns), 1, "a process is the agent");
+	mailbox_sign(q);
+	is(mailbox_claim(q, &b, 8, now_ns), 0, "an agent that has signed is not replaced");
+	mailbox_set(&mailbox_board(q)->pid, (uint64_t)child);
+	is(mailbox_has_agent(q, 7, now_ns), 1, "a process that lives is the agent");
+	kill(child, SIGKILL);
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	is(mailbox_has_agent(q, 7, now_ns), 0, "an agent that was killed is none");
+	is(mailbox_claim(q, &b, 8, now_ns), 1, "another process takes its place in the same moment");
+	mailbox_sign(q);
+	is(mailbox_has_agent(q, 8, now_ns), 1, "the new agent lives");
+	is(mailbox_claim(q, &a, 7, now_ns), 0, "the old claim is over");
+	mailbox_set(&mailbox_board(q)->pid, (uint64_t)child);
+	mailbox_set(&mailbox_board(q)->pid_space, 1);
+	is(mailbox_has_agent(q, 8, now_ns), 1, "a pid of another namespace says nothing");
+	mailbox_resign(q, &b);
+}
+
 /* What a process with a fault, or one that was stopped, wrote beside the claim heals by itself. */
 static void claims_are_overwritten(void)
 {
@@ -339,6 +367,7 @@ int main(void)
 	killed();
 	spoiled();
 	claims();
+	claims_of_the_killed();
 	claims_are_overwritten();
 	resigned();
 	lost();

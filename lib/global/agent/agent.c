@@ -169,8 +169,9 @@ static int is_agent(struct agent *a)
 			drop_requests(a);
 		return 0;
 	}
+	/* Each time: a process that was stopped may have signed since. */
+	mailbox_sign(mailbox);
 	if (was == 0) {
-		mailbox_set(&board->pid, (uint64_t)getpid());
 		mailbox_set(&board->started_ns, now_ns);
 		for (unsigned i = 0; i < a->count; i++)
 			server_pool_name(a, i);

@@ -17,8 +17,10 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -160,14 +162,49 @@ static size_t text_words(const struct request_text *text)
 
 /* ---- Processes ---- */
 
-static int is_claimed(uint64_t until_ns, uint64_t now_ns)
+/*
+ * The number of this process's pid namespace; 0: not known. It is read once in each process: a child
+ * may be in another one.
+ */
+static uint64_t pid_space(void)
 {
-	return now_ns < until_ns && until_ns - now_ns < BOGUS_NS;
+	static uint64_t of_pid, space;
+	uint64_t pid = (uint64_t)getpid();
+	struct stat s;
+
+	if (load_relaxed(&of_pid) != pid) {
+		store_relaxed(&space, stat("/proc/self/ns/pid", &s) == 0 ? s.st_ino : 0);
+		store_relaxed(&of_pid, pid);
+	}
+	return load_relaxed(&space);
+}
+
+/*
+ * Was the agent's process killed? So it need not be waited for until its claim ends. Where its pid
+ * says nothing here, or is another process's by now, the answer is no. WHY a wrong yes does no harm:
+ * an agent can be replaced at any moment, and sees that.
+ */
+static int is_dead(const struct mailbox *box)
+{
+	uint64_t pid = load_relaxed(&box->board.pid), space = load_relaxed(&box->board.pid_space);
+
+	return pid - 1 < INT_MAX && space != 0 && space == pid_space() && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+static int is_claimed(const struct mailbox *box, uint64_t until_ns, uint64_t now_ns)
+{
+	return now_ns < until_ns && until_ns - now_ns < BOGUS_NS && !is_dead(box);
 }
 
 int mailbox_is_claimed(const struct mailbox *box, uint64_t now_ns)
 {
-	return is_claimed(load_acquire(&box->claimed_until_ns), now_ns);
+	return is_claimed(box, load_acquire(&box->claimed_until_ns), now_ns);
+}
+
+void mailbox_sign(struct mailbox *box)
+{
+	mailbox_set(&box->board.pid_space, pid_space());
+	mailbox_set(&box->board.pid, (uint64_t)getpid());
 }
 
 int mailbox_has_agent(const struct mailbox *box, uint64_t backend, uint64_t now_ns)
@@ -302,10 +339,13 @@ int mailbox_claim(struct mailbox *box, uint64_t *mine, uint64_t backend, uint64_
 	uint64_t there = load_acquire(&box->claimed_until_ns), until_ns = now_ns + MAILBOX_CLAIM_NS;
 	int was_mine = *mine != 0;
 
-	if (was_mine ? there != *mine || until_ns <= there : is_claimed(there, now_ns)) {
+	if (was_mine ? there != *mine || until_ns <= there : is_claimed(box, there, now_ns)) {
 		*mine = there == *mine ? there : 0;
 		return *mine != 0;
 	}
+	/* The claim of an agent that was killed just now may end as late. */
+	if (until_ns <= there && !was_mine && is_dead(box))
+		until_ns = there + 1;
 	if (!word_cas(&box->claimed_until_ns, there, until_ns)) {
 		*mine = 0;
 		return 0;

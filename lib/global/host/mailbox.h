@@ -44,7 +44,10 @@
  */
 #define MAILBOX_CELLS 64u
 
-/* An agent that does not renew its claim for this long is replaced. */
+/*
+ * An agent that does not renew its claim for this long is replaced; at once if its process is seen
+ * to be gone, as in the same pid namespace.
+ */
 #define MAILBOX_CLAIM_NS UINT64_C(800000000)
 
 enum request_state {
@@ -98,7 +101,7 @@ struct receipt {
 
 /* What the agent reports about itself, and how often requests found no free cell. */
 struct mailbox_board {
-	uint64_t pid, started_ns;
+	uint64_t pid, pid_space, started_ns; /* pid_space: in which pid means that process */
 	uint64_t served, failed, late, spoiled;
 	uint64_t round_trip_ns, open_until_ns, connections;
 	uint64_t full;    /* counted by the processes */
@@ -176,6 +179,10 @@ int mailbox_prepare(struct mailbox *box);
  * caller is the agent; 0 if another process is, or has been in between.
  */
 int mailbox_claim(struct mailbox *box, uint64_t *mine, uint64_t backend, uint64_t now_ns);
+
+/* Write which process is the agent, so that others of its pid namespace see when it was killed. */
+void mailbox_sign(struct mailbox *box);
+
 /* Stop being the agent. Requests that were not taken yet are made again. */
 void mailbox_resign(struct mailbox *box, uint64_t *mine);
 
