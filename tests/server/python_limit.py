@@ -194,6 +194,41 @@ class LimitLaws(unittest.TestCase):
                     codes,
                 )
 
+    def test_deployed(self):
+        """a release of a program has the rules of the release before it, and another program has its own"""
+        script = f"import shmlimit\n@shmlimit.limit('1/day', segment={SEGMENT!r})\ndef fetch(): pass\nfetch()\n"
+        with tempfile.TemporaryDirectory() as folder:
+
+            def starts(path, current=None):
+                os.makedirs(os.path.dirname(f"{folder}/{path}"), exist_ok=True)
+                with open(f"{folder}/{path}", "w") as file:
+                    file.write(script)
+                if current is not None:
+                    link, target = f"{folder}/{current[0]}", current[1]
+                    if os.path.islink(link):
+                        os.remove(link)
+                    os.symlink(target, link)
+                return subprocess.run([sys.executable, f"{folder}/{path}"], stderr=subprocess.DEVNULL).returncode
+
+            for told, wanted in (
+                (starts("a/releases/1/src/main.py"), 0),
+                (starts("a/releases/20261126T1850/src/main.py"), 1),
+                (starts("a/current/src/main.py"), 1),
+                (starts("b/releases/1/src/main.py"), 0),
+                (starts("c/app-1.0/main.py", ("c/current", "app-1.0")), 0),
+                (starts("c/app-1.1/main.py"), 1),
+                (starts("c/app-1.2/main.py", ("c/current", "app-1.2")), 1),
+                (starts("c/current/main.py"), 1),
+                (starts("c/other/main.py"), 0),
+                (starts("d/customer-1/main.py"), 0),
+                (starts("d/customer-2/main.py"), 0),
+                (starts("e/customer-1/main.py", ("e/current", "../a/releases/1")), 0),
+                (starts("e/customer-2/main.py"), 0),
+            ):
+                self.assertEqual(told, wanted)
+            with Limiter(SEGMENT) as limiter:
+                self.assertEqual(len(limiter.rules()), 8)
+
     def passes(self, limited):
         try:
             limited.take("k")

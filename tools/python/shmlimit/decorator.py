@@ -46,8 +46,9 @@ class limit:  # noqa: N801 # a decorator
 
     As a decorator it raises RateLimited, or, with `wait`, waits until the call fits, up to max_wait_s. `key` is a key or a
     function of the call's arguments; calls with the same key share the tokens. The rule's name is made of the function's
-    and of its module's file, unless `rule` says another, which other programs may share. A program that starts with another
-    limit changes it. `segment` is a name or a Shared; default python-UID. Thread-safe; works on in forked children.
+    and of its module's file, unless `rule` says another, which other programs may share. Releases of a program in
+    folders of their own, releases/42 or those beside a link `current`, share it; where each deployment has a
+    new path of another form, say `rule`. A program that starts with another limit changes it. `segment` is a name or a Shared; default python-UID. Thread-safe; works on in forked children.
 
     "block" denies each call, and "unlimited" none. "2 at once" limits how many calls run at the same time: a call that is denied raises RateLimited, and there is no `wait`.
     """

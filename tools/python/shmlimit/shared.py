@@ -57,9 +57,35 @@ def rule_name_at(text: str, path: str | None) -> str:
 
 
 def file_of(module: str) -> str | None:
-    """The file of a module, by the path that was imported."""
+    """The file of a module, by the path that was imported, which a deployment keeps."""
     path = getattr(sys.modules.get(module), "__file__", None)
-    return None if path is None else os.path.abspath(path)
+    return None if path is None else lasting(os.path.abspath(path))
+
+
+def _link_to_releases(folder: str) -> str | None:
+    """The link that a deployment turns to its newest release, if this folder is a release: /srv/app/current beside
+    /srv/app/releases/42, or beside /srv/app/app-42 if it is a link to such a one."""
+    parent, name = os.path.split(folder)
+    above, kind = os.path.split(parent)
+    if kind == "releases":
+        return os.path.join(above, "current")
+    link = os.path.join(parent, "current")
+    if not re.search(r"\d", name) or not os.path.islink(link):
+        return None
+    beside, newest = os.path.split(os.path.realpath(link))
+    return link if beside == os.path.realpath(parent) and re.search(r"\d", newest) else None
+
+
+def lasting(path: str) -> str:
+    """The path of a file, with the link `current` in place of the release's folder: a rule that is named by it is the same one
+    after the next deployment."""
+    folder = os.path.dirname(path)
+    while folder != os.path.dirname(folder):
+        link = _link_to_releases(folder)
+        if link is not None:
+            return link + path[len(folder) :]
+        folder = os.path.dirname(folder)
+    return path
 
 
 class Shared:
