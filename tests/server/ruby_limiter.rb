@@ -65,6 +65,32 @@ is([["r", ""], ["r", "k" * 1025], ["r", "k", -1], ["r", "k", 2**64], ["r", nil],
    "what is no rule, no key or no cost raises the exception that fits")
 is(raised { limiter.take_all(["r"]) }&.first, ArgumentError, "a request of take_all must have a key")
 is(raised { limiter.rule_set("bad", capacity: 0, refill: 1, period: 1) }&.first, ERROR, "a rule that is wrong is refused")
+
+# Each text is read, set, and printed as one that reads the same.
+TEXTS = { "5/minute" => [:funnel, :enforce, 5, 5, 60], "10r/s burst 20" => [:funnel, :enforce, 20, 10, 1], "1/1.5s" => [:funnel, :enforce, 1, 1, 1.5],
+          "1000/hour window" => [:window, :enforce, 1000, 0, 3600], "20 at once" => [:hold, :enforce, 20, 0, 60], "2 per 2 years" => [:funnel, :enforce, 2, 2, 730 * DAY] }
+read = TEXTS.keys.to_h { |text| [text, Shmlimit.rule_parse(text).values] }
+is(read, TEXTS, "a text is read as a rule's keywords")
+(TEXTS.keys + ["0/s", "block", "unlimited", "off", "9/h strict"]).each do |text|
+  rule = Shmlimit.rule_parse(text)
+  is(Shmlimit.rule_parse(Shmlimit.rule_text(**rule)), rule, "what is printed reads the same: #{text}")
+end
+is([raised { Shmlimit.rule_parse("5/minut") }, raised { Shmlimit.rule_parse("5/s\0") }, raised { Shmlimit.rule_parse("2 at once", algorithm: :window) },
+    raised { Shmlimit.rule_text(algorithm: :gcra) }].map(&:first), [ArgumentError] * 3 + [ERROR], "what is no limit is refused")
+ok(raised { Shmlimit.rule_parse("5/minut") }.last.include?("5/minute"), "an error has the nearest limit")
+passed = %w[0/s block unlimited off 3/day].to_h do |text|
+  limiter.rule_ensure("start", **Shmlimit.rule_parse(text))
+  [text, Array.new(9) { limiter.allow?("start", "k") }.count(true)]
+end
+is(passed, { "0/s" => 0, "block" => 0, "unlimited" => 9, "off" => 9, "3/day" => 3 }, "0 denies always, unlimited never, and a program that starts changes them")
+limiter.rule_set("start", capacity: 4, refill: 1, period: DAY)
+limiter.reset("start")
+limiter.rule_ensure("start", **Shmlimit.rule_parse("3/day"))
+is(Array.new(9) { limiter.allow?("start", "k") }.count(true), 4, "what an operator has changed since stays")
+limiter.rule_ensure("start", algorithm: :counter, capacity: 9, period: DAY)
+is(limiter.count("start", "k", 1).count, 1, "a program that starts changes the algorithm, too")
+limiter.rule_remove("start")
+
 lease = { algorithm: :lease, capacity: 4, refill: 1, period: 1 }
 is([limiter.rule_set("l", **lease, credit: 4).integer?, raised { limiter.rule_set("l", **lease, credit: 5) }&.first], [true, ERROR],
    "a lease has a credit of its capacity at most")

@@ -200,6 +200,13 @@ static int rule_set(void *arg)
 	return shmlimit_rule_set(c->handle, c->name, &c->rule);
 }
 
+static int rule_ensure(void *arg)
+{
+	struct rule_call *c = arg;
+
+	return shmlimit_rule_ensure(c->handle, c->name, &c->rule);
+}
+
 static int rule_remove(void *arg)
 {
 	struct rule_call *c = arg;
@@ -223,23 +230,69 @@ static int call_on_rule(VALUE self, VALUE name, int (*function)(void *), struct 
 	return native_check(answer, kept);
 }
 
-/* _rule_set(name, algorithm, mode, flags, capacity, refill, period, max_wait, warmup, cold_factor, credit) */
+/* From algorithm, mode, flags, capacity, refill, period, max_wait, warmup, cold_factor, credit. May run Ruby code. */
+static struct shmlimit_rule rule_of(int argc, const VALUE *argv)
+{
+	rb_check_arity(argc, 10, 10);
+	return (struct shmlimit_rule){
+		.struct_size = sizeof(struct shmlimit_rule),
+		.algorithm = NUM2UINT(argv[0]),
+		.mode = NUM2UINT(argv[1]),
+		.flags = NUM2UINT(argv[2]),
+		.capacity = native_u64(argv[3], "capacity"),
+		.refill = native_u64(argv[4], "refill"),
+		.period_ns = native_ns(argv[5], "period"),
+		.max_wait_ns = native_ns(argv[6], "max_wait"),
+		.warmup_ns = native_ns(argv[7], "warmup"),
+		.cold_factor_milli = NIL_P(argv[8]) ? 0 : (uint32_t)(NUM2DBL(argv[8]) * 1000 + 0.5),
+		.credit = NUM2UINT(argv[9]),
+	};
+}
+
+/* _rule_set(name, and what rule_of() has) */
 static VALUE limiter_rule_set(int argc, VALUE *argv, VALUE self)
 {
-	struct rule_call c = { .rule = { .struct_size = sizeof(c.rule) } };
+	struct rule_call c = { .rule = rule_of(argc - 1, argv + 1) };
 
-	rb_check_arity(argc, 11, 11);
-	c.rule.algorithm = NUM2UINT(argv[1]);
-	c.rule.mode = NUM2UINT(argv[2]);
-	c.rule.flags = NUM2UINT(argv[3]);
-	c.rule.capacity = native_u64(argv[4], "capacity");
-	c.rule.refill = native_u64(argv[5], "refill");
-	c.rule.period_ns = native_ns(argv[6], "period");
-	c.rule.max_wait_ns = native_ns(argv[7], "max_wait");
-	c.rule.warmup_ns = native_ns(argv[8], "warmup");
-	c.rule.cold_factor_milli = NIL_P(argv[9]) ? 0 : (uint32_t)(NUM2DBL(argv[9]) * 1000 + 0.5);
-	c.rule.credit = NUM2UINT(argv[10]);
 	return INT2NUM(call_on_rule(self, argv[0], rule_set, &c));
+}
+
+/* _rule_ensure(name, and what rule_of() has) */
+static VALUE limiter_rule_ensure(int argc, VALUE *argv, VALUE self)
+{
+	struct rule_call c = { .rule = rule_of(argc - 1, argv + 1) };
+
+	return INT2NUM(call_on_rule(self, argv[0], rule_ensure, &c));
+}
+
+/* Shmlimit._rule_text(what rule_of() has) */
+static VALUE rule_text(int argc, VALUE *argv, VALUE self)
+{
+	struct shmlimit_rule rule = rule_of(argc, argv);
+	char text[SHMLIMIT_RULE_TEXT_MAX];
+	int error = shmlimit_rule_text(&rule, text);
+
+	(void)self;
+	if (error != 0)
+		native_raise(error, "the rule has no text");
+	return rb_utf8_str_new_cstr(text);
+}
+
+/* Shmlimit._rule_parse(text, algorithm): [algorithm, mode, capacity, refill, period] */
+static VALUE rule_parse(VALUE self, VALUE text, VALUE algorithm)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = NUM2UINT(algorithm) };
+	struct shmlimit_problem wrong;
+	VALUE period;
+
+	(void)self;
+	Check_Type(text, T_STRING);
+	if (shmlimit_rule_parse(StringValueCStr(text), &rule, &wrong) != 0)
+		rb_raise(rb_eArgError, "limit \"%" PRIsVALUE "\": %s", text, wrong.text);
+	period = rule.period_ns % 1000000000 == 0 ? ULL2NUM(rule.period_ns / 1000000000)
+	                                          : native_seconds(rule.period_ns);
+	return rb_ary_new_from_args(5, UINT2NUM(rule.algorithm), UINT2NUM(rule.mode), ULL2NUM(rule.capacity),
+	                            ULL2NUM(rule.refill), period);
 }
 
 static VALUE limiter_rule_remove(VALUE self, VALUE name)
@@ -265,7 +318,10 @@ void limiter_init(VALUE shmlimit)
 	rb_define_alloc_func(limiter, limiter_allocate);
 	rb_define_private_method(rb_singleton_class(limiter), "_create", limiter_create, -1);
 	rb_define_private_method(limiter, "_open", limiter_open, 3);
+	rb_define_private_method(rb_singleton_class(shmlimit), "_rule_parse", rule_parse, 2);
+	rb_define_private_method(rb_singleton_class(shmlimit), "_rule_text", rule_text, -1);
 	rb_define_private_method(limiter, "_rule_set", limiter_rule_set, -1);
+	rb_define_private_method(limiter, "_rule_ensure", limiter_rule_ensure, -1);
 	rb_define_method(limiter, "close", limiter_close, 0);
 	rb_define_method(limiter, "closed?", limiter_is_closed, 0);
 	rb_define_method(limiter, "gone?", limiter_is_gone, 0);

@@ -17,6 +17,32 @@ module Shmlimit
     def allowed? = status.nil?
   end
 
+  # The keywords of rule_set, as the extension has them.
+  module Rule
+    ALGORITHMS = { funnel: 0, token_bucket: 0, warmup: 1, window: 2, lease: 3, counter: 4, hold: 5,
+                   gcra: 6 }.freeze
+    MODES = { enforce: 0, dry_run: 1, off: 2, block: 3 }.freeze
+
+    def self.to_a(capacity: 0, refill: 0, period: 0, algorithm: :funnel, mode: :enforce, max_wait: 0, warmup: 0,
+                  cold_factor: nil, next_pays: false, count_refused: false, credit: 0, protected: false)
+      flags = (next_pays ? 1 : 0) | (count_refused ? 2 : 0) | (protected ? 4 : 0)
+      [ALGORITHMS.fetch(algorithm), MODES.fetch(mode), flags, capacity, refill, period, max_wait, warmup, cold_factor, credit]
+    end
+  end
+  private_constant :Rule
+
+  class << self
+    # The rule that a text describes, as keywords of rule_set: "5/minute", "10/s burst 20", "1000/hour strict", "20 at once",
+    # "block", "unlimited"; shmlimit(7) has all forms. ArgumentError: it is none; the message has the nearest.
+    def rule_parse(text, algorithm: :funnel)
+      number, mode, capacity, refill, period = _rule_parse(text, Rule::ALGORITHMS.fetch(algorithm))
+      { algorithm: Rule::ALGORITHMS.key(number), mode: Rule::MODES.key(mode), capacity: capacity, refill: refill, period: period }
+    end
+
+    # The text of a rule, given as keywords of rule_set, which rule_parse reads as the same limit. Error: it has none.
+    def rule_text(**rule) = _rule_text(*Rule.to_a(**rule))
+  end
+
   # A place that is held until leave, or for its rule's period, whichever comes first.
   class Place
     def initialize(limiter, rule, key, index, value) # :nodoc:
@@ -43,11 +69,8 @@ module Shmlimit
   # Threads share a handle; so do forked processes, each of which goes on with what it inherited. A frozen one is
   # shareable between Ractors.
   class Limiter
-    ALGORITHMS = { funnel: 0, token_bucket: 0, warmup: 1, window: 2, lease: 3, counter: 4, hold: 5,
-                   gcra: 6 }.freeze
-    MODES = { enforce: 0, dry_run: 1, off: 2, block: 3 }.freeze
     ON_FULL = { evict: 0, allow: 1, deny: 2 }.freeze
-    private_constant :ALGORITHMS, :MODES, :ON_FULL
+    private_constant :ON_FULL
 
     class << self
       # Open a segment; with a block, pass it there and close it afterwards.
@@ -80,13 +103,11 @@ module Shmlimit
     end
 
     # Define a rule or change it. Returns its id.
-    def rule_set(name, capacity: 0, refill: 0, period: 0, algorithm: :funnel, mode: :enforce, max_wait: 0, warmup: 0,
-                 cold_factor: nil, next_pays: false, count_refused: false, credit: 0,
-                 protected: false)
-      flags = (next_pays ? 1 : 0) | (count_refused ? 2 : 0) | (protected ? 4 : 0)
-      _rule_set(name, ALGORITHMS.fetch(algorithm), MODES.fetch(mode), flags, capacity, refill, period, max_wait, warmup,
-                cold_factor, credit)
-    end
+    def rule_set(name, **rule) = _rule_set(name, *Rule.to_a(**rule))
+
+    # The same for a program that brings its limits when it starts: the rule is set if it is missing, or if the program before
+    # this one brought another. What an operator changed since stays. Returns its id.
+    def rule_ensure(name, **rule) = _rule_ensure(name, *Rule.to_a(**rule))
 
     # Take now or in advance, for a wait of max_wait at most (nil: the rule's). The result's wait says how long.
     #
