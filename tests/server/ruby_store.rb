@@ -28,6 +28,8 @@ is([store.increment(:symbol), store.increment("symbol")], [1, 2], "a Symbol is i
 is(store.increment("big", 2**40), Shmlimit::Store::MAX, "a count stops at MAX")
 is([store.increment("long", 1, expires_in: Shmlimit::Store::TTL_MAX), store.increment("float", 1, expires_in: 3600.5),
     store.increment("duration", 1, expires_in: Duration.new(180.0, 180))], [1, 1, 1], "expires_in is any number of seconds")
+years = Shmlimit::Limiter.open(SEGMENT) { |l| l.count(:store, "long", 0).ttl }
+ok(years.between?(Shmlimit::Store::TTL_MAX - 1, Shmlimit::Store::TTL_MAX + 1), "a count lives for ten years, if it shall")
 is([raised { store.increment("a", 1, expires_in: 10**12) }&.first, raised { store.write("a", 1, expires_in: 10**12) }&.first, store.read("a")],
    [ArgumentError, ArgumentError, nil], "a longer expires_in than a count can live is refused, and not shortened")
 is([raised { store.write("w", "text") }&.first, raised { store.write("w", -1) }&.first, raised { store.increment("a", 1, expires_in: -1) }&.first],
@@ -42,14 +44,22 @@ Shmlimit::Limiter.open(SEGMENT) { |l| l.rule_remove("store") }
 is([store.increment("a"), store.increment("a")], [1, 2], "a rule that was removed is set again")
 Shmlimit.destroy(SEGMENT)
 ok(within { store.increment("a"); File.exist?("/dev/shm/#{SEGMENT}") }, "a segment that was destroyed is created again")
-is(errors, [], "none of that is an error to the limiter")
 Shmlimit::Limiter.open(SEGMENT) do |l|
   l.rule_remove("store")
   l.rule_set("store", capacity: 1, refill: 1, period: 1)
 end
-is([store.increment("a"), store.write("a", 1), store.read("a")], [nil, nil, nil], "an error answers nil")
-ok(errors.map(&:first).uniq == %i[increment write] && errors.all? { |e| e[2] == Errno::EOPNOTSUPP::Errno }, "an error goes to the handler")
-Shmlimit::Limiter.open(SEGMENT) { |l| l.rule_remove("store") }
+is([Shmlimit::Store.new(SEGMENT).increment("b"), store.increment("b")], [1, 2], "a store that starts makes its rule what it must be")
+is(errors, [], "none of that is an error to the limiter")
+Shmlimit::Limiter.open(SEGMENT) do |l|
+  l.rule_remove("store")
+  l.rule_set("other", capacity: 1, refill: 1, period: 1)
+  is([store.increment("a"), store.increment("a")], [1, 2], "a rule whose id another one has is set again")
+  l.rule_remove("store")
+  full = raised { (0..).each { |n| l.rule_set("full#{n}", capacity: 1, refill: 1, period: 1) } }
+  is([full.first, store.increment("a"), store.write("a", 1), store.read("a")], [Shmlimit::Error, nil, nil, nil], "an error answers nil")
+  ok((%i[increment write] - errors.map(&:first)).empty? && errors.all? { |e| e[2] == Errno::EXFULL::Errno }, "an error goes to the handler")
+  l.rule_remove("full0")
+end
 
 reader, writer = IO.pipe
 4.times { fork { writer.write(Array.new(50) { "#{store.increment('fork')}\n" }.join); exit!(0) } }

@@ -11,14 +11,15 @@ module Shmlimit
   #
   # It has the methods of ActiveSupport::Cache::Store that such limiters call, for Integers; of the options only
   # expires_in matters. A count that is missing or expired, and one of 0, are the same: read returns nil. No count is
-  # above MAX, and none lives longer than TTL_MAX seconds: a longer expires_in is an ArgumentError.
+  # above MAX, and none lives longer than TTL_MAX seconds, ten years: a longer expires_in is an ArgumentError. Times have a
+  # resolution of about eight milliseconds.
   #
   # The store creates its segment and its rule where they are missing, also when they are removed later. Stores of one
   # name share their counts. An error after that goes to error_handler, as in Rails' cache stores, by default to
   # Shmlimit.report; the method then returns nil, so that limiters let requests pass.
   class Store
     MAX = 2**26 - 1
-    TTL_MAX = 366 * 86_400
+    TTL_MAX = 3660 * 86_400
     RULE = "store"
     KEY_MAX = 1024
     REPORT_EVERY_S = 60
@@ -96,19 +97,19 @@ module Shmlimit
       recover(method, e, &block)
     end
 
-    # Is the segment still that of its name? Until another one can be opened, the old one is used.
+    # Are the segment and the rule still those of their names? Until another segment can be opened, the old one is used.
     def look
       begin
-        attach if @limiter.gone?
+        @limiter.gone? ? attach : set_rule(@limiter)
       rescue Error => e
         handle(:attach, e)
       end
       yield
     end
 
-    # An operator may have removed the rule: then it is set again, and the block is called once more.
+    # An operator may have removed the rule, whose id another one may then have: it is set again, and the block called once more.
     def recover(method, error)
-      raise error if error.errno != Errno::ESRCH::Errno
+      raise error unless [Errno::ESRCH::Errno, Errno::EOPNOTSUPP::Errno].include?(error.errno)
 
       set_rule(@limiter)
       yield
@@ -143,7 +144,7 @@ module Shmlimit
     end
 
     def set_rule(limiter)
-      @rule = limiter.rule_find(RULE) || limiter.rule_set(RULE, algorithm: :counter, capacity: MAX, period: TTL_MAX)
+      @rule = limiter.rule_ensure(RULE, algorithm: :counter, capacity: MAX, period: TTL_MAX)
     end
 
     # The same text at most once a minute.
