@@ -9,6 +9,7 @@
  *
  * tokens. A busy key makes about ten calls per second per host, regardless of its request rate.
  * A denial is remembered until a retry can succeed, so a flooded key costs the backend nothing.
+ * shmlimit_global_count() shares counts that expire, of COUNTER rules.
  *
  * Small limits lose nothing. Below a capacity of 8,192, and below 320 tokens a second at the default
  * lease, a host leases no more than a request needs and what comes back in a quarter of a lease. So
@@ -311,7 +312,8 @@ int shmlimit_global_take_all(struct shmlimit_global *global, const struct shmlim
  * was asked for in that time is lost.
  *
  * Returns SHMLIMIT_ALLOWED or SHMLIMIT_DENIED, and fills *out unless it is NULL; or -EOPNOTSUPP: `n`
- * is below 0, SHMLIMIT_COUNT_RESTART is set, or it is no COUNTER rule; or as shmlimit_count(). On an
+ * is below 0, SHMLIMIT_COUNT_RESTART is set, it is no COUNTER rule, or the handle must not wait
+ * (SHMLIMIT_GLOBAL_OPTION_NO_WAIT); or as shmlimit_count(). On an
  * error nothing was changed. Threads: safe. Signals: not to be called from handlers. Fork: as
  * shmlimit_global_open() says. Cost: two counts, or a round trip, at most the deadline.
  */

@@ -71,7 +71,9 @@ static void two_hosts(struct shmlimit *first)
 {
 	struct shmlimit *l[2] = { first, NULL };
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .rules = 4 };
-	struct shmlimit_global *g[2];
+	struct shmlimit_global_options no_wait = { .struct_size = sizeof(no_wait),
+		                                   .flags = SHMLIMIT_GLOBAL_OPTION_NO_WAIT };
+	struct shmlimit_global *g[2], *hasty;
 	char name[96];
 	int rule[2], allowed = 0;
 	long before;
@@ -133,12 +135,29 @@ static void two_hosts(struct shmlimit *first)
 	is(count(g[0], rule[0], "odd", 1, 0, 0), SHMLIMIT_DENIED, "a key of another type is decided by on_failure");
 	ok(strstr(reports.last, "another type") != NULL, "a key of another type is reported: %s", reports.last);
 
+	for (uint32_t mode = SHMLIMIT_DRY_RUN; mode <= SHMLIMIT_BLOCK; mode++) {
+		struct shmlimit_rule here = { .struct_size = sizeof(here),
+			                      .algorithm = SHMLIMIT_COUNTER,
+			                      .mode = mode };
+		int of_mode = shmlimit_rule_set(l[0], "mode", &here), wrong = 0;
+
+		before = scripts();
+		for (int i = 0; i <= 2 * BOUND; i++)
+			wrong += count(g[0], of_mode, "k", 1, 0, 0) !=
+			         (mode == SHMLIMIT_BLOCK ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED);
+		is(wrong, 0, "mode %u answers as on one host", mode);
+		is(scripts() - before, 0, "mode %u asks no backend", mode);
+	}
 	is(count(g[0], rule[0], "user:42", -1, 0, 0), -EOPNOTSUPP, "nothing can be taken away");
 	is(count(g[0], rule[0], "user:42", 1, 0, SHMLIMIT_COUNT_RESTART), -EOPNOTSUPP, "the time cannot begin again");
 	is(count(g[0], rule[0], "user:42", 1, 0, 1), -EINVAL, "an unknown flag is refused");
 	is(count(g[0], rule[0], "user:42", 1, 2 * MINUTE, 0), -ERANGE, "a time longer than the rule's is refused");
 	is(count(g[0], lease_rule(l[0], "lease", 1, 1, MINUTE), "k", 1, 0, 0), -EOPNOTSUPP,
 	   "a rule of another algorithm is refused");
+	if (shmlimit_global_open(l[0], server.url, &no_wait, &hasty) != 0)
+		bail("open");
+	is(count(hasty, rule[0], "user:42", 1, 0, 0), -EOPNOTSUPP, "a handle that must not wait is refused");
+	shmlimit_global_close(hasty);
 	for (int i = 0; i < 2; i++)
 		shmlimit_global_close(g[i]);
 	shmlimit_destroy(name);

@@ -190,6 +190,8 @@ EXPORT int shmlimit_global_count(struct shmlimit_global *g, int rule, const void
 	if ((c.asked.flags & ~(uint32_t)SHMLIMIT_COUNT_SATURATE) != 0 || c.asked.n < 0)
 		return c.asked.flags & ~(uint32_t)(SHMLIMIT_COUNT_SATURATE | SHMLIMIT_COUNT_RESTART) ? -EINVAL
 		                                                                                     : -EOPNOTSUPP;
+	if (g->options.flags & SHMLIMIT_GLOBAL_OPTION_NO_WAIT)
+		return -EOPNOTSUPP;
 	answer = decide(&c, &found);
 	if (answer >= 0 && out != NULL)
 		(void)sized_out(out, &found, sizeof(found));
