@@ -101,6 +101,21 @@ class GlobalLaws(unittest.TestCase):
         allowed = [bool(host.take("first", self.key)) for _ in range(20) for host in hosts]
         self.assertEqual(sum(allowed), 5)
 
+    def test_count(self):
+        """hosts with one backend have one count, which is exact; one that cannot be shared is refused"""
+        hosts = []
+        for limiter in self.limiter, self.host(".other"):
+            limiter.rule_set("count", Rule(100, 0, 3600 * S, algorithm=Algorithm.COUNTER))
+            hosts.append(self.open(limiter, agent_thread=True))
+        counts = [host.count("count", self.key, bound=5) for _ in range(10) for host in hosts]
+        self.assertEqual([count.value for count in counts if count], [1, 2, 3, 4, 5])
+        self.assertEqual({(count.value, count.applied) for count in counts if not count}, {(5, 0)})
+        self.assertEqual(hosts[0].count("count", self.key, 3, bound=6, saturate=True)[1:3], (6, 1))
+        self.raises(errno.EOPNOTSUPP, hosts[0].count, "first", self.key)
+        self.raises(errno.EOPNOTSUPP, hosts[0].count, "count", self.key, -1)
+        hosts[0].reset("count", self.key)
+        self.assertEqual(hosts[0].count("count", self.key).value, 1)
+
     def test_local(self):
         """a rule that is no lease is this host's"""
         limits = self.open(url=NOBODY)
