@@ -6,7 +6,7 @@
 const fs = require('node:fs')
 const { execFile, execFileSync } = require('node:child_process')
 const { Worker, isMainThread, workerData, parentPort } = require('node:worker_threads')
-const { Limiter, Gate, Limit, ShmlimitError, SATURATE, RESTART } = require(process.env.SHMLIMIT)
+const { Limiter, Gate, Limit, ShmlimitError, SATURATE, RESTART, ruleParse, ruleText } = require(process.env.SHMLIMIT)
 
 const segment = process.env.SEGMENT
 const HOUR = 3600e3
@@ -31,6 +31,32 @@ if (process.argv[2] === 'customers') {
 }
 
 const { ok, is, thrown, until, done } = require('./node_tap.cjs')
+
+function texts () {
+  const limiter = Limiter.create(`${segment}.texts`, { slots: 64 })
+  const funnel = (capacity, refill, periodMs) => ({ algorithm: 'funnel', mode: 'enforce', capacity, refill, periodMs })
+  is(['5/minute', '10r/s burst 20', '1/1.5s', '2 per 2 years', '9/h window', '20 at once'].map((text) => ruleParse(text)), [
+    funnel(5, 5, 60e3), funnel(20, 10, 1e3), funnel(1, 1, 1500), funnel(2, 2, 730 * 24 * HOUR),
+    { ...funnel(9, 0, HOUR), algorithm: 'window' }, { ...funnel(20, 0, 60e3), algorithm: 'hold' }
+  ], 'ruleParse() reads a text')
+  for (const text of ['5/minute', '10r/s burst 20', '1/1.5s', '9/h strict', '9/h window', '20 at once', '0/s', 'block', 'unlimited', 'off']) {
+    is(ruleParse(ruleText(ruleParse(text))), ruleParse(text), `what ruleText() prints reads the same: ${text}`)
+  }
+  ok(thrown(() => ruleParse('5/minut')).includes('5/minute'), 'an error has the nearest limit')
+  is([() => ruleParse('5/s\0'), () => ruleParse(5), () => ruleParse('x'.repeat(300)), () => ruleParse('2 at once', 'window'), () => ruleText({ mode: 'of' }),
+    () => ruleText({ algorithm: 'gcra' })].map((call) => thrown(call)?.split(' ')[0]), ['RangeError', 'RangeError', 'RangeError', 'RangeError', 'RangeError', 'ShmlimitError'],
+  'what is no limit is refused')
+
+  const passes = () => Array.from({ length: 9 }, () => limiter.take('start', 'k')).filter(Boolean).length
+  const started = (text) => { limiter.ruleEnsure('start', ruleParse(text)); return passes() }
+  is(['0/s', 'block', 'unlimited', 'off', '3/day'].map(started), [0, 0, 9, 9, 3], '0 denies always, unlimited never, and a program that starts changes them')
+  limiter.ruleSet('start', { capacity: 4, refill: 1, periodMs: 24 * HOUR })
+  limiter.reset('start')
+  is(started('3/day'), 4, 'what an operator has changed since stays')
+  limiter.ruleEnsure('start', { algorithm: 'counter', capacity: 9, periodMs: HOUR })
+  is([limiter.count('start', 'k'), limiter.counted.count], [true, 1], 'a program that starts changes the algorithm, too')
+  Limiter.destroy(limiter.name)
+}
 
 function limiters () {
   const limiter = Limiter.create(segment, { slots: 64, windowMax: 8, mode: 0o640 })
@@ -287,6 +313,7 @@ function readme () {
 }
 
 async function main () {
+  texts()
   const limiter = limiters()
   counts(limiter)
   holds(limiter)

@@ -78,6 +78,12 @@ export interface Place {
 export const SATURATE: number
 export const RESTART: number
 
+/** The rule of a text: '5/minute', '10/s burst 20', '1000/hour strict', '20 at once', 'block', 'unlimited'; shmlimit(7) has all forms. RangeError: the text is none; the message has the nearest. */
+export function ruleParse(text: string, algorithm?: Rule['algorithm']): Rule
+
+/** A rule's text, which ruleParse() reads as the same limit. */
+export function ruleText(rule: Rule): string
+
 /** A limit that comes with a call, read once: new Limit('100/minute'). RangeError: the text is none. */
 export class Limit {
   constructor(text: string)
@@ -95,6 +101,8 @@ export class Limiter {
   /** Was the segment destroyed, or replaced under its name? */
   gone(): boolean
   ruleSet(name: string, rule: Rule): number
+  /** The same for a program that starts with its limits: the rule is set if it is missing, or if the program before it brought another one. What an operator changed since stays. */
+  ruleEnsure(name: string, rule: Rule): number
   ruleFind(name: string): number
   ruleRemove(name: string): void
   /** True: allowed. `result` has the figures. */

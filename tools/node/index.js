@@ -93,6 +93,24 @@ function figures (options, names) {
 const SEGMENT = { mode: 0, slots: 0, rules: 0, windowMax: 0, onFull: ON_FULL, clock: CLOCKS, group: 'group', storeKeys: 0, slotsMax: 0 }
 const RULE = { algorithm: ALGORITHMS, mode: MODES, flags: 0, capacity: 0, refill: 0, periodMs: 'ms', maxWaitMs: 'ms', warmupMs: 'ms', coldFactorMilli: 0, credit: 0 }
 
+function ruleFigures ({ nextPays = false, countRefused = false, protected: keeps = false, ...rule }) {
+  const flags = (nextPays ? 1 : 0) | (countRefused ? 2 : 0) | (keeps ? 4 : 0)
+  return figures({ ...rule, flags }, RULE)
+}
+
+function ruleParse (text, algorithm = 'funnel') {
+  const numbers = ruleFigures({ algorithm })
+  const wrong = native.ruleParse(text, numbers)
+  if (wrong !== undefined) throw new RangeError(`limit '${text}': ${wrong}`)
+  const [number, mode, , capacity, refill, periodNs] = numbers
+  return { algorithm: ALGORITHMS[number], mode: MODES[mode], capacity, refill, periodMs: periodNs / 1e6 }
+}
+
+function ruleText (rule) {
+  const text = native.ruleText(ruleFigures(rule))
+  return typeof text === 'number' ? check(text, 'ruleText') : text
+}
+
 // The figures of the latest answer in this thread: read them before the next call.
 const result = Object.freeze({
   get limit () { return numbers[LIMIT] },
@@ -207,9 +225,12 @@ class Limiter {
     return check(native.ruleFind(this.#handle, name), 'ruleFind', name)
   }
 
-  ruleSet (name, { nextPays = false, countRefused = false, protected: keeps = false, ...rule }) {
-    const flags = (nextPays ? 1 : 0) | (countRefused ? 2 : 0) | (keeps ? 4 : 0)
-    return check(native.ruleSet(this.#handle, name, figures({ ...rule, flags }, RULE)), 'ruleSet', name)
+  ruleSet (name, rule) {
+    return check(native.ruleSet(this.#handle, name, ruleFigures(rule)), 'ruleSet', name)
+  }
+
+  ruleEnsure (name, rule) {
+    return check(native.ruleEnsure(this.#handle, name, ruleFigures(rule)), 'ruleEnsure', name)
   }
 
   ruleRemove (name) {
@@ -401,6 +422,8 @@ class Gate {
 exports.Limiter = Limiter
 exports.Gate = Gate
 exports.Limit = Limit
+exports.ruleParse = ruleParse
+exports.ruleText = ruleText
 exports.ShmlimitError = ShmlimitError
 exports.SATURATE = SATURATE
 exports.RESTART = RESTART

@@ -26,7 +26,7 @@ static napi_value add_limiter(napi_env env, struct addon *addon, int answer, str
 }
 
 /* `n` numbers of a Float64Array that index.js has made. */
-static const double *read_numbers(napi_env env, napi_value value, size_t n)
+static double *read_numbers(napi_env env, napi_value value, size_t n)
 {
 	napi_typedarray_type type;
 	size_t length = 0;
@@ -121,8 +121,25 @@ static napi_value gone(napi_env env, napi_callback_info info)
 	return integer(env, limiter == NULL ? -EBADF : shmlimit_gone(limiter));
 }
 
-/* ruleSet(limiter, name, numbers) */
-static napi_value rule_set(napi_env env, napi_callback_info info)
+static struct shmlimit_rule rule_of(const double *n)
+{
+	return (struct shmlimit_rule){
+		.struct_size = sizeof(struct shmlimit_rule),
+		.algorithm = (uint32_t)n[0],
+		.mode = (uint32_t)n[1],
+		.flags = (uint32_t)n[2],
+		.capacity = (uint64_t)n[3],
+		.refill = (uint64_t)n[4],
+		.period_ns = (uint64_t)n[5],
+		.max_wait_ns = (uint64_t)n[6],
+		.warmup_ns = (uint64_t)n[7],
+		.cold_factor_milli = (uint32_t)n[8],
+		.credit = (uint32_t)n[9],
+	};
+}
+
+static napi_value define_rule(napi_env env, napi_callback_info info,
+                              int (*define)(struct shmlimit *, const char *, const struct shmlimit_rule *))
 {
 	napi_value argv[3];
 	struct addon *addon = arguments(env, info, argv, 3);
@@ -132,22 +149,73 @@ static napi_value rule_set(napi_env env, napi_callback_info info)
 	int answer = limiter == NULL ? -EBADF : n == NULL ? -EINVAL : read_name(env, argv[1], name, sizeof(name));
 
 	if (answer == 0) {
-		struct shmlimit_rule rule = {
-			.struct_size = sizeof(rule),
-			.algorithm = (uint32_t)n[0],
-			.mode = (uint32_t)n[1],
-			.flags = (uint32_t)n[2],
-			.capacity = (uint64_t)n[3],
-			.refill = (uint64_t)n[4],
-			.period_ns = (uint64_t)n[5],
-			.max_wait_ns = (uint64_t)n[6],
-			.warmup_ns = (uint64_t)n[7],
-			.cold_factor_milli = (uint32_t)n[8],
-			.credit = (uint32_t)n[9],
-		};
-		answer = shmlimit_rule_set(limiter, name, &rule);
+		struct shmlimit_rule rule = rule_of(n);
+
+		answer = define(limiter, name, &rule);
 	}
 	return integer(env, answer);
+}
+
+/* ruleSet(limiter, name, numbers) */
+static napi_value rule_set(napi_env env, napi_callback_info info)
+{
+	return define_rule(env, info, shmlimit_rule_set);
+}
+
+/* ruleEnsure(limiter, name, numbers) */
+static napi_value rule_ensure(napi_env env, napi_callback_info info)
+{
+	return define_rule(env, info, shmlimit_rule_ensure);
+}
+
+/* ruleParse(text, numbers): the rule goes to the numbers, of which the algorithm is given; or what is wrong with the text. */
+static napi_value rule_parse(napi_env env, napi_callback_info info)
+{
+	struct shmlimit_problem wrong = { .text = "must be a string of less than 256 bytes, none of them NUL" };
+	napi_value argv[2], said = NULL;
+	char text[256];
+	double *n;
+	int error;
+
+	(void)arguments(env, info, argv, 2);
+	n = read_numbers(env, argv[1], RULE_NUMBERS);
+	error = n == NULL ? -EINVAL : read_name(env, argv[0], text, sizeof(text));
+	if (error == 0) {
+		struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = (uint32_t)n[0] };
+
+		error = shmlimit_rule_parse(text, &rule, &wrong);
+		if (error == 0) {
+			n[0] = rule.algorithm;
+			n[1] = rule.mode;
+			n[3] = (double)rule.capacity;
+			n[4] = (double)rule.refill;
+			n[5] = (double)rule.period_ns;
+			return NULL;
+		}
+	}
+	(void)napi_create_string_utf8(env, wrong.text, NAPI_AUTO_LENGTH, &said);
+	return said;
+}
+
+/* ruleText(numbers): a string, or an error. */
+static napi_value rule_text(napi_env env, napi_callback_info info)
+{
+	napi_value argv[1], said = NULL;
+	char text[SHMLIMIT_RULE_TEXT_MAX];
+	const double *n;
+	int error = -EINVAL;
+
+	(void)arguments(env, info, argv, 1);
+	n = read_numbers(env, argv[0], RULE_NUMBERS);
+	if (n != NULL) {
+		struct shmlimit_rule rule = rule_of(n);
+
+		error = shmlimit_rule_text(&rule, text);
+	}
+	if (error != 0)
+		return integer(env, error);
+	(void)napi_create_string_utf8(env, text, NAPI_AUTO_LENGTH, &said);
+	return said;
 }
 
 /* ruleRemove(limiter, name) */
@@ -169,6 +237,9 @@ const struct method segment_methods[] = {
 	{ "destroy", destroy },
 	{ "gone", gone },
 	{ "ruleSet", rule_set },
+	{ "ruleEnsure", rule_ensure },
+	{ "ruleParse", rule_parse },
+	{ "ruleText", rule_text },
 	{ "ruleRemove", rule_remove },
 	{ NULL, NULL },
 };
