@@ -87,6 +87,42 @@ async function nest () {
   storage.onApplicationShutdown()
 }
 
+// Each store, with periods of more than a year.
+async function years () {
+  const YEAR = 366 * 24 * HOUR
+  const limiter = new Limiter(segment)
+  limiter.ruleSet('express-years', { capacity: 1, refill: 1, periodMs: 1 })
+  const store = new ShmlimitStore({ segment, rule: 'express-years' })
+  is([store.increment('a').totalHits, store.increment('a').totalHits], [1, 2], 'a store that starts makes its rule what it must be')
+  store.init({ windowMs: 2 * YEAR })
+  is([1, 2].map(() => store.increment('long').totalHits), [1, 2], 'express: a window may be longer than a year')
+  ok(soon(store.get('long').resetTime, 2 * YEAR), 'express: and is as long')
+  is(thrown(() => { store.windowMs = 11 * YEAR; store.increment('b') }), `RangeError -: a count lives for ten years at most, not for ${11 * YEAR} ms`,
+    'a window that no count can live is refused, and not shortened')
+  limiter.ruleRemove('express-years.years')
+  is(limiter.ruleSet('other', { algorithm: 'funnel', capacity: 1, refill: 1, periodMs: 1 }) >= 0 && store.get('a').totalHits, 2, 'express: other counts stay where they are')
+  store.windowMs = 2 * YEAR
+  is(store.increment('long').totalHits, 1, 'express: a rule that was removed is set again')
+  store.resetKey('long')
+  is(store.get('long'), undefined, 'express: resetKey() finds a count wherever it is')
+  store.shutdown()
+
+  const storage = new ShmlimitThrottlerStorage({ segment })
+  const ask = () => storage.increment('long', HOUR, 1, 2 * YEAR, 'default')
+  await ask()
+  is([await ask(), await ask()].map(({ isBlocked, totalHits, timeToBlockExpire }) => [isBlocked, totalHits, Math.ceil(timeToBlockExpire / 3600)]),
+    [[true, 2, 2 * YEAR / HOUR], [true, 2, 2 * YEAR / HOUR]], 'nestjs: a block may be longer than a year, and a window shorter')
+  const other = new ShmlimitThrottlerStorage({ segment })
+  is((await other.increment('long', HOUR, 1, 2 * YEAR, 'default')).isBlocked, true, 'nestjs: other workers know of it')
+  const Store = shmlimitStore({ segment })
+  const backoff = new Store({ exponentialBackoff: true })
+  let got
+  for (let i = 0; i < 5; i++) backoff.incr('years', (error, found) => { got = error ?? found }, YEAR, 2)
+  is([got.current, Math.ceil(got.ttl / HOUR)], [5, 4 * YEAR / HOUR], 'fastify: exponentialBackoff may go beyond a year')
+  storage.onApplicationShutdown()
+  other.onApplicationShutdown()
+}
+
 // What a limiter needs of rate-limiter-flexible.
 class Result {
   constructor (remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration) {
@@ -130,6 +166,7 @@ async function main () {
   await express()
   fastify()
   await nest()
+  await years()
   await flexible()
   done()
 }

@@ -8,8 +8,9 @@ const { createHash } = require('node:crypto')
 const { performance } = require('node:perf_hooks')
 const { Limiter, RESTART, SATURATE } = require('../index.js')
 
-const CAPACITY = 2 ** 26 - 1 // with it a count can live for 366 days, to half a millisecond
-const LONGEST_MS = 366 * 86400e3
+const CAPACITY = 2 ** 26 - 1
+const YEAR_MS = 366 * 86400e3 // with this capacity, the longest time of a resolution of half a millisecond
+const LONGEST_MS = 10 * YEAR_MS
 const SHORTEST_MS = 0.001
 const OPTIONS = ['slots', 'mode', 'group', 'owner']
 const KEY_MAX = 1024
@@ -39,13 +40,19 @@ function toKey (key) {
 }
 
 function toTtl (ms) {
-  if (!(ms <= LONGEST_MS)) throw new RangeError(`a count lives for 366 days at most, not for ${ms} ms`)
+  if (!(ms <= LONGEST_MS)) throw new RangeError(`a count lives for ten years at most, not for ${ms} ms`)
   return Math.max(ms, SHORTEST_MS)
 }
 
+// Where a count is: under the rule, or, if it shall live for more than a year, under one of its own with a resolution of
+// eight milliseconds, which is made for the first such count.
+const SHORT = 0
+const LONG = 1
+const PERIODS_MS = [YEAR_MS, LONGEST_MS]
+
 class Counters {
   #limiter
-  #id
+  #ids = []
   #options
   #looked = 0
 
@@ -59,13 +66,23 @@ class Counters {
     this.#current()
   }
 
-  // The rule's id. Others may remove the rule, and set it again under another.
+  #name (where) {
+    return where === SHORT ? this.rule : `${this.rule}.years`
+  }
+
+  // Sets the rule if it is missing, or if another one has its name.
+  #ensure (limiter, where) {
+    this.#ids[where] = limiter.ruleEnsure(this.#name(where), { algorithm: 'counter', capacity: CAPACITY, periodMs: PERIODS_MS[where] })
+  }
+
+  // The rules' ids. Others may remove a rule, and set it again under another.
   #find (limiter) {
+    this.#ensure(limiter, SHORT)
     try {
-      return limiter.ruleFind(this.rule)
+      this.#ids[LONG] = limiter.ruleFind(this.#name(LONG))
     } catch (error) {
-      if (error.code !== 'ESRCH') throw error
-      return limiter.ruleSet(this.rule, { algorithm: 'counter', capacity: CAPACITY })
+      if (error.code !== 'ESRCH' && error.code !== 'ENAMETOOLONG') throw error
+      this.#ids[LONG] = undefined
     }
   }
 
@@ -74,7 +91,7 @@ class Counters {
     if (this.#limiter === undefined || now - this.#looked >= LOOK_EVERY_MS) {
       if (this.#limiter?.gone()) this.close()
       const limiter = this.#limiter ?? open(this.segment, this.#options)
-      this.#id = this.#find(limiter)
+      this.#find(limiter)
       this.#limiter = limiter
       this.#looked = now
     }
@@ -82,41 +99,61 @@ class Counters {
   }
 
   // Returns { count, applied, ttlMs }, which the next call of this thread overwrites.
-  #count (key, n, ttlMs, bound, flags) {
+  #count (where, key, n, ttlMs, bound, flags) {
     const limiter = this.#current()
+    if (this.#ids[where] === undefined) this.#ensure(limiter, where)
     try {
-      limiter.count(this.#id, key, n, ttlMs, bound, flags)
+      limiter.count(this.#ids[where], key, n, ttlMs, bound, flags)
     } catch (error) {
       if (error.code !== 'ESRCH' && error.code !== 'EOPNOTSUPP') throw error
-      this.#id = this.#find(limiter)
-      limiter.count(this.#id, key, n, ttlMs, bound, flags)
+      this.#ensure(limiter, where)
+      limiter.count(this.#ids[where], key, n, ttlMs, bound, flags)
     }
     return limiter.counted
   }
 
+  // Where the key's count is, or will be if it begins now.
+  #where (key, ttlMs) {
+    if (ttlMs > YEAR_MS) return LONG
+    this.#current()
+    return this.#ids[LONG] !== undefined && this.#count(LONG, key, 0, 0, CAPACITY, 0).ttlMs > 0 ? LONG : SHORT
+  }
+
   // Add n, which may be below 0; the count stays at 0 or more.
   add (key, n, ttlMs, bound = CAPACITY) {
-    return this.#count(toKey(key), n, toTtl(ttlMs), bound, n < 0 ? SATURATE : 0)
+    const bytes = toKey(key)
+    const ttl = toTtl(ttlMs)
+    return this.#count(this.#where(bytes, ttl), bytes, n, ttl, bound, n < 0 ? SATURATE : 0)
   }
 
   read (key) {
-    return this.#count(toKey(key), 0, 0, CAPACITY, 0)
+    const bytes = toKey(key)
+    return this.#count(this.#where(bytes, 0), bytes, 0, 0, CAPACITY, 0)
   }
 
   // Let a count that lives end after ttlMs from now.
   restart (key, ttlMs) {
-    return this.#count(toKey(key), 0, toTtl(ttlMs), CAPACITY, RESTART)
+    const bytes = toKey(key)
+    const ttl = toTtl(ttlMs)
+    const now = this.#where(bytes, 0)
+    if (ttl > PERIODS_MS[now]) return this.set(key, this.read(key).count, ttl)
+    return this.#count(now, bytes, 0, ttl, CAPACITY, RESTART)
   }
 
-  // In one step: the sum is at least the bound, which the count so becomes.
+  // The sum is at least the bound, which the count so becomes: in one step, if it lives for a year at most, as before.
   set (key, n, ttlMs) {
-    if (n <= 0) this.reset(key)
-    else this.#count(toKey(key), n, toTtl(ttlMs), n, SATURATE | RESTART)
+    const bytes = toKey(key)
+    const ttl = toTtl(ttlMs)
+    const where = ttl > YEAR_MS ? LONG : SHORT
+    if (n <= 0 || where === LONG || this.#where(bytes, 0) === LONG) this.reset(key)
+    if (n > 0) this.#count(where, bytes, n, ttl, n, SATURATE | RESTART)
   }
 
   // Without a key: all of the rule. Returns how many there were.
   reset (key) {
-    return this.#current().reset(this.#id, key === undefined ? undefined : toKey(key))
+    const limiter = this.#current()
+    const bytes = key === undefined ? undefined : toKey(key)
+    return this.#ids.reduce((sum, id) => sum + (id === undefined ? 0 : limiter.reset(id, bytes)), 0)
   }
 
   close () {

@@ -22,7 +22,7 @@ class ShmlimitStore {
 
   get (key) {
     const { count, ttlMs } = this.#counters.read(key)
-    return ttlMs === 0 ? undefined : { totalHits: count, resetTime: new Date(Date.now() + ttlMs) }
+    return ttlMs === 0 ? undefined : { totalHits: count, resetTime: new Date(Date.now() + Math.min(ttlMs, this.windowMs)) }
   }
 
   increment (key) {

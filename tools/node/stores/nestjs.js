@@ -20,7 +20,8 @@ class ShmlimitThrottlerStorage {
     const counted = this.#counters.add(name, 1, ttl, limit + 1)
     const totalHits = counted.count
     const isBlocked = totalHits > limit
-    let leftMs = Math.floor(counted.ttlMs)
+    // A count may end some milliseconds late.
+    let leftMs = Math.floor(Math.min(counted.ttlMs, isBlocked && blockDuration > 0 ? blockDuration : ttl))
 
     if (isBlocked && counted.applied > 0 && blockDuration > 0) {
       this.#counters.restart(name, blockDuration)

@@ -8,7 +8,7 @@ const { Counters, LONGEST_MS } = require('./counters.js')
 
 // What all its stores extend, which it does not export by name.
 const RateLimiterStoreAbstract = Object.getPrototypeOf(RateLimiterRedis)
-const FOREVER_MS = LONGEST_MS - 30 * 86400e3 // longer than this is meant to last for ever
+const FOREVER_MS = LONGEST_MS - 366 * 86400e3 // longer than this is meant to last for ever
 
 function whole (points) {
   const n = Number(points)
