@@ -7,8 +7,9 @@
  *	        denied for longer than leases explain is lost: `usable` lacks it, and no later denial counts
  *	over    requests admitted although the limit had no token
  *
- * The library and the script are as they are; the clock, the pauses, chance and the way to the
- * backend are made up, as in global_sim. A request is decided before the next one comes.
+ * The library and the script are as they are; the clock, the pauses and chance are made up, and so
+ * is the agent of each host: it asks as the real one does, and the answer takes its time. A request
+ * is decided before the next one comes.
  *
  *	hosts [--quick] [--rows FILE]     fails if less is usable than demanded, or anything is over
  *
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "handle.h"
+#include "via_agent.h"
 #include "kit/bench.h"
 #include "kit/lua.h"
 #include "kit/rng.h"
@@ -83,7 +84,8 @@ static struct shmlimit_global *handles[HOSTS_MAX];
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *pause, struct timespec *rest);
 ssize_t __wrap_getrandom(void *bytes, size_t n, unsigned flags);
-void __wrap_cluster_lease(struct cluster *cluster, struct backend_question *questions, size_t n, uint64_t until_ns);
+int __wrap_via_agent_exists(const struct shmlimit_global *g);
+void __wrap_via_agent(struct shmlimit_global *g, struct lease_request *requests, size_t n, uint64_t until_ns);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
@@ -111,17 +113,13 @@ ssize_t __wrap_getrandom(void *bytes, size_t n, unsigned flags)
 }
 
 /* The backend is asked at whole microseconds, as its clock has them. */
-void __wrap_cluster_lease(struct cluster *cluster, struct backend_question *q, size_t n, uint64_t until_ns)
+static void ask(struct backend_question *q)
 {
 	const struct script_params *t = q->params;
 	const uint64_t number[8] = { t->capacity, 0, t->num, t->den, t->lease_us, q->need, q->want, 0 };
 	char text[8][48], *args[8];
 	int64_t reply[5];
 
-	(void)cluster;
-	(void)until_ns;
-	if (n != 1)
-		bench_fail("a question", "not one");
 	now_ns = (now_ns + LATENCY_NS + 999) / 1000 * 1000;
 	for (int i = 0; i < 8; i++) {
 		snprintf(text[i], sizeof(text[i]), "%" PRIu64, number[i]);
@@ -136,6 +134,25 @@ void __wrap_cluster_lease(struct cluster *cluster, struct backend_question *q, s
 	q->left = (uint64_t)reply[2];
 	q->full_us = (uint64_t)reply[3];
 	now_ns += LATENCY_NS;
+}
+
+int __wrap_via_agent_exists(const struct shmlimit_global *g)
+{
+	(void)g;
+	return 1;
+}
+
+void __wrap_via_agent(struct shmlimit_global *g, struct lease_request *lr, size_t n, uint64_t until_ns)
+{
+	struct backend_question q;
+	uint64_t sent_ns = shmlimit_now(g->limiter), asked_ns = monotonic_now_ns();
+
+	(void)until_ns;
+	if (n != 1 || lr->answer != SHMLIMIT_LEASE_ASK || lease_request_prepare(g, lr, &q) != LEASE_REQUEST_READY)
+		bench_fail("a question", "not one");
+	ask(&q);
+	if (lease_request_settle(g, lr, &q, sent_ns, asked_ns) != LEASE_REQUEST_DECIDED)
+		bench_fail("a question", "not decided");
 }
 
 static int hosts_begin(const struct limit *limit, unsigned hosts)

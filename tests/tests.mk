@@ -66,7 +66,9 @@ $(O)/tests/gate/unload.t: $(O)/tests/gate/unload.o | $(gate_so) $(global_so)
 
 $(O)/bench/agent $(O)/bench/global $(O)/bench/global_sim $(O)/bench/hosts: $(global_obj)
 # Their hosts are on a clock that is made up, and so is what is between them and their backend.
-$(O)/bench/global_sim $(O)/bench/hosts: bench_wrap := -Wl,--wrap=clock_gettime,--wrap=clock_nanosleep,--wrap=getrandom,--wrap=cluster_lease
+$(O)/bench/global_sim $(O)/bench/hosts: bench_wrap = -Wl,--wrap=clock_gettime,--wrap=clock_nanosleep,--wrap=getrandom,$(way)
+$(O)/bench/global_sim: way := --wrap=cluster_lease
+$(O)/bench/hosts: way := --wrap=via_agent,--wrap=via_agent_exists
 $(O)/bench/gate: $(gate_obj)
 $(O)/bench/gate: bench_libs := $(gate_libs)
 $(O)/bench/%: $(O)/bench/%.o $(bench_obj) $(lib_obj)
