@@ -44,7 +44,8 @@ static const struct scenario {
 		LEFT_BEHIND = 64,
 		COUNTED = 128,
 		PLACES = 256,
-		SWEEPS = 512
+		SWEEPS = 512,
+		TIMES = 1024 /* a GCRA rule */
 	} is;
 } scenarios[] = {
 	/* clang-format off */
@@ -58,6 +59,22 @@ static const struct scenario {
 	{ "take: denied", { { TAKE, "k", 5 } }, { TAKE, "k", 1 }, 1, { 0, 0 } },
 	{ "take: denied, new and above the capacity", { { 0 } }, { TAKE, "k", 6 }, 1, { 5, 5 } },
 	{ "take: nothing", { { TAKE, "k", 1 } }, { TAKE, "k", 0 }, 0, { 4, 4 }, 0, READS_ONLY },
+
+	/* GCRA: a key is the time at which it is full. */
+	{ "gcra: a new key", { { 0 } }, { TAKE, "k", 1 }, 0, { 5, 4 }, 0, TIMES },
+	{ "gcra: a known key", { { TAKE, "k", 1 } }, { TAKE, "k", 2 }, 0, { 4, 2 }, 0, TIMES },
+	{ "gcra: after an hour", { { TAKE, "k", 3, -(int64_t)HOUR_NS } }, { TAKE, "k", 2 }, 0, { 3, 1 }, 0, TIMES },
+	{ "gcra: denied", { { TAKE, "k", 5 } }, { TAKE, "k", 1 }, 1, { 0, 0 }, 0, TIMES },
+	{ "gcra: reclaiming", { { FILL, NULL, 14, -(int64_t)DAY_NS }, { HOLD, NULL, 2 } }, { TAKE, "k", 1 }, 0, { 5, 4 },
+	  0, TIMES },
+	{ "gcra: evicting", { { FILL, NULL, 10 }, { HOLD, NULL, 6 } }, { TAKE, "k", 1 }, 0, { 5, 4 }, 0, TIMES },
+	{ "gcra: a smaller limit, the time being kept",
+	  { { TAKE, "k", 1 }, { SET_KILLED, .params = { .capacity = 3 } } }, { TAKE, "k", 1 }, 0, { 2, 1 }, 0, TIMES },
+	{ "gcra: charge into debt", { { TAKE, "k", 1 } }, { CHARGE, "k", 6 }, 0, { 4, 0 }, 0, TIMES },
+	{ "gcra: reserve into debt", { { 0 } }, { RESERVE, "k", 7 }, 0, { 5, 0 }, 0, TIMES },
+	{ "gcra: refund of a debt", { { CHARGE, "k", 7 } }, { REFUND, "k", 4 }, 0, { 0, 2 }, 0, TIMES },
+	{ "gcra: take_all, the second denied", { { TAKE, "k", 5, .rule = OTHER } }, { TAKE_ALL, "k", 2 }, 1, { 5, 5 }, 0,
+	  TIMES | GIVES_BACK },
 
 	/* Tentative slots in the way. */
 	{ "take: finishing what another began", { { ABANDON, "k" } }, { TAKE, "k", 1 }, 0, { 5, 4 } },
@@ -454,6 +471,7 @@ static void perform(const struct scenario *s, struct rng *rng)
 	                  : s->is & LEASED  ? SHMLIMIT_LEASE
 	                  : s->is & COUNTED ? SHMLIMIT_COUNTER
 	                  : s->is & PLACES  ? SHMLIMIT_HOLD
+	                  : s->is & TIMES   ? SHMLIMIT_GCRA
 	                                    : SHMLIMIT_FUNNEL;
 	scene_open(rng, s->on_full, s->is & OWN_CLOCK);
 	tracee_pages.start = scene.bytes;
