@@ -9,6 +9,7 @@
  */
 #include "algorithm.h"
 #include "fuzz.h"
+#include "gcra.h"
 #include "hold.h"
 #include "warmup.h"
 #include "window.h"
@@ -169,10 +170,30 @@ static void check_hold(const struct layout_params *params, uint64_t word, uint64
 	law(next != word && hold_reach(next, RING) == hold_reach(word, RING), "a word comes again");
 }
 
+static void check_gcra(const struct layout_params *params, uint64_t word, uint64_t now_ns, uint64_t tokens)
+{
+	struct gcra g = gcra_of(params);
+	struct gcra_state state = gcra_read(word, now_ns), again = gcra_read(gcra_pack(state, now_ns), now_ns);
+	uint64_t cost;
+
+	if (g.capacity == 0)
+		return;
+	law(state.stepped || state.left <= GCRA_AHEAD, "%" PRIu64 " ticks left", state.left);
+	law(state.stepped || (again.left == state.left && !again.stepped), "another time at the same time");
+	law(state.stepped || gcra_read(word, now_ns + gcra_ns(state.left)).left == 0, "not full in time");
+	law(gcra_cost(&g, g.capacity) == g.tolerance, "all of it costs %" PRIu64, gcra_cost(&g, g.capacity));
+	tokens %= g.capacity + 1;
+	cost = gcra_cost(&g, tokens);
+	law(cost <= g.tolerance, "a part costs more than all");
+	/* I1: a token takes no less time than the rule gives it. */
+	law((unsigned __int128)cost * params->count >= (unsigned __int128)tokens * params->period_ns << GCRA_TICK_BITS,
+	    "%" PRIu64 " tokens cost only %" PRIu64, tokens, cost);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
-	uint32_t algorithm = (uint32_t)input_number(&in, 1) % 6;
+	uint32_t algorithm = (uint32_t)input_number(&in, 1) % 7;
 	struct layout_params params, other;
 	uint64_t word, now_ns, tokens;
 
@@ -196,6 +217,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case SHMLIMIT_HOLD:
 		check_hold(&params, word, now_ns, tokens);
+		break;
+	case SHMLIMIT_GCRA:
+		check_gcra(&params, word, now_ns, tokens);
 		break;
 	}
 	return 0;

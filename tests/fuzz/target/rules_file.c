@@ -42,7 +42,8 @@ static char *write_text(const struct rules_file *file, size_t *len)
 		for (int field = 0; field < FIELDS; field++)
 			if (file->spec[i].given & 1u << field)
 				fprintf(to, "%s = %s\n", field_names[field],
-				        field_text(value, field, &file->spec[i].rule));
+				        field == FIELD_RATE ? file->spec[i].rate
+				                            : field_text(value, field, &file->spec[i].rule));
 	}
 	fclose(to);
 	return text;
@@ -58,7 +59,7 @@ static void check_again(const struct rules_file *file)
 	for (size_t i = 0; i < file->count; i++) {
 		struct rule_spec *a = &file->spec[i], *b = &again.spec[i];
 
-		law(strcmp(a->name, b->name) == 0 && a->given == b->given &&
+		law(strcmp(a->name, b->name) == 0 && a->given == b->given && strcmp(a->rate, b->rate) == 0 &&
 		            memcmp(&a->rule, &b->rule, sizeof(a->rule)) == 0,
 		    "rule %s is another one when it is read again:\n%s", a->name, text);
 	}

@@ -14,12 +14,13 @@
 #include "../../unit/unit.h"
 #include "fuzz.h"
 
+#include "gcra.h"
 #include "hash.h"
 #include "limiter.h"
 #include "ring.h"
 #include "table.h"
 
-#define RULES 5
+#define RULES 6
 #define KEYS 6
 #define RING 8
 #define CAPACITY 5u
@@ -28,7 +29,7 @@
 #define WAIT_NS (2 * SECOND)
 #define HOUR (3600 * SECOND)
 
-static const char *const names[RULES] = { "funnel", "warmup", "window", "slow", "many" };
+static const char *const names[RULES] = { "funnel", "warmup", "window", "slow", "many", "gcra" };
 static const struct shmlimit_rule rules[RULES] = {
 	{ .algorithm = SHMLIMIT_FUNNEL,
 	  .capacity = CAPACITY,
@@ -45,6 +46,11 @@ static const struct shmlimit_rule rules[RULES] = {
 	{ .algorithm = SHMLIMIT_FUNNEL,
 	  .capacity = CAPACITY * MANY,
 	  .refill = CAPACITY * MANY,
+	  .period_ns = SECOND,
+	  .max_wait_ns = WAIT_NS },
+	{ .algorithm = SHMLIMIT_GCRA,
+	  .capacity = CAPACITY,
+	  .refill = CAPACITY,
 	  .period_ns = SECOND,
 	  .max_wait_ns = WAIT_NS },
 };
@@ -107,6 +113,9 @@ static uint64_t longest_ns(unsigned i)
 {
 	uint64_t refill_ns = i == 3 ? play.capacity[i] * HOUR : 2 * SECOND;
 
+	/* Its words may be of any limit that a call can bring: one that is not impossible is believed. */
+	if (rules[i].algorithm == SHMLIMIT_GCRA)
+		return gcra_ns(GCRA_AHEAD);
 	return refill_ns + refill_ns / 2 + WAIT_NS + SECOND;
 }
 
