@@ -52,6 +52,25 @@ is($limiter->reserve('r', 'k', 1, DAY_NS)->allowed, false, 'a reservation whose 
 is($limiter->refund('r', 'k', 3)->remaining, 1, 'reserved tokens can be refunded');
 is($limiter->acquire('r', 'k')->waitNs, 0, 'an acquire of tokens that are there does not wait');
 
+// Limits as texts: each is read, set, and printed as one that reads the same.
+$passes = fn () => count(array_filter(array_map(fn () => $limiter->take('text', 'k')->allowed, range(1, 9))));
+$told = [];
+foreach (['0/s', 'block', 'unlimited', 'off', '3/day', '10r/s burst 20', '1/1.5s', '9/h strict'] as $text) {
+    $told[] = [$limiter->setLimit('text', $text), $limiter->setLimit('text', $text), $passes(), $limiter->limit('text')];
+    $limiter->setLimit('again', $limiter->limit('text'));
+    is($limiter->limit('again'), $limiter->limit('text'), "what limit() prints reads the same: $text");
+}
+is(array_slice(array_column($told, 2), 0, 5), [0, 0, 9, 9, 3], '0 denies always, unlimited never, and a program that starts changes them');
+is(array_column($told, 0), [true, false, true, false, true, true, true, true], 'a limit that is the same is not set again');
+is(array_filter(array_column($told, 1)), [], 'setLimit() says whether it was set');
+is(array_column($told, 3), ['block', 'block', 'unlimited', 'unlimited', '3/d', '10/s burst 20', '1/1.5s', '4/h burst 5'], 'limit() prints a limit');
+foreach (['5/minut', "5/s\0", '', '1/s burst 0'] as $text) {
+    is(thrown(fn () => $limiter->setLimit('text', $text))[0], 22, 'what is no limit is refused: ' . json_encode($text));
+}
+ok(str_contains(thrown(fn () => $limiter->setLimit('text', '5/minut'))[1], '5/minute'), 'an error has the nearest limit');
+is([thrown(fn () => $limiter->limit('absent'))[0], thrown(fn () => $limiter->setLimit('text', '1/s', -1))[0]], [3, 22],
+    'a rule that is missing, and a wait that is negative, are errors');
+
 $limiter->reset('r');
 $both = [new Limit('r', 'both', 2), new Limit('s', 'both')];
 is(each('allowed', ...$limiter->takeAll($both)), [true, true], 'several limits are taken');
@@ -154,5 +173,4 @@ unlink("/dev/shm/$segment.plans");
 is($limiter->gone(), false, 'a segment that stands is not gone');
 unlink("/dev/shm/$segment");
 is($limiter->gone(), true, 'one that was destroyed is');
-
 done_testing();

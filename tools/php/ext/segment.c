@@ -80,6 +80,63 @@ PHP_METHOD(Shmlimit_Limiter, setRule)
 		RETURN_BOOL(mark_of(limiter, name) != before);
 }
 
+PHP_METHOD(Shmlimit_Limiter, setLimit)
+{
+	struct shmlimit *limiter = shmlimit_limiter_opened(Z_OBJ_P(ZEND_THIS));
+	struct shmlimit_problem wrong = { .text = "contains a NUL" };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	zend_string *name, *limit;
+	zend_long max_wait_ns = 0;
+	int answer = -EINVAL;
+	uint64_t before;
+
+	ZEND_PARSE_PARAMETERS_START(2, 3)
+		Z_PARAM_STR(name)
+		Z_PARAM_STR(limit)
+		Z_PARAM_OPTIONAL
+		Z_PARAM_LONG(max_wait_ns)
+	ZEND_PARSE_PARAMETERS_END();
+	if (limiter == NULL)
+		RETURN_THROWS();
+	if (strlen(ZSTR_VAL(limit)) == ZSTR_LEN(limit))
+		answer = shmlimit_rule_parse(ZSTR_VAL(limit), &rule, &wrong);
+	if (answer != 0) {
+		char *subject;
+
+		spprintf(&subject, 0, "limit \"%s\"", ZSTR_VAL(limit));
+		shmlimit_throw_words(answer, subject, wrong.text);
+		efree(subject);
+		RETURN_THROWS();
+	}
+	before = mark_of(limiter, name);
+	rule.max_wait_ns = (uint64_t)max_wait_ns;
+	answer = max_wait_ns < 0 ? -EINVAL : shmlimit_rule_ensure(limiter, shmlimit_name(name), &rule);
+	if (shmlimit_limiter_is_answer(Z_OBJ_P(ZEND_THIS), name, answer))
+		RETURN_BOOL(mark_of(limiter, name) != before);
+}
+
+PHP_METHOD(Shmlimit_Limiter, limit)
+{
+	struct shmlimit *limiter = shmlimit_limiter_opened(Z_OBJ_P(ZEND_THIS));
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	char text[SHMLIMIT_RULE_TEXT_MAX];
+	zend_string *name;
+	int answer;
+
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_STR(name)
+	ZEND_PARSE_PARAMETERS_END();
+	if (limiter == NULL)
+		RETURN_THROWS();
+	answer = shmlimit_rule_find(limiter, shmlimit_name(name));
+	if (answer >= 0)
+		answer = shmlimit_rule_get(limiter, answer, &rule);
+	if (answer == 0)
+		answer = shmlimit_rule_text(&rule, text);
+	if (shmlimit_limiter_is_answer(Z_OBJ_P(ZEND_THIS), name, answer))
+		RETURN_STRING(text);
+}
+
 PHP_METHOD(Shmlimit_Limiter, keyIp)
 {
 	zend_long prefix_v4 = 32, prefix_v6 = 64, nth = 0;

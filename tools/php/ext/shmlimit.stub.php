@@ -109,6 +109,10 @@ final class Limiter
         int $maxWaitNs = 0,
     ): bool {}
 
+    public function setLimit(string $rule, string $limit, int $maxWaitNs = 0): bool {}
+
+    public function limit(string $rule): string {}
+
     public function take(string $rule, string $key, int $cost = 1, ?string $limit = null): Result {}
 
     public function peek(string $rule, string $key, int $cost = 1, ?string $limit = null): Result {}

@@ -97,15 +97,42 @@ final class Limiter
         int $maxWaitNs = 0,
     ): bool {
         $terms = $this->sized('struct shmlimit_rule');
-        $before = $this->mark($rule);
         $terms->capacity = Library::unsigned($capacity);
         $terms->refill = Library::unsigned($refill);
         $terms->period_ns = Library::unsigned($periodNs);
         $terms->algorithm = Library::unsigned($algorithm);
         $terms->max_wait_ns = Library::unsigned($maxWaitNs);
-        $answer = $this->ffi->shmlimit_rule_ensure($this->handle, Library::name($rule), \FFI::addr($terms));
-        Library::check($answer, $this->about($rule));
-        return $this->mark($rule) !== $before;
+        return $this->ensure($rule, $terms);
+    }
+
+    /**
+     * The same of a limit as text, "5/minute", "10/s burst 20", "1000/hour strict", "1000/hour window", "0" or "block", which
+     * deny always, and "unlimited" or "off"; shmlimit(7) has all forms. Error with the code of EINVAL: it is none.
+     */
+    public function setLimit(string $rule, string $limit, int $maxWaitNs = 0): bool
+    {
+        $terms = $this->sized('struct shmlimit_rule');
+        $wrong = $this->ffi->new('struct shmlimit_problem');
+        $error = str_contains($limit, "\0")
+            ? -self::EINVAL
+            : $this->ffi->shmlimit_rule_parse($limit, \FFI::addr($terms), \FFI::addr($wrong));
+        if ($error < 0) {
+            throw new Error("limit \"$limit\"", \FFI::string($wrong->text) ?: 'contains a NUL', -$error);
+        }
+        $terms->max_wait_ns = Library::unsigned($maxWaitNs);
+        return $this->ensure($rule, $terms);
+    }
+
+    /** The limit of a rule as text, which setLimit() reads as the same, if its algorithm is one of such texts. */
+    public function limit(string $rule): string
+    {
+        $terms = $this->sized('struct shmlimit_rule');
+        $size = $this->ffi->SHMLIMIT_RULE_TEXT_MAX;
+        $text = $this->ffi->new("char[$size]");
+        $id = $this->find($rule);
+        $error = $this->ffi->shmlimit_rule_get($this->handle, $id, \FFI::addr($terms));
+        Library::check($error < 0 ? $error : $this->ffi->shmlimit_rule_text(\FFI::addr($terms), $text), $this->about($rule));
+        return \FFI::string($text);
     }
 
     /**
@@ -116,7 +143,7 @@ final class Limiter
     {
         return $limit === null
             ? $this->decide('take', $rule, $key, $cost)
-            : $this->decide('take_limit', $rule, $key, $cost, self::limit($limit));
+            : $this->decide('take_limit', $rule, $key, $cost, self::parsed($limit));
     }
 
     /** What a take would answer, without taking. */
@@ -124,7 +151,7 @@ final class Limiter
     {
         return $limit === null
             ? $this->decide('peek', $rule, $key, $cost)
-            : $this->decide('peek_limit', $rule, $key, $cost, self::limit($limit));
+            : $this->decide('peek_limit', $rule, $key, $cost, self::parsed($limit));
     }
 
     /** Take tokens now or in advance: wait for waitNs before going on. Denied if waitNs would be longer than $maxWaitNs. */
@@ -158,7 +185,7 @@ final class Limiter
     {
         return $limit === null
             ? $this->decide('refund', $rule, $key, $tokens)
-            : $this->decide('refund_limit', $rule, $key, $tokens, self::limit($limit));
+            : $this->decide('refund_limit', $rule, $key, $tokens, self::parsed($limit));
     }
 
     /** Take tokens for something that has already happened, into debt as far as the rule allows. */
@@ -213,7 +240,7 @@ final class Limiter
             $requests[$i]->key_len = strlen($limit->key ?? '');
             $requests[$i]->cost = Library::unsigned($limit->cost);
             if ($limit->limit !== null) {
-                $requests[$i]->limit = $keys[] = self::limit($limit->limit);
+                $requests[$i]->limit = $keys[] = self::parsed($limit->limit);
             }
         }
         $answer = $this->ffi->shmlimit_take_all($this->handle, $requests, $n, \FFI::addr($failed), $results);
@@ -310,6 +337,14 @@ final class Limiter
         return \FFI::string($key, Library::check($length, $address));
     }
 
+    private function ensure(string $rule, \FFI\CData $terms): bool
+    {
+        $before = $this->mark($rule);
+        $answer = $this->ffi->shmlimit_rule_ensure($this->handle, Library::name($rule), \FFI::addr($terms));
+        Library::check($answer, $this->about($rule));
+        return $this->mark($rule) !== $before;
+    }
+
     /** The number by which the library knows what setRule() was given last; 0: nothing. */
     private function mark(string $rule): int
     {
@@ -337,7 +372,7 @@ final class Limiter
     }
 
     /** A pointer to a limit that comes with a call, whose text is read once. */
-    private static function limit(string $text): \FFI\CData
+    private static function parsed(string $text): \FFI\CData
     {
         $known = self::$limits[$text] ?? null;
         if ($known === null) {
@@ -363,7 +398,7 @@ final class Limiter
     /** The same, with the longest wait of the call, or else of the rule. */
     private function waiting(string $text, string $rule, int $maxWaitNs): \FFI\CData
     {
-        $limit = self::limit($text);
+        $limit = self::parsed($text);
         if ($maxWaitNs === self::NEVER) {
             $terms = $this->sized('struct shmlimit_rule');
             Library::check(
