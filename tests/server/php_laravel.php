@@ -133,15 +133,24 @@ is($limiter->increment('n', 3600, 5) . $limiter->decrement('n', 3600, 2) . $limi
 is($limiter->hit(str_repeat('k', 5000)) . $limiter->hit(''), '11', 'any string is a key');
 $limiter->hit('date', new DateTimeImmutable('+1 hour'));
 ok($limiter->availableIn('date') > 3500, 'a count lives until a date');
-try {
-    $limiter->hit('years', 367 * 86400);
-} catch (InvalidArgumentException) {
-    is($limiter->attempts('years'), 0, 'a time that no count can live is refused, and not shortened');
-}
+$limiter->hit('ten', 3660 * 86400);
+ok(abs($limiter->availableIn('ten') - 3660 * 86400) <= 1, 'a count lives for ten years, if it shall');
+$refused = function (string $key, callable $call) use ($limiter) {
+    try {
+        $call();
+    } catch (InvalidArgumentException) {
+        return $limiter->attempts($key) === 0;
+    }
+    return false;
+};
+ok($refused('years', fn () => $limiter->hit('years', 3661 * 86400)), 'a time that no count can live is refused, and not shortened');
 $one = Shmlimit\Adapter\Laravel\RateLimiter::of($limiter, $app->make(Shmlimit\Adapter\Segment::class), 'one_');
 $other = Shmlimit\Adapter\Laravel\RateLimiter::of($limiter, $app->make(Shmlimit\Adapter\Segment::class), 'other_');
 is([$one->hit('k'), $one->hit('k'), $other->hit('k')], [1, 2, 1], 'applications with other prefixes do not share counts');
 is($limiter->attempt('none', 0, fn () => true), false, 'a limit of 0 admits nothing');
+is(request($app, '203.0.113.12', 0, 1)->getStatusCode(), 429, 'nor does the middleware');
+is($limiter->attempt('all', Limit::none()->maxAttempts, fn () => true), true, 'no limit admits everything');
+ok($refused('huge', fn () => $limiter->attempt('huge', 10 ** 8, fn () => true)), 'a limit beyond what is counted is refused, and not ignored');
 
 $late = new Container();
 $late->instance('config', $app->make('config'));

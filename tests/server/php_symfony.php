@@ -77,7 +77,10 @@ is(thrown(fn () => $factory('fixed_window')->create('k')->reserve()), ReserveNot
     'a window has no reservations');
 
 is($factory('no_limit')->create('k')->consume(1000)->isAccepted(), true, 'a policy of no limit admits everything');
-is(thrown(fn () => $factory('leaky')), LogicException::class, 'an unknown policy is refused');
+foreach (array_keys(POLICIES) as $policy) {
+    is(thrown(fn () => $factory($policy, ['limit' => 0])), InvalidArgumentException::class, "a $policy of 0 is refused, as by Symfony");
+}
+is(thrown(fn () => $factory('leaky', ['limit' => 1])), LogicException::class, 'an unknown policy is refused');
 is(thrown(fn () => $factory('fixed_window', ['interval' => 'a fortnite'])), LogicException::class, 'a wrong interval is refused');
 is($factory('fixed_window')->create()->consume()->isAccepted(), true, 'a limiter needs no key');
 is($factory('fixed_window', ['limit' => 40])->create('more')->consume()->getLimit(), 40, 'a changed configuration is obeyed');

@@ -18,7 +18,9 @@ class RateLimiter extends CacheRateLimiter
 {
     private const RULE = 'laravel';
     private const COUNT_MAX = (1 << 26) - 1;
-    private const TTL_MAX_NS = 366 * 86_400 * 1_000_000_000;
+    /** Ten years: times then have a resolution of eight milliseconds. */
+    private const TTL_MAX_NS = 3660 * 86_400 * 1_000_000_000;
+    private const RESOLUTION_NS = 10_000_000;
 
     private Segment $segment;
     private string $prefix;
@@ -36,7 +38,11 @@ class RateLimiter extends CacheRateLimiter
     /** Count this attempt, unless the limit is reached already, in one atomic step. */
     public function admit($key, $maxAttempts, $decaySeconds = 60): bool
     {
-        $bound = min(max((int) $maxAttempts, 0), self::COUNT_MAX);
+        $bound = max((int) $maxAttempts, 0);
+        if ($bound >= self::COUNT_MAX && $bound !== PHP_INT_MAX) {
+            throw new \InvalidArgumentException("A limit is below 2^26, or PHP_INT_MAX for none, but not $bound.");
+        }
+        $bound = min($bound, self::COUNT_MAX);
         return $this->count($key, 1, $decaySeconds, $bound)->allowed;
     }
 
@@ -93,15 +99,15 @@ class RateLimiter extends CacheRateLimiter
 
     public function availableIn($key)
     {
-        // A count lives up to a millisecond longer than it should.
-        return (int) ceil(max($this->count($key, 0)->ttlNs - 1_000_000, 0) / 1e9);
+        // A count lives that much longer than it should at most.
+        return (int) ceil(max($this->count($key, 0)->ttlNs - self::RESOLUTION_NS, 0) / 1e9);
     }
 
     private function count($key, int $n, $decaySeconds = 60, int $bound = self::COUNT_MAX): Count
     {
         $seconds = is_numeric($decaySeconds) ? $decaySeconds : $this->availableAt($decaySeconds) - $this->currentTime();
         if ($seconds * 1e9 > self::TTL_MAX_NS) {
-            throw new \InvalidArgumentException("A count lives for 366 days at most, not for $seconds seconds.");
+            throw new \InvalidArgumentException("A count lives for ten years at most, not for $seconds seconds.");
         }
         $ttlNs = (int) (max($seconds, 1) * 1e9);
         $flags = $bound === self::COUNT_MAX ? Limiter::SATURATE : 0;

@@ -20,6 +20,9 @@ final class Factory implements FactoryInterface
     public function __construct(private readonly array $config, private readonly Segment $segment)
     {
         $limit = $config['limit'] ?? 0;
+        if ($limit < 1 && $config['policy'] !== 'no_limit') {
+            throw new \InvalidArgumentException("Limiter \"{$config['id']}\": a limit of $limit never accepts a hit.");
+        }
         $this->terms = match ($config['policy']) {
             'token_bucket' => [
                 $limit,
