@@ -50,6 +50,8 @@ function texts () {
   const passes = () => Array.from({ length: 9 }, () => limiter.take('start', 'k')).filter(Boolean).length
   const started = (text) => { limiter.ruleEnsure('start', ruleParse(text)); return passes() }
   is(['0/s', 'block', 'unlimited', 'off', '3/day'].map(started), [0, 0, 9, 9, 3], '0 denies always, unlimited never, and a program that starts changes them')
+  const asked = (text) => { const gate = new Gate(`segment=${limiter.name} create=yes rule=gate rate=${text}`); return Array.from({ length: 9 }, () => gate.ask('k')).filter(Boolean).length }
+  is(['0/s', 'block', 'unlimited', 'off', '3/day'].map(asked), [0, 0, 9, 9, 3], 'a gate and the middleware read them likewise')
   limiter.ruleSet('start', { capacity: 4, refill: 1, periodMs: 24 * HOUR })
   limiter.reset('start')
   is(started('3/day'), 4, 'what an operator has changed since stays')

@@ -167,6 +167,10 @@ ok($answer->retryAfterNs > 0, 'a rejected request is told how long to wait');
 $made->ask(new Limit('login', '203.0.113.9', rate: '7/hour'));
 is($made->ask(new Limit('login', 'user:42'))->remaining, 6, 'another rate changes the rule');
 is($lines, [], 'creating is nothing to report');
+foreach (['0/s' => 0, 'block' => 0, 'unlimited' => 9, 'off' => 9, '3/day' => 3] as $rate => $passes) {
+    $answers = array_map(fn () => $made->ask(new Limit('zero', 'k', rate: $rate))->refusal, range(1, 9));
+    is(count(array_keys($answers, 0)), $passes, "the rate $rate lets $passes of 9 requests pass");
+}
 is($made->ask(new Limit('absent', 'k'))->status, 'failed', 'a rule without a rate is not created');
 is(count(preg_grep('/rule absent: no such rule/', $lines)), 1, 'a gate reports a problem to the function that it was given');
 is(logged(), [], 'a problem that went to the function is not in the log');

@@ -83,6 +83,12 @@ passed = %w[0/s block unlimited off 3/day].to_h do |text|
   [text, Array.new(9) { limiter.allow?("start", "k") }.count(true)]
 end
 is(passed, { "0/s" => 0, "block" => 0, "unlimited" => 9, "off" => 9, "3/day" => 3 }, "0 denies always, unlimited never, and a program that starts changes them")
+found = %w[0/s block unlimited off 3/day].to_h do |text|
+  gate = Shmlimit::Gate.new("segment=#{SEGMENT}.zero create=yes rule=zero rate=#{text}")
+  [text, Array.new(9) { gate.allow?("k") }.count(true)]
+end
+is(found, passed, "a gate and the middleware read them likewise")
+Shmlimit.destroy("#{SEGMENT}.zero")
 limiter.rule_set("start", capacity: 4, refill: 1, period: DAY)
 limiter.reset("start")
 limiter.rule_ensure("start", **Shmlimit.rule_parse("3/day"))
