@@ -148,7 +148,7 @@ $one = Shmlimit\Adapter\Laravel\RateLimiter::of($limiter, $app->make(Shmlimit\Ad
 $other = Shmlimit\Adapter\Laravel\RateLimiter::of($limiter, $app->make(Shmlimit\Adapter\Segment::class), 'other_');
 is([$one->hit('k'), $one->hit('k'), $other->hit('k')], [1, 2, 1], 'applications with other prefixes do not share counts');
 is($limiter->attempt('none', 0, fn () => true), false, 'a limit of 0 admits nothing');
-is(request($app, '203.0.113.12', 0, 1)->getStatusCode(), 429, 'nor does the middleware');
+is(request($app, '203.0.113.12', 0, 1)->getStatusCode(), 429, 'a middleware with a limit of 0 admits nothing');
 is($limiter->attempt('all', Limit::none()->maxAttempts, fn () => true), true, 'no limit admits everything');
 ok($refused('huge', fn () => $limiter->attempt('huge', 10 ** 8, fn () => true)), 'a limit beyond what is counted is refused, and not ignored');
 
