@@ -6,6 +6,8 @@
 const cluster = require('node:cluster')
 const http = require('node:http')
 const { once } = require('node:events')
+const { execFile } = require('node:child_process')
+const { promisify } = require('node:util')
 
 const segment = process.env.SEGMENT
 const HOUR = 3600e3
@@ -94,6 +96,35 @@ async function work () {
   process.send(skipped)
 }
 
+// In a process of its own: one request of each of 10,000 customers, whose limits or costs are their plans'. Prints who was admitted.
+async function customers (name) {
+  const plan = (n) => n % 7
+  const numbers = Array.from({ length: 10000 }, (_, n) => n)
+  let admits
+  if (name === 'express-rate-limit') {
+    const { rateLimit } = require('express-rate-limit')
+    const { ShmlimitStore } = require('shmlimit/express-rate-limit')
+    const store = new ShmlimitStore({ segment, rule: 'plans' })
+    const options = { windowMs: HOUR, store, keyGenerator: (req) => req.customer, limit: (req) => req.plan, legacyHeaders: false, validate: false }
+    const middleware = rateLimit({ ...options, handler: (req, res) => res.end(false) })
+    admits = (n) => new Promise((resolve, reject) => {
+      middleware({ customer: `c${n}`, plan: plan(n), app: { get () {} }, headers: {} }, { end: resolve, setHeader () {} }, (error) => error ? reject(error) : resolve(true))
+    })
+  } else {
+    const { RateLimiterShmlimit } = require('shmlimit/rate-limiter-flexible')
+    const limiter = new RateLimiterShmlimit({ segment, points: 12, duration: HOUR / 1000, rule: 'points' })
+    admits = (n) => limiter.consume(`c${n}`, plan(n)).then(() => true, (refused) => { if (refused instanceof Error) throw refused; return false })
+  }
+  const admitted = []
+  for (const n of numbers) admitted.push(await admits(n) ? 1 : 0)
+  process.stdout.write(admitted.join(''))
+}
+
+if (process.argv[2] === 'customers') {
+  customers(process.argv[3]).catch((error) => { console.error(error); process.exit(1) })
+  return
+}
+
 if (cluster.isWorker) {
   work().catch((error) => { console.error(error); process.exit(1) })
   return
@@ -133,6 +164,12 @@ async function main () {
   for (const { name, ours, codes } of served) {
     if (ours) is(codes, codes.map((_, i) => i < LIMIT ? 200 : 429), `${name}: four workers, of which one is killed, admit exactly the limit`)
     else ok(codes.filter((code) => code === 200).length > LIMIT, `${name}: with its own store in memory they admit more`)
+  }
+  const plans = { 'express-rate-limit': (n) => Math.min(n % 7, 4), 'rate-limiter-flexible': (n) => n % 7 > 0 ? Math.min(Math.floor(12 / (n % 7)), 4) : 4 }
+  for (const name of Object.keys(plans).filter((name) => !(name in skipped))) {
+    const told = await Promise.all([1, 2, 3, 4].map(() => promisify(execFile)(process.execPath, [__filename, 'customers', name])))
+    const found = Array.from({ length: 10000 }, (_, n) => told.reduce((sum, { stdout }) => sum + Number(stdout[n]), 0))
+    is(found, found.map((_, n) => plans[name](n)), `${name}: 10,000 customers with plans of their own are exact over four processes`)
   }
   for (const name of Object.keys(skipped)) ok(true, `${name} # SKIP ${skipped[name]}`)
   await Promise.all(workers.map(({ worker }) => { worker.process.kill(); return once(worker, 'exit') }))

@@ -18,7 +18,7 @@ use Illuminate\Container\Container;
 use Illuminate\Http\Exceptions\ThrottleRequestsException;
 use Illuminate\Http\{Request, Response};
 use Illuminate\Routing\Middleware\ThrottleRequests;
-use Shmlimit\Adapter\Laravel\Provider;
+use Shmlimit\Adapter\Laravel\{Provider, Throttle};
 
 $name = getenv('SEGMENT') . '.laravel';
 
@@ -151,6 +151,40 @@ is($limiter->attempt('none', 0, fn () => true), false, 'a limit of 0 admits noth
 is(request($app, '203.0.113.12', 0, 1)->getStatusCode(), 429, 'a middleware with a limit of 0 admits nothing');
 is($limiter->attempt('all', Limit::none()->maxAttempts, fn () => true), true, 'no limit admits everything');
 ok($refused('huge', fn () => $limiter->attempt('huge', 10 ** 8, fn () => true)), 'a limit beyond what is counted is refused, and not ignored');
+
+// As Limit::perDay($user->plan)->by($user->id), in four processes that each ask once for each of 10,000 customers.
+$name = getenv('SEGMENT') . '.plans';
+Shmlimit\Limiter::create($name, 16384);
+$found = [];
+$pipes = [];
+for ($process = 0; $process < 4; $process++) {
+    [$pipes[], $child] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, STREAM_IPPROTO_IP);
+    if (pcntl_fork() === 0) {
+        $shared = Shmlimit\Adapter\Laravel\RateLimiter::of($limiter, new Shmlimit\Adapter\Segment($name));
+        $throttle = new Throttle($shared);
+        $told = '';
+        for ($n = 0; $n < 10000; $n++) {
+            $limit = Limit::perMinutes(1440, $n % 7)->by("customer $n");
+            try {
+                $handle->invoke($throttle, Request::create('/'), fn () => new Response('page'), [$limit]);
+                $told .= '1';
+            } catch (ThrottleRequestsException) {
+                $told .= '0';
+            }
+        }
+        fwrite($child, $told);
+        posix_kill(getmypid(), SIGKILL);
+    }
+    fclose($child);
+}
+foreach ($pipes as $pipe) {
+    foreach (str_split(stream_get_contents($pipe)) as $n => $allowed) {
+        $found[$n] = ($found[$n] ?? 0) + (int) $allowed;
+    }
+}
+while (pcntl_wait($status) > 0);
+is($found, array_map(fn ($n) => min($n % 7, 4), range(0, 9999)), '10,000 customers with limits of their own are exact over four processes');
+unlink("/dev/shm/$name");
 
 $late = new Container();
 $late->instance('config', $app->make('config'));

@@ -318,7 +318,49 @@ class LimitLaws(unittest.TestCase):
         for text in "5/minut", "20 at once", "5":
             Throttle.rate = text
             self.assertRaises(ValueError, Throttle)
+        self.throttle_of_customers(drf)
         self.throttle_of_hosts(drf, settings, Throttle)
+
+    def throttle_of_customers(self, drf):
+        """10,000 customers, each asked four times with the rate of its plan, once in each of four processes. None has four: the
+        last of four processes is denied, if it read its clock before the first one did and decides after the others."""
+        plans = 0, 1, 2, 3, 5, 6, 7
+
+        class Throttle(drf.RateThrottle):
+            scope = "plan"
+            THROTTLE_RATES = {"plan": None}
+
+            def get_cache_key(self, request, view):
+                return str(request)
+
+            def request_rate(self, request, view):
+                return f"{plans[request % 7]}/day"
+
+        def ask():
+            return bytes(Throttle().allow_request(n, None) for n in range(10000))
+
+        self.destroy()
+        self.shared = Shared(SEGMENT, slots=16384)
+        self.shared.limiter()
+        pipes = [os.pipe() for _ in range(4)]
+        for _, writes in pipes:
+            if os.fork() == 0:
+                code = 1
+                try:
+                    with os.fdopen(writes, "wb") as pipe:
+                        pipe.write(ask())
+                    code = 0
+                except BaseException as error:
+                    print(f"# {error!r}", flush=True)
+                finally:
+                    os._exit(code)
+            os.close(writes)
+        told = []
+        for reads, _ in pipes:
+            with os.fdopen(reads, "rb") as pipe:
+                told.append(pipe.read())
+            self.assertEqual(os.wait()[1], 0)
+        self.assertEqual([sum(each) for each in zip(*told)], [min(plans[n % 7], 4) for n in range(10000)])
 
     def throttle_of_hosts(self, drf, settings, throttle):
         """With a backend that is not there: what on_failure says, not what this host's funnel would."""

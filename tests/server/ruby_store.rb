@@ -13,7 +13,7 @@ Duration = Struct.new(:to_f, :to_i)
 
 errors = []
 handler = ->(method:, returning:, exception:) { errors << [method, returning, exception.errno] }
-store = Shmlimit::Store.new(SEGMENT, slots: 1024, error_handler: handler)
+store = Shmlimit::Store.new(SEGMENT, slots: 16_384, error_handler: handler)
 ok(File.exist?("/dev/shm/#{SEGMENT}"), "a store creates its segment")
 
 is([store.read("a"), store.exist?("a")], [nil, false], "a count that is missing reads as nil")
@@ -102,4 +102,18 @@ is([Rack::Attack::Fail2Ban.reset("login:192.0.2.2", findtime: period), get["/", 
 Rack::Attack.throttle("plan", limit: ->(request) { request.params["plan"].to_i }, period: period) { |request| request.params["user"] }
 is([["a", 1], ["b", 2], ["c", 0]].map { |user, plan| Array.new(3) { |n| get["/?user=#{user}&plan=#{plan}", "192.0.2.#{10 + n}"] }.count(200) }, [1, 2, 0],
    "Rack::Attack: a limit may be a proc of the request")
+customers = Array.new(10_000) { |n| { "REMOTE_ADDR" => "192.0.2.1", "customer" => n.to_s, "plan" => n % 7, "PATH_INFO" => "/" } }
+Rack::Attack.clear_configuration
+Rack::Attack.throttle("customers", limit: ->(request) { request.env["plan"] }, period: period) { |request| request.env["customer"] }
+pipes = Array.new(4) do
+  IO.popen("-", "rb") do |pipe|
+    next pipe.read if pipe
+
+    $stdout.binmode.write(customers.map { |env| app.call(env.dup).first == 200 ? 1 : 0 }.pack("C*"))
+    $stdout.flush
+    exit!(0)
+  end
+end
+is(pipes.map { |pipe| pipe.unpack("C*") }.transpose.map(&:sum), Array.new(10_000) { |n| [n % 7, 4].min },
+   "Rack::Attack: 10,000 customers with limits of their own are exact over four processes")
 done_testing
