@@ -72,7 +72,7 @@ int main(void)
 	struct play *play = shared_memory(sizeof(*play));
 	uint64_t want = 0, spent_ms;
 
-	play->keys = scaled(SWAPS_ARE_PRIVATE ? 1000 : 100000);
+	play->keys = scaled(SWAPS_ARE_PRIVATE ? 1000 : 1000000);
 	stage_begin("limits");
 	play->l = stage_create(2 * play->keys + 64, 4, SHMLIMIT_FULL_DENY);
 	play->rule = shmlimit_rule_set(play->l, "limits", &rule);
