@@ -36,6 +36,7 @@ is([raised { store.write("w", "text") }&.first, raised { store.write("w", -1) }&
    [ArgumentError, ArgumentError, RangeError], "what no count can be raises the exception that fits")
 store.increment("short", 1, expires_in: 0.001)
 ok(within { store.read("short").nil? }, "a count expires")
+is(store.delete("short"), false, "delete says that a count that expired is none")
 twin = Shmlimit::Store.new(SEGMENT)
 is([twin.increment("shared"), store.increment("shared")], [1, 2], "stores of one name share their counts")
 is([store.clear, store.read("shared")], [true, nil], "clear removes all counts")

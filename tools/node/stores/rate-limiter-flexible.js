@@ -3,8 +3,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 'use strict'
 
-const { RateLimiterRedis, RateLimiterRes } = require('rate-limiter-flexible')
+const { createRequire } = require('node:module')
 const { Counters, LONGEST_MS } = require('./counters.js')
+
+// That of the program, where this package is a link to a folder elsewhere, or is Debian's.
+function loadFlexible () {
+  try {
+    return require('rate-limiter-flexible')
+  } catch (error) {
+    if (error.code !== 'MODULE_NOT_FOUND') throw error
+    return createRequire(require.main?.filename ?? `${process.cwd()}/`)('rate-limiter-flexible')
+  }
+}
+
+const { RateLimiterRedis, RateLimiterRes } = loadFlexible()
 
 // What all its stores extend, which it does not export by name.
 const RateLimiterStoreAbstract = Object.getPrototypeOf(RateLimiterRedis)
@@ -51,7 +63,10 @@ class RateLimiterShmlimit extends RateLimiterStoreAbstract {
   }
 
   async _delete (rlKey) {
-    return this.#counters.reset(rlKey) > 0
+    // One that is over, and still has its slot, is none.
+    const lived = this.#counters.read(rlKey).ttlMs > 0
+    this.#counters.reset(rlKey)
+    return lived
   }
 
   #read ({ count, ttlMs }) {

@@ -73,7 +73,11 @@ module Shmlimit
 
     def delete(name, _options = nil)
       key = key_of(name)
-      guard(:delete) { @limiter.reset(@rule, key).positive? }
+      guard(:delete) do
+        lived = @limiter.count(@rule, key, 0).ttl.positive? # one that is over may still have its slot
+        @limiter.reset(@rule, key)
+        lived
+      end
     end
 
     # Remove all counts of the store.
