@@ -1,0 +1,24 @@
+#!/bin/sh
+# node_histories: our stores for express-rate-limit and rate-limiter-flexible answer like those in memory, while libfaketime
+# moves the clock. Also from a link to the package, as npm makes one of a folder.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+. "$SOURCE/tests/server/node.inc"
+need npm timeout
+moved=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null | head -n 1)
+[ -n "$moved" ] || skip_all "no faketime"
+case $BUILD in */?a | */?t) skip_all "a sanitizer comes before libfaketime" ;; esac
+
+mkdir -p "$TMP/app" && cd "$TMP/app" || exit 1
+echo '{ "private": true }' >package.json
+timeout 20 npm ping --logs-max=0 >"$TMP/log" 2>&1 </dev/null || skip_all "npm's registry is not reachable"
+timeout 240 npm install --ignore-scripts --no-audit --no-fund --no-package-lock --prefer-offline --logs-max=0 express@5.1.0 \
+	express-rate-limit@8.2.1 rate-limiter-flexible@11.1.0 >"$TMP/log" 2>&1 </dev/null ||
+	skip_all "npm cannot install the front-ends: $(tail -n 1 "$TMP/log")"
+ln -s "$SHMLIMIT" node_modules/shmlimit
+cp "$SOURCE/tests/server/node_histories.cjs" "$SOURCE/tests/server/node_tap.cjs" .
+echo +0s >"$TMP/moved"
+# One thread: libfaketime reads its file for each look at the clock, and two threads that do so at once read half of it.
+export FAKETIME_TIMESTAMP_FILE="$TMP/moved" FAKETIME_NO_CACHE=1 SEED="${SEED-}"
+LD_PRELOAD=$moved node --v8-pool-size=0 --single-threaded node_histories.cjs </dev/null
