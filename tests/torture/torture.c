@@ -121,6 +121,11 @@ static struct {
 	int ended_badly;
 } sum;
 
+/* What shmlimit_throttle() brings: the rule has no limit of its own. */
+static const struct shmlimit_limit throttled = {
+	.struct_size = sizeof(throttled), .capacity = 3, .refill = 10000, .period_ns = SECOND
+};
+
 /* ---- The eight ---- */
 
 static void admitted(uint32_t i, uint32_t key, uint64_t tokens, uint64_t began_ns)
@@ -176,7 +181,9 @@ static void watched_peek(struct rng *rng)
 {
 	uint32_t i = (uint32_t)rng_below(rng, WATCHED), key = (uint32_t)rng_below(rng, KEYS);
 	struct shmlimit_result r = { 0 };
-	int answer = shmlimit_peek(play->l, play->id[i], &key, sizeof(key), rng_below(rng, 8), &r);
+	uint64_t cost = rng_below(rng, 8);
+	int answer = i == THROTTLE ? shmlimit_peek_limit(play->l, play->id[i], &key, sizeof(key), cost, &throttled, &r)
+	                           : shmlimit_peek(play->l, play->id[i], &key, sizeof(key), cost, &r);
 
 	worker_check(answer >= 0 && r.remaining <= r.limit, "peek: %d, %" PRIu64 " of %" PRIu64, answer, r.remaining,
 	             r.limit);
@@ -194,7 +201,11 @@ static void take_all(struct rng *rng)
 	uint32_t stranger = (uint32_t)rng_below(rng, WILD_KEYS);
 	struct shmlimit_request requests[2] = {
 		{ .rule = wild_rule(rng), .key = &stranger, .key_len = sizeof(stranger), .cost = 1 },
-		{ .rule = play->id[i], .key = &key, .key_len = sizeof(key), .cost = 1 },
+		{ .rule = play->id[i],
+		  .key = &key,
+		  .key_len = sizeof(key),
+		  .cost = 1,
+		  .limit = i == THROTTLE ? &throttled : NULL },
 	};
 	uint64_t began_ns = shmlimit_now(play->l);
 	int answer = shmlimit_take_all(play->l, requests, 2, NULL, NULL);
@@ -440,6 +451,8 @@ static void meet(uint32_t i, uint32_t key)
 	else if (i == HELD) /* when all places have ended */
 		answer = shmlimit_take_at(play->l, play->id[i], &key, sizeof(key), 1, NULL,
 		                          shmlimit_now(play->l) + SECOND);
+	else if (i == THROTTLE)
+		answer = shmlimit_charge_limit(play->l, play->id[i], &key, sizeof(key), 1, &throttled, NULL);
 	else
 		answer = shmlimit_charge(play->l, play->id[i], &key, sizeof(key), 1, NULL);
 	if (answer != 0)
