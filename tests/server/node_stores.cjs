@@ -114,6 +114,9 @@ async function years () {
     [[true, 2, 2 * YEAR / HOUR], [true, 2, 2 * YEAR / HOUR]], 'nestjs: a block may be longer than a year, and a window shorter')
   const other = new ShmlimitThrottlerStorage({ segment })
   is((await other.increment('long', HOUR, 1, 2 * YEAR, 'default')).isBlocked, true, 'nestjs: other workers know of it')
+  is((await storage.increment('huge', HOUR, 2 ** 40, 0, 'x')).isBlocked, false, 'nestjs: a limit may be larger than a count')
+  new Limiter(segment).count('nestjs-throttler', 'huge:x', 2 ** 26 - 2)
+  is((await storage.increment('huge', HOUR, 2 ** 40, 0, 'x')).isBlocked, true, 'nestjs: beyond what is counted nothing is within it')
   const Store = shmlimitStore({ segment })
   const backoff = new Store({ exponentialBackoff: true })
   let got
@@ -159,6 +162,8 @@ async function flexible () {
   is(await upsert(0.5).catch((error) => error.message), 'Consuming decimal number of points is not supported by this package',
     'rate-limiter-flexible: half a point is refused')
   is([(await upsert('3')).consumedPoints], [3], 'rate-limiter-flexible: points may be a string')
+  is([(await upsert(2 ** 26)).consumedPoints, (await upsert(1)).consumedPoints], [Number.MAX_SAFE_INTEGER, 4],
+    'rate-limiter-flexible: more points than can be counted are within no limit')
   limiter.close()
 }
 

@@ -25,7 +25,8 @@ is([store.increment("d"), store.delete("d"), store.delete("d"), store.read("d")]
 is([store.increment("k" * 5000), store.increment("#{'k' * 4999}l"), store.increment("k" * 5000), store.increment("")], [1, 1, 2, 1],
    "a name may have any length")
 is([store.increment(:symbol), store.increment("symbol")], [1, 2], "a Symbol is its name")
-is(store.increment("big", 2**40), Shmlimit::Store::MAX, "a count stops at MAX")
+is([store.increment("big", 2**40), store.read("big"), store.increment("big"), store.decrement("big")],
+   [2**63 - 1, Shmlimit::Store::MAX, 2**63 - 1, Shmlimit::Store::MAX - 1], "a count stops at MAX, beyond which nothing is within a limit")
 is([store.increment("long", 1, expires_in: Shmlimit::Store::TTL_MAX), store.increment("float", 1, expires_in: 3600.5),
     store.increment("duration", 1, expires_in: Duration.new(180.0, 180))], [1, 1, 1], "expires_in is any number of seconds")
 years = Shmlimit::Limiter.open(SEGMENT) { |l| l.count(:store, "long", 0).ttl }

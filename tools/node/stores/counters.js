@@ -119,11 +119,12 @@ class Counters {
     return this.#ids[LONG] !== undefined && this.#count(LONG, key, 0, 0, CAPACITY, 0).ttlMs > 0 ? LONG : SHORT
   }
 
-  // Add n, which may be below 0; the count stays at 0 or more.
+  // Add n, which may be below 0; the count stays at 0 or more. Beyond what can be counted nothing is within a limit.
   add (key, n, ttlMs, bound = CAPACITY) {
     const bytes = toKey(key)
     const ttl = toTtl(ttlMs)
-    return this.#count(this.#where(bytes, ttl), bytes, n, ttl, bound, n < 0 ? SATURATE : 0)
+    const counted = this.#count(this.#where(bytes, ttl), bytes, n, ttl, bound, n < 0 ? SATURATE : 0)
+    return n > counted.applied && bound >= CAPACITY ? { count: Number.MAX_SAFE_INTEGER, applied: 0, ttlMs: counted.ttlMs } : counted
   }
 
   read (key) {

@@ -256,7 +256,8 @@ static VALUE limiter_add(VALUE self, VALUE rule, VALUE key_value, VALUE by, VALU
 	if (answer == -ERANGE)
 		rb_raise(rb_eArgError, "expires_in is longer than the store's TTL_MAX");
 	native_check(answer, rule);
-	return LL2NUM(out.count);
+	/* Beyond what can be counted nothing is within a limit. */
+	return LL2NUM(n > 0 && out.applied < n ? INT64_MAX : out.count);
 }
 
 /* take_all([rule, key, cost = 1, limit = nil], ...) */

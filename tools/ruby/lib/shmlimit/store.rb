@@ -10,8 +10,9 @@ module Shmlimit
   #   rate_limit to: 10, within: 3.minutes, store: Shmlimit::Store.new("web")
   #
   # It has the methods of ActiveSupport::Cache::Store that such limiters call, for Integers; of the options only
-  # expires_in matters. A count that is missing or expired, and one of 0, are the same: read returns nil. No count is
-  # above MAX, and none lives longer than TTL_MAX seconds, ten years: a longer expires_in is an ArgumentError. Times have a
+  # expires_in matters. A count that is missing or expired, and one of 0, are the same: read returns nil.
+  # No count is above MAX: an addition beyond it answers 2^63 - 1, so it is within no limit. None lives
+  # longer than TTL_MAX seconds, ten years: a longer expires_in is an ArgumentError. Times have a
   # resolution of about eight milliseconds.
   #
   # The store creates its segment and its rule where they are missing, also when they are removed later. Stores of one
