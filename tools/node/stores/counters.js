@@ -115,7 +115,6 @@ class Counters {
   // Where the key's count is, or will be if it begins now.
   #where (key, ttlMs) {
     if (ttlMs > YEAR_MS) return LONG
-    this.#current()
     return this.#ids[LONG] !== undefined && this.#count(LONG, key, 0, 0, CAPACITY, 0).ttlMs > 0 ? LONG : SHORT
   }
 
