@@ -145,6 +145,7 @@ static void gcra_row_apply(const struct look *k, const struct request *q, struct
 	default:
 		break; /* it has no others */
 	}
+	b->doubtful = b->stepped || (v->answer == SHMLIMIT_DENIED && !k->given);
 	v->word = gcra_pack(*state, k->at.now_ns);
 	if (r != NULL)
 		gcra_report(&g, *state, v, r);
@@ -200,7 +201,9 @@ static void gcra_row_none(const struct look *k, struct balance *b)
 static void gcra_row_read(const struct look *k, uint64_t word, struct balance *b)
 {
 	b->gcra = gcra_read(word, k->at.now_ns);
-	b->stepped = b->doubtful = b->gcra.stepped;
+	b->stepped = b->gcra.stepped;
+	/* It may have been written at a time after ours: see fast_gcra.h. */
+	b->doubtful = b->stepped || b->gcra.left != 0;
 	b->was_empty = 0;
 }
 

@@ -15,17 +15,29 @@ FAST int fast_gcra(const struct shmlimit *l, const struct request *q, const stru
                    struct shmlimit_result *r)
 {
 	struct verdict v = { .answer = SHMLIMIT_ALLOWED };
+	uint64_t word, now_ns = q->when.ns;
 	struct gcra_state state;
-	uint64_t word;
 	struct first f;
 
 	if (__builtin_expect(!first_find(l, q, SHMLIMIT_GCRA, 0, &f), 0))
 		return FIRST_NOT;
-	state = gcra_read(f.seen.word, q->when.ns);
+	state = gcra_read(f.seen.word, now_ns);
 	if (__builtin_expect(state.stepped, 0))
 		return FIRST_NOT;
 	gcra_take(g, q->amount, q->op == OP_TAKE, &state, &v);
-	word = gcra_pack(state, q->when.ns);
+	/*
+	 * Is it only that our time is older than the word's? To other algorithms a token is a number, here it is a
+	 * time: what another process took a moment after our reading looks dearer by that moment.
+	 */
+	if (v.answer == SHMLIMIT_DENIED && !q->when.given) {
+		now_ns = when_read(l).ns;
+		state = gcra_read(f.seen.word, now_ns);
+		if (__builtin_expect(state.stepped, 0))
+			return FIRST_NOT;
+		v = (struct verdict){ .answer = SHMLIMIT_ALLOWED };
+		gcra_take(g, q->amount, q->op == OP_TAKE, &state, &v);
+	}
+	word = gcra_pack(state, now_ns);
 	/* The linearization point (I1, I4). ORDER both pair with slot_cas() elsewhere. */
 	if (v.changed)
 		*failed = !slot_cas(f.slot, f.seen, f.seen.tag, word);
@@ -35,7 +47,7 @@ FAST int fast_gcra(const struct shmlimit *l, const struct request *q, const stru
 	decide_show(q, v.answer);
 	if (r != NULL)
 		gcra_report(g, state, &v, r);
-	return decide_count(l, q, rule_mode(&f.view), v.answer, q->when.ns);
+	return decide_count(l, q, rule_mode(&f.view), v.answer, now_ns);
 }
 
 #endif

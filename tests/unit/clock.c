@@ -670,6 +670,54 @@ static void stopped_before_waiting(void)
 	ok(slept_until_ns >= clock_ns + r.wait_ns, "a caller does not go on before its token is there");
 }
 
+/* Of four tokens others take three, at a later time than was read: to GCRA a token is a time. */
+static struct shmlimit_limit four = { .struct_size = sizeof(four), .capacity = 4, .refill = 4, .period_ns = DAY };
+static int gcra;
+
+static void others_take_three(void)
+{
+	clock_ns += SECOND;
+	for (int i = 0; i < 3; i++)
+		shmlimit_take_limit(l, gcra, &key, sizeof(key), 1, &four, NULL);
+}
+
+static void stopped_before_the_last(void)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .algorithm = SHMLIMIT_GCRA,
+		                      .capacity = four.capacity,
+		                      .refill = four.refill,
+		                      .period_ns = four.period_ns };
+	struct shmlimit_request both[2] = { { .key = &key, .key_len = sizeof(key), .cost = 1, .limit = &four } };
+
+	gcra = shmlimit_rule_set(l, "gcra", &rule);
+	both[0].rule = both[1].rule = gcra;
+	meanwhile = others_take_three;
+	for (int call = 0; call < 5; call++) {
+		int answer = -1;
+
+		shmlimit_reset(l, gcra, NULL, 0);
+		shmlimit_take_limit(l, gcra, &key, sizeof(key), 1, &four, NULL);
+		shmlimit_refund_limit(l, gcra, &key, sizeof(key), 1, &four, NULL);
+		stops = 1;
+		if (call == 0)
+			answer = shmlimit_take_limit(l, gcra, &key, sizeof(key), 1, &four, &r);
+		else if (call == 1)
+			answer = shmlimit_take(l, gcra, &key, sizeof(key), 1, &r);
+		else if (call == 2)
+			answer = shmlimit_reserve(l, gcra, &key, sizeof(key), 1, 0, &r);
+		else if (call == 3)
+			answer = shmlimit_peek_limit(l, gcra, &key, sizeof(key), 1, &four, &r);
+		else
+			answer = shmlimit_take_all(l, both, 1, NULL, &r);
+		is(stops, 0, "the process was stopped");
+		is(answer, SHMLIMIT_ALLOWED, "call %d: a process that was stopped gets the token that others left",
+		   call);
+		is(shmlimit_take_limit(l, gcra, &key, sizeof(key), 1, &four, &r),
+		   call == 3 ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED, "there is no more");
+	}
+}
+
 /* At the second look at the clock: a rule that was off is on again. */
 static struct shmlimit_rule off = {
 	.struct_size = sizeof(off), .capacity = 5, .refill = 1, .period_ns = DAY, .mode = SHMLIMIT_OFF
@@ -951,6 +999,7 @@ int main(void)
 	stopped("acquire", acquire_one);
 	stopped_before_charging();
 	stopped_before_waiting();
+	stopped_before_the_last();
 	switched_on_before_giving_back();
 	every_algorithm();
 	leases_and_steps();
