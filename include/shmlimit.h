@@ -679,7 +679,7 @@ int shmlimit_rule_parse(const char *text, struct shmlimit_rule *rule, struct shm
  * Write the limit of a rule as a text that shmlimit_rule_parse(), given the same algorithm, reads as
  * the same mode, capacity, refill and period; of a rule that is BLOCK or OFF only the mode is written.
  * A DRY_RUN rule is written as if enforced, and nothing that has no place in such a text is. Returns 0;
- * -EINVAL, also for a GCRA rule without a limit of its own; or -E2BIG. Pure, like shmlimit_rule_parse().
+ * -EINVAL, also for a rule without a limit of its own, as GCRA and COUNTER can be; or -E2BIG. Pure, like shmlimit_rule_parse().
  */
 int shmlimit_rule_text(const struct shmlimit_rule *rule, char text[SHMLIMIT_RULE_TEXT_MAX]);
 

@@ -35,9 +35,9 @@ EXPORT int shmlimit_rule_text(const struct shmlimit_rule *rule, char text[SHMLIM
 
 	if (error == 0 && (text == NULL || known.algorithm > SHMLIMIT_GCRA || known.mode > SHMLIMIT_BLOCK))
 		error = -EINVAL;
-	/* A rule whose calls bring their limits. */
-	if (error == 0 && known.algorithm == SHMLIMIT_GCRA && known.capacity == 0 && known.mode != SHMLIMIT_BLOCK &&
-	    known.mode != SHMLIMIT_OFF)
+	/* Such as one whose calls bring their limits, or how long a count lives. */
+	if (error == 0 && (known.period_ns == 0 || (known.capacity == 0 && known.refill == 0)) &&
+	    known.mode != SHMLIMIT_BLOCK && known.mode != SHMLIMIT_OFF)
 		error = -EINVAL;
 	if (error == 0)
 		limit_text(&known, text);

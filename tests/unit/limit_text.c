@@ -471,6 +471,9 @@ static void arguments(void)
 	is(shmlimit_rule_text(&rule, text), -EINVAL, "an unknown algorithm has no text");
 	rule = (struct shmlimit_rule){ .struct_size = sizeof(rule), .algorithm = SHMLIMIT_GCRA };
 	is(shmlimit_rule_text(&rule, text), -EINVAL, "a rule whose calls bring their limits has no text");
+	rule.algorithm = SHMLIMIT_COUNTER;
+	rule.capacity = 5;
+	is(shmlimit_rule_text(&rule, text), -EINVAL, "a counter whose calls say how long it lives has no text");
 	rule = (struct shmlimit_rule){ .struct_size = sizeof(rule),
 		                       .capacity = UINT64_MAX,
 		                       .refill = UINT64_MAX - 1,
