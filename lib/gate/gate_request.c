@@ -11,9 +11,16 @@
 _Static_assert(SHMLIMIT_GATE_BUFFER >= SHMLIMIT_REQUESTS_MAX * SHMLIMIT_GATE_BUFFER_EACH + HEADER_FIELDS_REST,
                "all fields fit");
 
-static const struct shmlimit_limit *own_limit(const struct gate_request *q, size_t i)
+/* The rule's id is what was found last. */
+static struct shmlimit_request request_of(const struct view *view, const struct gate_request *q, size_t i)
 {
-	return q->has_limit[i] ? &q->own_limits[i] : NULL;
+	return (struct shmlimit_request){
+		.rule = __atomic_load_n(&view->ids[q->limits[i]->rule], __ATOMIC_RELAXED),
+		.key = q->keys[i].bytes,
+		.key_len = q->keys[i].length,
+		.cost = q->costs[i],
+		.limit = q->has_limit[i] ? &q->own_limits[i] : NULL,
+	};
 }
 
 /* Take from all limits of the list, whose requests this fills in, or from none; or continue. */
@@ -33,13 +40,7 @@ static int take(struct segment_ref *ref, struct view *view, struct gate_request 
 			segment_ref_find_rules(ref, view);
 		for (size_t i = 0; i < m->n; i++) {
 			keys[i] = q->key_index[list[i]];
-			requests[i] = (struct shmlimit_request){
-				.rule = __atomic_load_n(&view->ids[q->limits[list[i]]->rule], __ATOMIC_RELAXED),
-				.key = q->keys[list[i]].bytes,
-				.key_len = q->keys[list[i]].length,
-				.cost = q->costs[list[i]],
-				.limit = own_limit(q, list[i]),
-			};
+			requests[i] = request_of(view, q, list[i]);
 		}
 		if (q->held != NULL)
 			answer = held_take(&q->take, q->pending, m, keys, q->held);
@@ -57,7 +58,8 @@ static int peek(struct segment_ref *ref, struct view *view, const struct gate_re
                 struct shmlimit_result *r)
 {
 	size_t rule = q->limits[which]->rule;
-	int id, answer = -ESRCH;
+	struct shmlimit_request request;
+	int answer = -ESRCH;
 
 	*r = (struct shmlimit_result){ .remaining = UINT64_MAX };
 	/* BOUND: as in take(). Only this rule is searched for, since each request may get here. */
@@ -66,14 +68,10 @@ static int peek(struct segment_ref *ref, struct view *view, const struct gate_re
 			__atomic_store_n(&view->ids[rule],
 			                 shmlimit_rule_find(view->limiter, ref->spec->rules[rule].name),
 			                 __ATOMIC_RELAXED);
-		id = __atomic_load_n(&view->ids[rule], __ATOMIC_RELAXED);
-		if (multi_take_is_global(view->limiter, id))
+		request = request_of(view, q, which);
+		if (multi_take_is_global(view->limiter, request.rule))
 			return -EOPNOTSUPP;
-		answer = q->has_limit[which]
-		                 ? shmlimit_peek_limit(view->limiter, id, q->keys[which].bytes, q->keys[which].length,
-		                                       q->costs[which], &q->own_limits[which], r)
-		                 : shmlimit_peek(view->limiter, id, q->keys[which].bytes, q->keys[which].length,
-		                                 q->costs[which], r);
+		answer = multi_take_peek(view->limiter, &request, r);
 	}
 	return answer == -ESRCH ? SHMLIMIT_ALLOWED : answer;
 }

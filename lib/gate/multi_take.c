@@ -29,10 +29,10 @@ static int take_here(struct shmlimit *limiter, const struct shmlimit_request *ch
 	return shmlimit_take_all(limiter, chosen, n, at, found);
 }
 
-static int peek_at(struct shmlimit *limiter, const struct shmlimit_request *q, struct shmlimit_result *found)
+int multi_take_peek(struct shmlimit *limiter, const struct shmlimit_request *q, struct shmlimit_result *r)
 {
-	return q->limit != NULL ? shmlimit_peek_limit(limiter, q->rule, q->key, q->key_len, q->cost, q->limit, found)
-	                        : shmlimit_peek(limiter, q->rule, q->key, q->key_len, q->cost, found);
+	return q->limit != NULL ? shmlimit_peek_limit(limiter, q->rule, q->key, q->key_len, q->cost, q->limit, r)
+	                        : shmlimit_peek(limiter, q->rule, q->key, q->key_len, q->cost, r);
 }
 
 /* The LEASE rules cannot be asked. Does a limit of this host deny? */
@@ -40,7 +40,7 @@ static int look_here(struct multi_take *t, struct shmlimit *limiter, const struc
 {
 	for (size_t i = 0; i < t->n; i++)
 		if (!multi_take_is_global(limiter, chosen[i].rule) &&
-		    peek_at(limiter, &chosen[i], &t->found[i]) == SHMLIMIT_DENIED) {
+		    multi_take_peek(limiter, &chosen[i], &t->found[i]) == SHMLIMIT_DENIED) {
 			*at = i;
 			return SHMLIMIT_DENIED;
 		}

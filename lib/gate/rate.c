@@ -1,8 +1,9 @@
 /*
  * rate: see rate.h.
  *
- * After its first word an entry has six of the text and three numbers of the limit. One thread at a time writes an entry, which makes its sequence odd; others
- * read it and look at the sequence again. No thread waits: one that comes in between reads the text itself.
+ * After its first word an entry has six of the text and three numbers of the limit. One thread at a
+ * time writes an entry, which makes its sequence odd; others read it and look at the sequence again.
+ * No thread waits: one that comes in between reads the text itself.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -30,7 +31,7 @@
 _Static_assert(TEXT_MAX <= LENGTH, "a length has room");
 _Static_assert(1 + TEXT_WORDS + 3 == RATE_WORDS, "a text and three numbers");
 
-/* FNV-1a, a word at a time. */
+/* WHY no keyed hash: texts that share an entry cost a reading each, and decide as before. */
 static size_t place_of(const uint64_t *text, size_t length)
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ length;
@@ -108,7 +109,6 @@ static int text_limit(struct rates *rates, const char *bytes, size_t length, str
 	return (words[0] & UNREADABLE) == 0;
 }
 
-/* Once a minute for each rule. */
 __attribute__((format(printf, 3, 4))) static void say(struct segment_ref *ref, const struct spec_limit *limit,
                                                       const char *format, ...)
 {
@@ -116,8 +116,6 @@ __attribute__((format(printf, 3, 4))) static void say(struct segment_ref *ref, c
 	va_list values;
 	int at;
 
-	if (!segment_ref_may_report(ref, limit->rule))
-		return;
 	at = snprintf(text, sizeof(text), "segment %.*s: rule %.*s: ", SHMLIMIT_NAME_MAX, ref->spec->segment,
 	              SHMLIMIT_RULE_NAME_MAX, ref->spec->rules[limit->rule].name);
 	va_start(values, format);
@@ -128,10 +126,12 @@ __attribute__((format(printf, 3, 4))) static void say(struct segment_ref *ref, c
 
 void rate_report_missing(struct segment_ref *ref, const struct spec_limit *limit)
 {
-	say(ref, limit, "a request brings no limit, and the rule has none of its own: requests that need it %s",
-	    ref->spec->fail_open ? "pass without a limit" : "are refused");
+	if (segment_ref_may_report(ref, limit->rule))
+		say(ref, limit, "a request brings no limit, and the rule has none of its own: requests that need it %s",
+		    ref->spec->fail_open ? "pass without a limit" : "are refused");
 }
 
+/* The text is read again, for what is wrong with it: so only where that is reported. */
 static void report_unreadable(struct segment_ref *ref, const struct spec_limit *limit,
                               const struct shmlimit_gate_key *key)
 {
@@ -140,6 +140,8 @@ static void report_unreadable(struct segment_ref *ref, const struct spec_limit *
 	struct shmlimit_limit out;
 	char rate[61];
 
+	if (!segment_ref_may_report(ref, limit->rule))
+		return;
 	for (int i = 0; i < shown; i++)
 		rate[i] = key->rate[i] >= ' ' && key->rate[i] <= '~' ? key->rate[i] : '?';
 	rate[shown] = '\0';
