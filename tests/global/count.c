@@ -148,6 +148,15 @@ static void two_hosts(struct shmlimit *first)
 		is(wrong, 0, "mode %u answers as on one host", mode);
 		is(scripts() - before, 0, "mode %u asks no backend", mode);
 	}
+	is(count(g[0], rule[0], "full", BOUND, 0, 0), SHMLIMIT_ALLOWED, "a count is full");
+	shmlimit_enable(l[0], 0);
+	before = scripts();
+	is(count(g[0], rule[0], "full", 1, 0, 0) + count(g[0], rule[0], "new", 1, 0, 0), SHMLIMIT_ALLOWED,
+	   "a segment that is disabled allows, whatever the count is");
+	is(count(g[0], rule[0], "new", BOUND + 1, 0, 0), SHMLIMIT_ALLOWED, "it allows more than the bound at once");
+	is(scripts() - before, 0, "it asks no backend");
+	shmlimit_enable(l[0], 1);
+	is(count(g[0], rule[0], "full", 1, 0, 0), SHMLIMIT_DENIED, "enabled again, it denies what it denied before");
 	is(count(g[0], rule[0], "user:42", -1, 0, 0), -EOPNOTSUPP, "nothing can be taken away");
 	is(count(g[0], rule[0], "user:42", 1, 0, SHMLIMIT_COUNT_RESTART), -EOPNOTSUPP, "the time cannot begin again");
 	is(count(g[0], rule[0], "user:42", 1, 0, 1), -EINVAL, "an unknown flag is refused");

@@ -34,18 +34,25 @@ static int count_here(const struct counting *c, int64_t n, int64_t bound, struct
 	return shmlimit_count(c->g->limiter, c->rule, c->key.bytes, c->key.len, &asked, out);
 }
 
+/* A disabled segment shows no count, so it is asked only where there is none. */
+static int is_disabled(const struct counting *c)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+
+	return c->here.count == 0 && shmlimit_info(c->g->limiter, &info) == 0 && !info.enabled;
+}
+
 /*
  * Returns SHMLIMIT_DENIED, and counts it, if the count here leaves no room; SHMLIMIT_ALLOWED if the
- * backend has to decide; or an error. A count that ends between the two calls is none.
+ * backend has to decide; or an error. A count that ends since it was read is none.
  */
-static int look_here(struct counting *c)
+static int deny_here(struct counting *c)
 {
-	int saturates = (c->asked.flags & SHMLIMIT_COUNT_SATURATE) != 0;
-	int answer = count_here(c, 0, INT64_MAX, &c->here);
+	int saturates = (c->asked.flags & SHMLIMIT_COUNT_SATURATE) != 0, answer;
 	int64_t room = c->asked.bound - c->here.count, applied;
 
-	if (answer < 0 || (saturates ? room > 0 : c->asked.n <= room))
-		return answer < 0 ? answer : SHMLIMIT_ALLOWED;
+	if (saturates ? room > 0 : c->asked.n <= room)
+		return SHMLIMIT_ALLOWED;
 	answer = count_here(c, c->asked.n, c->asked.bound, &c->here);
 	applied = c->here.applied;
 	if (answer != SHMLIMIT_ALLOWED || applied == 0)
@@ -138,7 +145,6 @@ static int fail(const struct counting *c, struct shmlimit_count *out)
 /* Returns as shmlimit_global_count(). */
 static int decide(struct counting *c, struct shmlimit_count *out)
 {
-	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
 	struct request_answer answer = { 0 };
 	enum request_state state;
@@ -149,14 +155,14 @@ static int decide(struct counting *c, struct shmlimit_count *out)
 	if (error == 0 && c->asked.ttl_ns > rule.period_ns)
 		error = -ERANGE;
 	if (error == 0)
-		error = shmlimit_info(c->g->limiter, &info);
-	if (error != 0)
+		error = count_here(c, 0, INT64_MAX, &c->here);
+	if (error < 0)
 		return error;
-	if (rule.mode != SHMLIMIT_ENFORCE || !info.enabled || c->asked.n == 0)
+	if (rule.mode != SHMLIMIT_ENFORCE || c->asked.n == 0 || is_disabled(c))
 		return count_here(c, c->asked.n, c->asked.bound, out);
 	if (c->asked.bound > (int64_t)rule.capacity)
 		c->asked.bound = (int64_t)rule.capacity;
-	error = look_here(c);
+	error = deny_here(c);
 	if (error != SHMLIMIT_ALLOWED) {
 		*out = c->here;
 		return error;
