@@ -612,9 +612,9 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  *
  * FUNNEL: a burst of `capacity`, then `refill` tokens every `period_ns`.
  * WINDOW: at most `capacity` tokens in any stretch of `period_ns`, exactly; `refill` is 0.
- * GCRA: as FUNNEL, for calls that bring no limit; all three can be 0; max_wait_ns is
- * then what programs give limits that they read as text. A key keeps its time when the rule is changed, as where it is
- * asked with another limit.
+ * GCRA: as FUNNEL, for calls that bring no limit; all three can be 0. max_wait_ns is then what
+ * programs give limits that they read as text. A key keeps its time when the rule is changed, as
+ * where it is asked with another limit.
  * WARMUP: `refill` tokens every `period_ns` once warm. Each request waits for the debt before
  * it, as in Guava's RateLimiter.create(rate, warmupPeriod). The capacity is Guava's stored
  * permits, and follows from the rest.
@@ -678,8 +678,9 @@ int shmlimit_rule_parse(const char *text, struct shmlimit_rule *rule, struct shm
 /*
  * Write the limit of a rule as a text that shmlimit_rule_parse(), given the same algorithm, reads as
  * the same mode, capacity, refill and period; of a rule that is BLOCK or OFF only the mode is written.
- * A DRY_RUN rule is written as if enforced, and nothing that has no place in such a text is. Returns 0;
- * -EINVAL, also for a rule without a limit of its own, as GCRA and COUNTER can be; or -E2BIG. Pure, like shmlimit_rule_parse().
+ * A DRY_RUN rule is written as if enforced, and nothing that has no place in such a text is.
+ * Returns 0; -EINVAL, also for a rule without a limit of its own, as GCRA and COUNTER can be; or
+ * -E2BIG. Pure, like shmlimit_rule_parse().
  */
 int shmlimit_rule_text(const struct shmlimit_rule *rule, char text[SHMLIMIT_RULE_TEXT_MAX]);
 
@@ -797,10 +798,11 @@ int shmlimit_refund_limit(struct shmlimit *limiter, int rule, const void *key, s
                           const struct shmlimit_limit *limit, struct shmlimit_result *r);
 
 /*
- * Read a limit's text, as shmlimit_rule_parse() does for a FUNNEL, into *limit: set its struct_size before.
- * max_wait_ns stays as it is. "block" and "unlimited" become flags; windows and places are refused. Returns 0;
- * or -EINVAL; -E2BIG; -ERANGE the numbers are too large for shmlimit_take_limit(); with *limit unchanged, and
- * *wrong filled. Pure, like shmlimit_rule_parse().
+ * Read a limit's text, as shmlimit_rule_parse() does for a FUNNEL, into *limit: set its struct_size
+ * before. max_wait_ns stays as it is. "block" and "unlimited" become flags; windows and places are
+ * refused. Returns 0; or -EINVAL; -E2BIG; -ERANGE the numbers are too large for
+ * shmlimit_take_limit(); with *limit unchanged, and *wrong filled. Pure, like
+ * shmlimit_rule_parse().
  */
 int shmlimit_limit_parse(const char *text, struct shmlimit_limit *limit, struct shmlimit_problem *wrong);
 
@@ -851,12 +853,12 @@ int shmlimit_reserve(struct shmlimit *limiter, int rule, const void *key, size_t
 
 /*
  * Reserve, then sleep until the tokens are there. Signals do not shorten the sleep. Returns as
- * shmlimit_reserve() does; r->wait_ns is the time that was waited, and a denial does not wait.
- * This and shmlimit_acquire_limit() are the only calls on a limiter that block. It waits only for the debt of its own key, and
- * never longer than `max_wait_ns`, whatever is written to the segment: a process with write access
- * can raise the rule's own longest wait, so a caller that shares the segment with others passes a
- * bound of its own instead of UINT64_MAX. If killed inside: the tokens are taken. Signals: not to
- * be called from handlers.
+ * shmlimit_reserve() does; r->wait_ns is the time that was waited, and a denial does not wait. This
+ * and shmlimit_acquire_limit() are the only calls on a limiter that block. It waits only for the
+ * debt of its own key, and never longer than `max_wait_ns`, whatever is written to the segment: a
+ * process with write access can raise the rule's own longest wait, so a caller that shares the
+ * segment with others passes a bound of its own instead of UINT64_MAX. If killed inside: the tokens
+ * are taken. Signals: not to be called from handlers.
  */
 int shmlimit_acquire(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                      uint64_t max_wait_ns, struct shmlimit_result *r);

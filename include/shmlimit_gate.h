@@ -62,9 +62,10 @@ struct shmlimit_gate_key {
 	const void *bytes;
 	uint64_t cost; /* tokens that the request takes; 0: the cost in the spec */
 	/*
-	 * The request's own limit, of a rule with algorithm=gcra: as a text, such as "100/minute", read by
-	 * shmlimit_limit_parse() once for each text and process; or as such a structure, if `parsed` is not NULL.
-	 * An empty text, and one that cannot be read, which is reported: rate_error= decides, or the rule's own limit.
+	 * The request's own limit, of a rule with algorithm=gcra: as a text, such as "100/minute",
+	 * read by shmlimit_limit_parse() once for each text and process; or as such a structure, if
+	 * `parsed` is not NULL. An empty text, and one that cannot be read, which is reported:
+	 * rate_error= decides, or the rule's own limit.
 	 */
 	const char *rate;
 	uint32_t rate_length; /* bytes; 0: there is no text */
@@ -183,11 +184,11 @@ int shmlimit_gate_attach(struct shmlimit_gate *gate);
  * address as text, with or without a port, or a list of them (see shmlimit_key_ip_text()), is replaced by the net of the
  * address that nth= chooses, and any other text is used as it is.
  *
- * Returns SHMLIMIT_ALLOWED: the request goes on; SHMLIMIT_DENIED: answer it with out->status. In both cases add out->fields to
- * the response. A missing segment or rule is no error here: the failure policy gives the answer. Or, nothing being
- * asked: -EINVAL an argument is NULL or out of its range, also of a limit that is `parsed`; -E2BIG a member is set that this
- * library does not know; -ENOBUFS the buffer is smaller than 128 bytes and
- * SHMLIMIT_GATE_BUFFER_EACH for each key.
+ * Returns SHMLIMIT_ALLOWED: the request goes on; SHMLIMIT_DENIED: answer it with out->status. In both cases
+ * add out->fields to the response. A missing segment or rule is no error here: the failure policy gives the
+ * answer. Or, nothing being asked: -EINVAL an argument is NULL or out of its range, also of a limit that is
+ * `parsed`; -E2BIG a member is set that this library does not know; -ENOBUFS the buffer is smaller than 128
+ * bytes and SHMLIMIT_GATE_BUFFER_EACH for each key.
  *
  * Threads: safe. Fork: a child may go on with the gate. Signals: not to be called from handlers. No memory is
  * allocated. Cost: the decisions, and once a second a few system calls, to check whether the segment was replaced under

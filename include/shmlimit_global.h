@@ -216,9 +216,9 @@ struct shmlimit_global_server {
  * processes of the host share. Its decisions are not part of any sum.
  *
  * Returns 0, or: -EINVAL an argument is NULL, the URL is wrong (options.report gets the reason), an
- * option is out of range, or LOCAL has no share; -E2BIG a field is set that this library does not know; -ENOMEM; or an
- * error of shmlimit_rule_set(): -EROFS, -EXFULL, -ENOENT ...; or with SHMLIMIT_GLOBAL_AGENT_THREAD
- * -EAGAIN: no thread can be made.
+ * option is out of range, or LOCAL has no share; -E2BIG a field is set that this library does not
+ * know; -ENOMEM; or an error of shmlimit_rule_set(): -EROFS, -EXFULL, -ENOENT ...; or with
+ * SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD -EAGAIN: no thread can be made.
  *
  * Threads: any number may use the handle at once, in all functions but shmlimit_global_close().
  * None waits for another one, except for the result of a key that both ask for: each thread
@@ -427,11 +427,11 @@ const char *shmlimit_global_strerror(int error);
  * backend and prefix, over one connection per server, until proceed(arg, serving) returns 0.
  * proceed() is called several times a second, and after a signal; `serving` is 1 while this
  * process is the agent, and 0 while another one is. A segment has one agent at a time; another
- * process takes its place within a second if it is stopped or killed, and at once if that process sees
- * that it was killed: in the same pid namespace, once its parent has waited for it. Of the handle's options
- * lease_ns, prefix and report are in force for all processes that use this agent. The backend
- * has failed if it sends nothing for 100 ms, or for deadline_ns if that is longer; then on_failure
- * of each process decides its requests, and the backend is tried again after open_ns.
+ * process takes its place within a second if it is stopped or killed, and at once if that process
+ * sees that it was killed: in the same pid namespace, once its parent has waited for it. Of the
+ * handle's options lease_ns, prefix and report are in force for all processes that use this agent.
+ * The backend has failed if it sends nothing for 100 ms, or for deadline_ns if that is longer; then
+ * on_failure of each process decides its requests, and the backend is tried again after open_ns.
  *
  * The agent keeps answers that come after the process's deadline: their tokens serve the next
  * request. When it ends, by itself or killed, processes ask the backend themselves.

@@ -154,8 +154,8 @@ static void gcra_row_apply(const struct look *k, const struct request *q, struct
 /* ---- The row ---- */
 
 /*
- * Capacity, refill and period 0: a rule without a limit of its own. Its max_wait_ns is for bindings and the command,
- * whose limits as text have none.
+ * Capacity, refill and period 0: a rule without a limit of its own. Its max_wait_ns is for bindings
+ * and the command, whose limits as text have none.
  */
 static int gcra_row_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params)
 {

@@ -10,8 +10,9 @@
 #include "shmlimit.h"
 
 /*
- * WHY NOT one clock read for both, by shmlimit_reserve_at(): a decision by a given time doubts a word that is later,
- * and not the time. If it was stopped before, it would refill what had refilled already.
+ * WHY NOT one clock read for both, by shmlimit_reserve_at(): a decision by a given time doubts a
+ * word that is later, and not the time. If it was stopped before, it would refill what had refilled
+ * already.
  */
 static int wait_for(const struct shmlimit *l, int answer, uint64_t max_wait_ns, struct shmlimit_result *result,
                     struct shmlimit_result *r)

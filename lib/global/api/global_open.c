@@ -29,7 +29,10 @@ static int complete(uint64_t *ns, uint64_t value, uint64_t min, uint64_t max)
 	return *ns >= min && *ns <= max;
 }
 
-/* WHY no default: each number is right for some number of hosts, and is wrong without a word for the others. */
+/*
+ * WHY no default: each number is right for some number of hosts, and is wrong without a word for
+ * the others.
+ */
 static int lacks_share(const struct shmlimit_global_options *o)
 {
 	int lacks = o->on_failure == SHMLIMIT_GLOBAL_LOCAL && o->local_milli == 0;

@@ -39,9 +39,9 @@
 #include <stdint.h>
 
 /*
- * Of a LEASE rule, KEYS[1]; ARGV: capacity, rate, num, den, lease_us, need, want, when the rule was set (us), and in
- * tests the time. Leases up to `want` tokens, at least `need`, or none. A `want` of 0 changes
- * nothing.
+ * Of a LEASE rule, KEYS[1]; ARGV: capacity, rate, num, den, lease_us, need, want, when the rule was
+ * set (us), and in tests the time. Leases up to `want` tokens, at least `need`, or none. A `want`
+ * of 0 changes nothing.
  *
  * Returns: tokens leased; us until some can be leased, 0 if they were, -1 never; tokens left; us
  * until it would be full; 1 if a newer rule than this host's is in force.
