@@ -65,6 +65,13 @@ printf 'alice 2/h\nbob 9/h\n' >users
 is "$(shmlimit replay plain --key user --limit-field user --limits users --json 2>/dev/null | jq -c '[.plans[] | [.plan, .allowed, .denied]]')" \
 	'[["alice",2,1],["bob",1,0]]' "a plain log has plans by user"
 
+# A crashed server leaves NULs in its log.
+for user in '2/h' '2/h\000' '2/h'; do
+	printf "10.0.0.1 - $user [21/Nov/2026:09:00:00 +0000] \"GET / HTTP/1.1\" 200 512\n"
+done >damaged
+is "$(shmlimit replay damaged --limit-field user --json 2>/dev/null | jq -c '[.without_limit, [.plans[] | [.limit, .allowed]]]')" '[1,[["2/h",2]]]' \
+	"a limit with a NUL is none"
+
 # A million customers have as many limits: an oracle of exact numbers beside it.
 /usr/bin/python3 - >many <<'PYTHON'
 import json, random

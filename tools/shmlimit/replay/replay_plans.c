@@ -101,9 +101,9 @@ static struct replay_plan *plan_of_text(struct replay *r, struct span text)
 {
 	struct replay_plan *plan = HASH_COUNT(r->plans) < PLANS_MAX ? add(r, text, text) : NULL;
 
-	if (plan == NULL || memchr(text.at, '\0', text.len) != NULL)
-		return plan;
-	plan->is_unreadable = shmlimit_limit_parse(plan->name, &plan->limit, NULL) != 0;
+	if (plan != NULL)
+		plan->is_unreadable = memchr(text.at, '\0', text.len) != NULL ||
+		                      shmlimit_limit_parse(plan->name, &plan->limit, NULL) != 0;
 	return plan;
 }
 
