@@ -104,6 +104,18 @@ END
 
 # The rate of a rule that is there.
 rule() { shmlimit rule show "$segment" r --json | jq -r '"\(.capacity) \(.rate) \(.mode)"'; }
+for algorithm in funnel lease gcra; do
+	apart() { shmlimit rule show "$segment" "$algorithm" --json | jq -r '"\(.capacity) \(.rate)"'; }
+	shmlimit rule set "$segment" "$algorithm" --algorithm "$algorithm" --rate "5/m burst 10"
+	shmlimit rule set "$segment" "$algorithm" --rate 6/m
+	is "$(apart)" "10 6/m" "$algorithm: a plain rate leaves the capacity as it is"
+	shmlimit rule set "$segment" "$algorithm" --rate 7/m --capacity 20
+	is "$(apart)" "20 7/m" "$algorithm: a capacity can go beside it"
+	shmlimit rule remove "$segment" "$algorithm"
+done
+shmlimit rule set "$segment" gcra --algorithm gcra
+shmlimit rule set "$segment" gcra --rate 5/m
+is "$(shmlimit rule show "$segment" gcra --json | jq -r '"\(.capacity) \(.rate)"')" "5 5/m" "a rule that had no limit gets a whole one"
 shmlimit rule set "$segment" r --rate "5/m burst 10"
 shmlimit rule set "$segment" r --rate 6/m
 is "$(rule)" "10 6/m enforce" "a plain rate leaves the capacity as it is"

@@ -59,22 +59,22 @@ const char *rule_spec_lacks(const struct rule_spec *spec)
 	return NULL;
 }
 
-/* Does the rule answer by its mode, and has it the numbers that "block" or "unlimited" gives it? */
+/* Has the rule none, or does it answer by its mode, with the numbers that "block" or "unlimited" gives it? */
 static int has_no_rate(const struct shmlimit_rule *rule)
 {
 	struct shmlimit_rule same = { .struct_size = sizeof(same), .algorithm = rule->algorithm };
 
 	if (rule->mode != SHMLIMIT_BLOCK && rule->mode != SHMLIMIT_OFF)
-		return 0;
+		return field_is_empty(FIELD_RATE, rule);
 	return shmlimit_rule_parse(rule->mode == SHMLIMIT_BLOCK ? "block" : "unlimited", &same, NULL) == 0 &&
 	       same.period_ns == rule->period_ns && (same.capacity == rule->capacity || same.capacity == 0);
 }
 
-/* Does the rate say the capacity too: as its count, or in a word of its own? */
+/* Does the rate say the capacity too: as its count, since the two are one, or in a word of its own? */
 static int says_capacity(const struct rule_spec *spec, const struct shmlimit_rule *rate)
 {
-	return rate->mode != SHMLIMIT_ENFORCE ||
-	       (rate->algorithm != SHMLIMIT_FUNNEL && rate->algorithm != SHMLIMIT_LEASE) ||
+	return rate->mode != SHMLIMIT_ENFORCE || !field_applies(FIELD_CAPACITY, rate->algorithm) ||
+	       !field_applies(FIELD_RATE, rate->algorithm) ||
 	       strcasestr(spec->rate, "burst") != NULL || strcasestr(spec->rate, "strict") != NULL;
 }
 
