@@ -23,6 +23,13 @@ static struct shmlimit_request request_of(const struct view *view, const struct 
 	};
 }
 
+/* A request that brings a limit where none is wanted, or none where one is. */
+static void report_rate(struct segment_ref *ref, const struct gate_request *q, size_t i, int error)
+{
+	if (error == -EDOM || (error == -EOPNOTSUPP && q->has_limit[i]))
+		rate_report(ref, q->limits[i], error);
+}
+
 /* Take from all limits of the list, whose requests this fills in, or from none; or continue. */
 static int take(struct segment_ref *ref, struct view *view, struct gate_request *q, const size_t *list,
                 struct multi_request *m)
@@ -50,6 +57,8 @@ static int take(struct segment_ref *ref, struct view *view, struct gate_request 
 			answer = multi_take_begin(&q->take, m, 0);
 		q->pending = answer == MULTI_TAKE_PENDING;
 	}
+	if (answer == -EDOM || answer == -EOPNOTSUPP)
+		report_rate(ref, q, list[*m->failed], answer);
 	return answer;
 }
 
@@ -73,6 +82,7 @@ static int peek(struct segment_ref *ref, struct view *view, const struct gate_re
 			return -EOPNOTSUPP;
 		answer = multi_take_peek(view->limiter, &request, r);
 	}
+	report_rate(ref, q, which, answer);
 	return answer == -ESRCH ? SHMLIMIT_ALLOWED : answer;
 }
 
@@ -155,8 +165,6 @@ static int enforce(struct shmlimit_gate *gate, struct view *view, struct gate_re
 	answer = take(&gate->segment_ref, view, q, q->enforced, &m);
 	if (answer == MULTI_TAKE_PENDING)
 		return answer;
-	if (answer == -EDOM)
-		rate_report_missing(&gate->segment_ref, q->limits[q->enforced[failed]]);
 	if (answer == SHMLIMIT_DENIED) {
 		refuse(view, q, q->enforced[failed], &q->results[failed], out);
 		/* WHY NOT a plain store: other threads read it with each request. */
@@ -188,7 +196,7 @@ static int lacks_agent(const struct view *view, const struct gate_request *q)
 static void rehearse(struct shmlimit_gate *gate, struct view *view, struct gate_request *q, size_t which)
 {
 	struct shmlimit_result r;
-	size_t failed;
+	size_t failed = 0;
 	struct multi_request m = { .n = 1, .failed = &failed, .results = &r };
 	int peeks = q->limits[which]->peek;
 	int answer =

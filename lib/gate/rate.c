@@ -124,11 +124,21 @@ __attribute__((format(printf, 3, 4))) static void say(struct segment_ref *ref, c
 	segment_ref_report_rate(ref, text);
 }
 
-void rate_report_missing(struct segment_ref *ref, const struct spec_limit *limit)
+static const char *without_limit(const struct segment_ref *ref)
 {
+	return ref->spec->fail_open ? "pass without a limit" : "are refused";
+}
+
+void rate_report(struct segment_ref *ref, const struct spec_limit *limit, int error)
+{
+	const char *why = "a request brings no limit, and the rule has none of its own";
+
+	if (error == -EOPNOTSUPP && ref->spec->rules[limit->rule].gcra)
+		return;
+	if (error == -EOPNOTSUPP)
+		why = "a request brings a limit, and the rule is not a gcra rule (algorithm=gcra)";
 	if (segment_ref_may_report(ref, limit->rule))
-		say(ref, limit, "a request brings no limit, and the rule has none of its own: requests that need it %s",
-		    ref->spec->fail_open ? "pass without a limit" : "are refused");
+		say(ref, limit, "%s: requests that need it %s", why, without_limit(ref));
 }
 
 /* The text is read again, for what is wrong with it: so only where that is reported. */
@@ -146,8 +156,12 @@ static void report_unreadable(struct segment_ref *ref, const struct spec_limit *
 		rate[i] = key->rate[i] >= ' ' && key->rate[i] <= '~' ? key->rate[i] : '?';
 	rate[shown] = '\0';
 	(void)parse(key->rate, key->rate_length, &out, &wrong);
-	say(ref, limit, "the rate \"%s\" of a request: %s: %s", rate, wrong.text,
-	    limit->has_rate_error ? "rate_error= decides" : "the rule's own limit decides");
+	if (limit->has_rate_error)
+		say(ref, limit, "the rate \"%s\" of a request: %s: rate_error= decides", rate, wrong.text);
+	else
+		say(ref, limit,
+		    "the rate \"%s\" of a request: %s: the rule's own limit decides; if it has none, requests %s", rate,
+		    wrong.text, without_limit(ref));
 }
 
 int rate_find(struct rates *rates, struct segment_ref *ref, const struct spec_limit *limit,

@@ -33,7 +33,10 @@ struct rates {
 int rate_find(struct rates *rates, struct segment_ref *ref, const struct spec_limit *limit,
               const struct shmlimit_gate_key *key, struct shmlimit_limit *out);
 
-/* Report, as seldom, that a request brought no limit, and that its rule has none. */
-void rate_report_missing(struct segment_ref *ref, const struct spec_limit *limit);
+/*
+ * Report, as seldom: -EDOM a request brought no limit, and its rule has none; -EOPNOTSUPP it brought one, and
+ * its rule is of another algorithm, which is reported when the rule is found if the spec has algorithm=gcra.
+ */
+void rate_report(struct segment_ref *ref, const struct spec_limit *limit, int error);
 
 #endif

@@ -410,6 +410,8 @@ static const char *share_rate(const struct spec *spec, const struct spec_limit *
 		return rate->algorithm == SHMLIMIT_LEASE ? "is shared by hosts, so it cannot be local" : NULL;
 	if (rate->algorithm == SHMLIMIT_HOLD)
 		return "counts on one host: with backend= it needs the word local";
+	if (rate->algorithm == SHMLIMIT_GCRA)
+		return "is for limits that come with requests, which hosts cannot share: with backend= it needs the word local";
 	if (limit->has_algorithm && rate->algorithm != SHMLIMIT_LEASE)
 		return "needs algorithm=lease, or the word local: with backend= all hosts share it";
 	if (limit->flags != 0)

@@ -181,6 +181,17 @@ static void other_rule(void)
 	is(ask(gate, "k", "9/h"), SHMLIMIT_ALLOWED, "with create=yes the rule becomes one");
 	is(answer.remaining, 8, "it decides by the request's limit");
 	shmlimit_gate_close(gate);
+	unit_rule(l, "funnel", 2, 2, SECOND);
+	for (int peeks = 0; peeks < 2; peeks++) {
+		gate = gate_new(peeks ? "rule=funnel peek" : "rule=funnel");
+		gate_said = 0;
+		is(ask(gate, "k", NULL), SHMLIMIT_ALLOWED, "a spec need not say a rule's algorithm");
+		is(ask(gate, "k", "9/s") + ask(gate, "k", "9/s"), 2 * SHMLIMIT_DENIED,
+		   "a limit that comes with a request is a failure there");
+		is(said("rule funnel: a request brings a limit, and the rule is not a gcra rule (algorithm=gcra): requests that need it are refused"),
+		   1, "the log says why, once: %s", gate_lines[0]);
+		shmlimit_gate_close(gate);
+	}
 	shmlimit_close(l);
 	shmlimit_destroy(unit_name);
 }
