@@ -25,7 +25,7 @@ EXPORT const char *shmlimit_strerror(int error)
 	case EMSGSIZE:
 		return "a key must be 1 to 1024 bytes long";
 	case EDOM:
-		return "a rule's capacity, refill, period and warm-up must be 1 or more";
+		return "a rule's capacity, refill, period and warm-up must be 1 or more, unless each call brings its limit";
 	case ERANGE:
 		return "the rule's capacity and rate cannot be represented exactly";
 	case EFBIG:

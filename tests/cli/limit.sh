@@ -48,6 +48,14 @@ run shmlimit acquire "$segment" plans waits --limit 1/d
 is "$rc $err" "1 shmlimit: rule plans: its max-wait is 0, so no wait is allowed (shmlimit rule set $segment plans \
 --max-wait 10s)" "with advice"
 
+is "$(shmlimit take "$segment" plans none --limit unlimited)" 'decision: allowed
+limit: unlimited
+retry after: 0s
+reset after: 0s' "no limit is shown as none"
+run shmlimit inspect "$segment" --rule plans --key alice
+is "$err" "shmlimit: rule plans: has no limit of its own: set one (shmlimit rule set $segment plans --rate 5/minute)" \
+	"what is left of a key is not known without a limit"
+
 # A default.
 is "$(facts take "$segment" default own)" "0 [3,2]" "a call that brings no limit has the rule's"
 is "$(shmlimit rule show "$segment" default --json | jq -c '[.algorithm, .capacity, .rate]')" '["gcra",3,"2/d"]' "it is shown"

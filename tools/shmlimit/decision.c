@@ -87,8 +87,12 @@ void decision_print(int answer, const struct shmlimit_result *r)
 
 	print_line("decision", "%s%s", answer == SHMLIMIT_ALLOWED ? "allowed" : "denied",
 	           is_shadow_denial(answer, r) ? " (dry run: would be denied)" : "");
-	print_line("limit", "%" PRIu64, r->limit);
-	print_line("remaining", "%" PRIu64, r->remaining);
+	if (r->limit == UINT64_MAX) {
+		print_line("limit", "unlimited");
+	} else {
+		print_line("limit", "%" PRIu64, r->limit);
+		print_line("remaining", "%" PRIu64, r->remaining);
+	}
 	print_line("retry after", "%s", duration_about(text, r->retry_after_ns));
 	print_line("reset after", "%s", duration_about(text, r->reset_after_ns));
 }

@@ -213,6 +213,9 @@ int fail_rule(const char *segment, const char *rule, int error)
 		return fail("rule %s: no room for another rule in segment %s: remove one first (shmlimit rule "
 		            "remove), or create the segment with more --rules",
 		            rule, segment);
+	case EDOM:
+		return fail("rule %s: has no limit of its own: set one (shmlimit rule set %s %s --rate 5/minute)", rule,
+		            segment, rule);
 	case EUCLEAN:
 		return fail("rule %s: damaged: set it again with its rate (shmlimit rule set %s %s), or remove it "
 		            "(shmlimit rule remove %s %s)",
