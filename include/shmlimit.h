@@ -613,7 +613,7 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  * FUNNEL: a burst of `capacity`, then `refill` tokens every `period_ns`.
  * WINDOW: at most `capacity` tokens in any stretch of `period_ns`, exactly; `refill` is 0.
  * GCRA: as FUNNEL, for calls that bring no limit; all three can be 0. max_wait_ns is then what
- * programs give limits that they read as text. A key keeps its time when the rule is changed, as
+ * programs give limits that they read from text. A key keeps its time when the rule is changed, as
  * where it is asked with another limit.
  * WARMUP: `refill` tokens every `period_ns` once warm. Each request waits for the debt before
  * it, as in Guava's RateLimiter.create(rate, warmupPeriod). The capacity is Guava's stored
@@ -623,7 +623,8 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  * HOLD: at most `capacity` places at once; one that is not left ends after `period_ns`, at most 2^54
  * (208 days): see shmlimit_enter(). `refill` is 0.
  *
- * Returns the id (0 or more), or: -EDOM capacity, refill, period_ns or warmup_ns is 0 (GCRA: one of the three is, and not all); -ERANGE
+ * Returns the id (0 or more), or: -EDOM capacity, refill, period_ns or warmup_ns is 0 (GCRA:
+ * some of the three are, but not all); -ERANGE
  * the rule cannot be represented exactly (see shmlimit_rule_range()), a WARMUP rule stores no
  * whole token, or a LEASE rule's capacity is above SHMLIMIT_LEASE_CAPACITY_MAX or, times the
  * period over its common factor with 1000 * refill, is 2^53 or more; -EFBIG a WINDOW or HOLD rule's
@@ -766,13 +767,14 @@ int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t ke
  * Take as shmlimit_take() does, by a limit that comes with the call, under a rule of GCRA. One rule
  * serves any number of limits, such as those of a million customers. Nothing of the limit is stored: a
  * key has one time, at which it is full again, in steps of 1/16 ns. A token costs the time in which it
- * comes back, rounded up to a step, so just `capacity` pass at one instant, and never more than
- * `refill` in a period.
+ * comes back, rounded up to a step, so just `capacity` pass at one instant, and then tokens come back
+ * no faster than `refill` in a period.
  *
  * A key that is asked with another limit keeps its time, as in redis-cell: what was spent under the one
  * is owed, as time, under the other. With a smaller limit it can be denied for as long as the larger one
- * had been spent for, and a larger limit finds it nearly full. In any stretch of time the costs of all that was
- * allowed, as times, are together at most that time and the longest time to full of these limits.
+ * had been spent for, and a larger limit finds it nearly full. Count each token as the time in which it
+ * comes back: in any stretch of time, all that is allowed adds up to at most that time and the longest time
+ * to full of these limits.
  *
  * limit->max_wait_ns is the longest wait of a reservation and of an acquisition. Results are those of the
  * calls without _limit, `limit` and `remaining` being the call's own; with SHMLIMIT_LIMIT_UNLIMITED both are
@@ -854,7 +856,7 @@ int shmlimit_reserve(struct shmlimit *limiter, int rule, const void *key, size_t
 /*
  * Reserve, then sleep until the tokens are there. Signals do not shorten the sleep. Returns as
  * shmlimit_reserve() does; r->wait_ns is the time that was waited, and a denial does not wait. This
- * and shmlimit_acquire_limit() are the only calls on a limiter that block. It waits only for the
+ * and shmlimit_acquire_limit() are the only calls on a limiter that block. They wait only for the
  * debt of its own key, and never longer than `max_wait_ns`, whatever is written to the segment: a
  * process with write access can raise the rule's own longest wait, so a caller that shares the
  * segment with others passes a bound of its own instead of UINT64_MAX. If killed inside: the tokens

@@ -64,8 +64,8 @@ struct shmlimit_gate_key {
 	/*
 	 * The request's own limit, of a rule with algorithm=gcra: as a text, such as "100/minute",
 	 * read by shmlimit_limit_parse() once for each text and process; or as such a structure, if
-	 * `parsed` is not NULL. An empty text, and one that cannot be read, which is reported:
-	 * rate_error= decides, or the rule's own limit.
+	 * `parsed` is not NULL. If the text is empty or cannot be read, which is reported,
+	 * rate_error= decides, or else the rule's own limit; if it has none, fail= does.
 	 */
 	const char *rate;
 	uint32_t rate_length; /* bytes; 0: there is no text */

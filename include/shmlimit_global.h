@@ -101,8 +101,8 @@ struct shmlimit_global_options {
 	/*
 	 * Called with one line of text when a problem begins: a bad URL or password, a backend that
 	 * is gone, a rule with other parameters on another host. While the host's agent has no answer of
-	 * the backend, one of the processes that on_failure decides for says so at the beginning, once
-	 * a minute with the number of requests, and at the end. NULL: not called. The text never
+	 * the backend, one process reports the beginning, once a minute the number of requests
+	 * that on_failure decided, and the end. NULL: not called. The text never
 	 * contains the password. Must not use the handle. Threads that use the handle may call it
 	 * at once.
 	 */
@@ -308,7 +308,7 @@ int shmlimit_global_take_all(struct shmlimit_global *global, const struct shmlim
  * If there is no agent, or no answer by the deadline, on_failure decides: LOCAL counts on this host
  * alone, with local_milli thousandths of the bound; ALLOW counts nothing. The next answer of the
  * backend replaces this host's count. A request whose answer was late, or whose agent was killed,
- * may have been counted on the backend: so never is more allowed than the bound, and at most what
+ * may have been counted on the backend: so no more than the bound is ever allowed, and at most what
  * was asked for in that time is lost.
  *
  * Returns SHMLIMIT_ALLOWED or SHMLIMIT_DENIED, and fills *out unless it is NULL; or -EOPNOTSUPP: `n`
@@ -427,8 +427,8 @@ const char *shmlimit_global_strerror(int error);
  * backend and prefix, over one connection per server, until proceed(arg, serving) returns 0.
  * proceed() is called several times a second, and after a signal; `serving` is 1 while this
  * process is the agent, and 0 while another one is. A segment has one agent at a time; another
- * process takes its place within a second if it is stopped or killed, and at once if that process
- * sees that it was killed: in the same pid namespace, once its parent has waited for it. Of the
+ * process takes its place within a second if it is stopped or killed. A killed one is replaced as
+ * soon as its parent has waited for it, by processes of the same pid namespace. Of the
  * handle's options lease_ns, prefix and report are in force for all processes that use this agent.
  * The backend has failed if it sends nothing for 100 ms, or for deadline_ns if that is longer; then
  * on_failure of each process decides its requests, and the backend is tried again after open_ns.

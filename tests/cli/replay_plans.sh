@@ -107,7 +107,7 @@ refused() {
 	run shmlimit replay log "$@"
 	is "$rc $err" "2 shmlimit: $message" "replay $* is refused"
 }
-refused "--limits plans: needs --limit-field FIELD, which says the plan of a request" --rule 5/m --limits plans
+refused "--limits plans: needs --limit-field FIELD, which says the plan of a request" --limits plans
 refused "none: No such file or directory" --limit-field user.plan --limits none
 printf 'a 5/m\nb\n' >bad
 refused "bad:2: plan b: its limit is missing (a line is PLAN LIMIT, such as gold 100/minute)" --limit-field user.plan --limits bad

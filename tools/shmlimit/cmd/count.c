@@ -1,5 +1,5 @@
 /*
- * count.c: shmlimit count: a count that expires, as Redis's INCREX.
+ * count.c: shmlimit count: a count that expires, like Redis's INCREX.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -146,7 +146,7 @@ static int run(const struct call *call)
 const struct command command_count = {
 	.name = "count",
 	.operands = "NAME RULE KEY",
-	.purpose = "add to a count that expires, as Redis's INCREX",
+	.purpose = "add to a count that expires, like Redis's INCREX",
 	.details = "Prints one line: the count; what was added; seconds until the count ends. Exit 0 if it was added,\n"
 		   "or 1 if the count would be above the bound or below 0: then nothing was changed.\n",
 	.options = options,

@@ -22,7 +22,7 @@ static const struct command_option options[] = {
 	[FIELD_CREDIT] = { "credit", "N", "lease: tokens before the backend is asked, for an unknown key (a new rule: 0)" },
 	[FIELD_PROTECTED] = { "protected", "YES|NO", "keep slots against keys of other rules when the table is full (a new rule: no)" },
 	[FIELD_MODE] = { "mode", "MODE", "enforce, dry-run, off or block (a new rule: enforce)" },
-	[FIELDS] = { "limit", "LIMIT", "gcra: --rate, for calls without a --limit of their own" },
+	[FIELDS] = { "limit", "LIMIT", "the same as --rate; gcra: for calls without a --limit of their own" },
 	{ 0 },
 };
 /* clang-format on */
@@ -68,7 +68,7 @@ const struct command command_rule_set = {
 	.operands = "NAME RULE",
 	.purpose = "define a rule, or change one",
 	.details =
-		"A new rule needs --rate; with --algorithm warmup, --warmup too; with --algorithm counter, nothing; with\n"
+		"A new rule needs --rate; with --algorithm warmup, --warmup too; with --algorithm counter or gcra, nothing; with\n"
 		"--algorithm hold, --rate or --capacity and --period. An existing rule keeps what is not given, and its\n"
 		"keys keep their tokens. shmlimit(7) has all that a LIMIT can be.\n",
 	.options = options,

@@ -110,7 +110,7 @@ static int run(const struct call *call)
 const struct command command_throttle = {
 	.name = "throttle",
 	.operands = "NAME KEY CAPACITY COUNT PERIOD [QUANTITY]",
-	.purpose = "take tokens of a limit given by its numbers, as redis-cell's CL.THROTTLE",
+	.purpose = "take tokens of a limit given by its numbers, like redis-cell's CL.THROTTLE",
 	.details = "COUNT tokens come back every PERIOD seconds; QUANTITY, by default 1, are asked for. Prints, as\n"
 		   "one line: 0 allowed or 1 denied; capacity; tokens left; seconds until a retry fits, or -1;\n"
 		   "seconds until the funnel is full. Exit 0 if allowed, 1 if denied.\n",

@@ -29,7 +29,7 @@ enum { RULE, KEY, TOP, SLOTS, JSON, PLOT, SUGGEST, MAX_DENIED, SINCE, UNTIL, COS
 
 /* clang-format off */
 static const struct command_option options[] = {
-	[RULE] = { "rule", "LIMIT...", "'10/s burst 20', or '100/m window'; up to 16 times, each by itself" },
+	[RULE] = { "rule", "LIMIT...", "'10/s burst 20', or '100/m window'; up to 16 times, each by itself (--limit-field is one)" },
 	[KEY] = { "key", "FIELDS", "addr, addr/24 or addr/24,64, user, path, or several: addr+path (default addr)" },
 	[TOP] = { "top", "N", "show the N keys that a rule denies most (default 10)" },
 	[SLOTS] = { "slots", "N", "keys that can be live at once (default 1Mi, for windows less)" },
@@ -110,7 +110,8 @@ static int rules_parse(const struct call *call, struct replay *r)
 		r->rules = 1;
 		return rule_of(&r->rule[0], "?/m burst ?", 1);
 	}
-	if (status == STATUS_OK && call->repeated_count == 0 && call->option[LIMIT_FIELD] == NULL)
+	if (status == STATUS_OK && call->repeated_count == 0 && call->option[LIMIT_FIELD] == NULL &&
+	    call->option[LIMITS] == NULL)
 		return fail("replay: missing --rule LIMIT (for example '10/s burst 20' or '100/h window')");
 	for (size_t i = 0; i < call->repeated_count && status == STATUS_OK; i++) {
 		status = rule_of(&r->rule[i], call->repeated[i], suggests);

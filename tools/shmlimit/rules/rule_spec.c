@@ -74,8 +74,8 @@ static int has_no_rate(const struct shmlimit_rule *rule)
 static int says_capacity(const struct rule_spec *spec, const struct shmlimit_rule *rate)
 {
 	return rate->mode != SHMLIMIT_ENFORCE || !field_applies(FIELD_CAPACITY, rate->algorithm) ||
-	       !field_applies(FIELD_RATE, rate->algorithm) ||
-	       strcasestr(spec->rate, "burst") != NULL || strcasestr(spec->rate, "strict") != NULL;
+	       !field_applies(FIELD_RATE, rate->algorithm) || strcasestr(spec->rate, "burst") != NULL ||
+	       strcasestr(spec->rate, "strict") != NULL;
 }
 
 /* Two ways to say one thing, that say different things. */
