@@ -96,27 +96,62 @@ async function work () {
   process.send(skipped)
 }
 
-// In a process of its own: one request of each of 10,000 customers, whose limits or costs are their plans'. Prints who was admitted.
-async function customers (name) {
-  const plan = (n) => n % 7
-  const numbers = Array.from({ length: 10000 }, (_, n) => n)
-  let admits
-  if (name === 'express-rate-limit') {
+// Each: whether a request of a customer is admitted, whose limit or cost is that of its plan.
+const plan = (n) => n % 7
+const ofCustomers = {
+  'express-rate-limit': async () => {
     const { rateLimit } = require('express-rate-limit')
     const { ShmlimitStore } = require('shmlimit/express-rate-limit')
     const store = new ShmlimitStore({ segment, rule: 'plans' })
     const options = { windowMs: HOUR, store, keyGenerator: (req) => req.customer, limit: (req) => req.plan, legacyHeaders: false, validate: false }
     const middleware = rateLimit({ ...options, handler: (req, res) => res.end(false) })
-    admits = (n) => new Promise((resolve, reject) => {
+    return (n) => new Promise((resolve, reject) => {
       middleware({ customer: `c${n}`, plan: plan(n), app: { get () {} }, headers: {} }, { end: resolve, setHeader () {} }, (error) => error ? reject(error) : resolve(true))
     })
-  } else {
+  },
+  '@fastify/rate-limit': async () => {
+    const { shmlimitStore } = require('shmlimit/fastify')
+    const fastify = require('fastify')()
+    const client = (req) => req.headers['x-client']
+    await fastify.register(require('@fastify/rate-limit'), {
+      store: shmlimitStore({ segment, rule: 'fastify' }), timeWindow: HOUR, keyGenerator: client, max: (req, key) => plan(Number(key))
+    })
+    fastify.get('/', async () => 'page')
+    return async (n) => {
+      const { statusCode } = await fastify.inject({ url: '/', headers: { 'x-client': String(n) } })
+      if (statusCode !== 200 && statusCode !== 429) throw new Error(`answered ${statusCode}`)
+      return statusCode === 200
+    }
+  },
+  'rate-limiter-flexible': async () => {
     const { RateLimiterShmlimit } = require('shmlimit/rate-limiter-flexible')
     const limiter = new RateLimiterShmlimit({ segment, points: 12, duration: HOUR / 1000, rule: 'points' })
-    admits = (n) => limiter.consume(`c${n}`, plan(n)).then(() => true, (refused) => { if (refused instanceof Error) throw refused; return false })
+    return (n) => limiter.consume(`c${n}`, plan(n)).then(() => true, (refused) => { if (refused instanceof Error) throw refused; return false })
+  },
+  '@nestjs/throttler': async () => {
+    require('reflect-metadata')
+    const { Reflector } = require('@nestjs/core')
+    const { ThrottlerGuard, ThrottlerException } = require('@nestjs/throttler')
+    const { ShmlimitThrottlerStorage } = require('shmlimit/nestjs')
+    const storage = new ShmlimitThrottlerStorage({ segment, rule: 'nest' })
+    const request = (context) => context.switchToHttp().getRequest()
+    const throttlers = [{ ttl: HOUR, limit: (context) => plan(request(context).n), getTracker: (req) => `c${req.n}` }]
+    const guard = new ThrottlerGuard({ throttlers, skipIf: () => false }, storage, new Reflector())
+    const handler = () => {}
+    await guard.onModuleInit()
+    return (n) => {
+      const http = { getRequest: () => ({ n, headers: {} }), getResponse: () => ({ header () {} }) }
+      const context = { switchToHttp: () => http, getHandler: () => handler, getClass: () => Object, getArgs: () => [] }
+      return guard.canActivate(context).catch((error) => { if (error instanceof ThrottlerException) return false; throw error })
+    }
   }
+}
+
+// In a process of its own: one request of each of 10,000 customers. Prints who was admitted.
+async function customers (name) {
+  const admits = await ofCustomers[name]()
   const admitted = []
-  for (const n of numbers) admitted.push(await admits(n) ? 1 : 0)
+  for (let n = 0; n < 10000; n++) admitted.push(await admits(n) ? 1 : 0)
   process.stdout.write(admitted.join(''))
 }
 
@@ -165,11 +200,13 @@ async function main () {
     if (ours) is(codes, codes.map((_, i) => i < LIMIT ? 200 : 429), `${name}: four workers, of which one is killed, admit exactly the limit`)
     else ok(codes.filter((code) => code === 200).length > LIMIT, `${name}: with its own store in memory they admit more`)
   }
-  const plans = { 'express-rate-limit': (n) => Math.min(n % 7, 4), 'rate-limiter-flexible': (n) => n % 7 > 0 ? Math.min(Math.floor(12 / (n % 7)), 4) : 4 }
-  for (const name of Object.keys(plans).filter((name) => !(name in skipped))) {
+  // Four processes ask once; the points of rate-limiter-flexible are a price, of 12 that each has.
+  const limit = (n) => Math.min(plan(n), 4)
+  const bought = (n) => plan(n) > 0 ? Math.min(Math.floor(12 / plan(n)), 4) : 4
+  for (const name of Object.keys(ofCustomers).filter((name) => !(name in skipped))) {
     const told = await Promise.all([1, 2, 3, 4].map(() => promisify(execFile)(process.execPath, [__filename, 'customers', name])))
     const found = Array.from({ length: 10000 }, (_, n) => told.reduce((sum, { stdout }) => sum + Number(stdout[n]), 0))
-    is(found, found.map((_, n) => plans[name](n)), `${name}: 10,000 customers with plans of their own are exact over four processes`)
+    is(found, found.map((_, n) => name === 'rate-limiter-flexible' ? bought(n) : limit(n)), `${name}: 10,000 customers with plans of their own are exact over four processes`)
   }
   for (const name of Object.keys(skipped)) ok(true, `${name} # SKIP ${skipped[name]}`)
   await Promise.all(workers.map(({ worker }) => { worker.process.kill(); return once(worker, 'exit') }))
