@@ -42,6 +42,25 @@ run shmlimit exec "$segment" seen key -- true
 run shmlimit exec "$segment" seen key -- true
 is $rc 0 "a dry run runs the command"
 
+# A limit of the call.
+shmlimit rule set "$segment" plans --algorithm gcra
+left() { shmlimit peek "$segment" plans a --limit "$1" --json | jq .remaining; }
+run shmlimit exec "$segment" plans a --limit '4/d' --cost 3 -- echo ran
+is "$rc $out $(left 4/d)" "0 ran 1" "--limit is the limit"
+run shmlimit exec "$segment" plans a --limit 4/d --cost 2 -- touch ran
+is "$rc $(ls | grep ran)" "1 " "beyond it nothing is run"
+shmlimit exec "$segment" plans a --limit 4/d -- ./no-such-command 2>err
+is "$? $(left 4/d)" "127 1" "its token goes back"
+run shmlimit exec "$segment" plans b --limit 20/s --cost 20 -- true
+run shmlimit exec "$segment" plans b --limit 20/s --max-wait 10s -- echo later
+is "$rc $out" "0 later" "it may be waited for"
+run shmlimit exec "$segment" r key --limit 4/d -- touch ran
+is "$rc $err" "2 shmlimit: rule r: not a gcra rule, which --limit needs (shmlimit rule set $segment plans --algorithm gcra \
+makes one)" "--limit needs a gcra rule"
+run shmlimit exec "$segment" plans key -- touch ran
+is "$rc $err" "2 shmlimit: rule plans: has no limit of its own: give one with --limit, or set it (shmlimit rule set \
+$segment plans --rate 5/minute)" "a gcra rule without a limit wants one"
+
 # Tokens go back: the rule's refill takes days.
 shmlimit exec "$segment" r other -- ./no-such-command 2>err
 is "$? $(cat err)" "127 shmlimit: ./no-such-command: No such file or directory" "a command that is missing exits 127"

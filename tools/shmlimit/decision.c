@@ -204,16 +204,21 @@ int fail_decision(const struct call *call, const char *rule, int error)
 	return fail_rule(segment, rule, error);
 }
 
-/* A limit of --limit waits as long as its rule, if nothing else is given. */
-static int limit_decide(struct shmlimit *limiter, int id, struct question *q, struct shmlimit_result *r)
+int limit_wait_set(struct shmlimit *limiter, int id, uint64_t max_wait_ns, struct shmlimit_limit *limit)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
 	int error = shmlimit_rule_get(limiter, id, &rule);
 
-	if (error != 0)
-		return error;
-	q->limit.max_wait_ns = q->max_wait_ns != UINT64_MAX ? q->max_wait_ns : rule.max_wait_ns;
-	return q->by_limit(limiter, id, q->key.bytes, q->key.len, q->tokens, &q->limit, r);
+	if (error == 0)
+		limit->max_wait_ns = max_wait_ns != UINT64_MAX ? max_wait_ns : rule.max_wait_ns;
+	return error;
+}
+
+static int limit_decide(struct shmlimit *limiter, int id, struct question *q, struct shmlimit_result *r)
+{
+	int error = limit_wait_set(limiter, id, q->max_wait_ns, &q->limit);
+
+	return error != 0 ? error : q->by_limit(limiter, id, q->key.bytes, q->key.len, q->tokens, &q->limit, r);
 }
 
 static int decide(const struct call *call, struct shmlimit *limiter, struct question *q)

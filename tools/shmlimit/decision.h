@@ -31,8 +31,11 @@ extern const struct command_option decision_options[], take_options[], reservati
 
 int decision_run(const struct call *call, uint32_t flags, decision_verb *verb, limit_verb *by_limit);
 int reservation_run(const struct call *call, reservation_verb *verb, limit_verb *by_limit);
-/* --limit into *limit, of capacity 0 if it is not given; what is wrong with a decision, also with its --limit. */
+/* --limit into *limit, whose struct_size is 0 if it is not given. */
 int limit_option_read(const struct call *call, struct shmlimit_limit *limit);
+/* Returns 0, or why the rule cannot be read. UINT64_MAX: a limit of --limit waits as long as its rule. */
+int limit_wait_set(struct shmlimit *limiter, int id, uint64_t max_wait_ns, struct shmlimit_limit *limit);
+/* Says what is wrong with a decision, also with its --limit. */
 int fail_decision(const struct call *call, const char *rule, int error);
 void decision_print(int answer, const struct shmlimit_result *r);
 json_t *decision_json(int answer, const struct shmlimit_result *r);

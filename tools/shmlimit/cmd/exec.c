@@ -11,6 +11,7 @@
 
 #include "about.h"
 #include "command.h"
+#include "decision.h"
 #include "duration_parse.h"
 #include "fail.h"
 #include "key_form.h"
@@ -23,11 +24,12 @@
 #define STATUS_CANNOT_RUN 126
 #define STATUS_NOT_FOUND 127
 
-enum { COST, MAX_WAIT, DENIED_STATUS };
+enum { COST, MAX_WAIT, LIMIT, DENIED_STATUS };
 
 static const struct command_option options[] = {
 	[COST] = { "cost", "N", "tokens to ask for (default 1)" },
 	[MAX_WAIT] = { "max-wait", "DURATION", "the longest wait: 2s, 500ms, 0 (default: what the rule allows)" },
+	[LIMIT] = LIMIT_ROW,
 	[DENIED_STATUS] = { "denied-status", "N", "exit with N if the wait were too long, 0 to 255 (default 1)" },
 	KEY_OPTION_ROWS,
 	KEY_PREFIX_ROW,
@@ -36,6 +38,7 @@ static const struct command_option options[] = {
 
 struct request {
 	struct key key;
+	struct shmlimit_limit limit;
 	uint64_t cost, max_wait_ns, denied_status;
 };
 
@@ -49,7 +52,7 @@ static int parse(const struct call *call, struct request *q)
 		status = duration_parse("--max-wait", call->option[MAX_WAIT], &q->max_wait_ns);
 	if (status == STATUS_OK && call->option[DENIED_STATUS] != NULL)
 		status = number_parse("--denied-status", call->option[DENIED_STATUS], 0, 255, &q->denied_status);
-	return status;
+	return status == STATUS_OK ? limit_option_read(call, &q->limit) : status;
 }
 
 /* Signals that would end the process: not those that its parent made it ignore, as nohup does. */
@@ -105,10 +108,21 @@ static struct {
 	int rule;
 } taken;
 
-/* shmlimit_refund() may be called from handlers. This one is gone by now, so the signal ends the process. */
+/* May be called from handlers. */
+static void refund(void)
+{
+	const struct request *q = taken.q;
+
+	if (q->limit.struct_size != 0)
+		shmlimit_refund_limit(taken.limiter, taken.rule, q->key.bytes, q->key.len, q->cost, &q->limit, NULL);
+	else
+		shmlimit_refund(taken.limiter, taken.rule, q->key.bytes, q->key.len, q->cost, NULL);
+}
+
+/* This one is gone by now, so the signal ends the process. */
 static void give_back(int number)
 {
-	shmlimit_refund(taken.limiter, taken.rule, taken.q->key.bytes, taken.q->key.len, taken.q->cost, NULL);
+	refund();
 	raise(number);
 }
 
@@ -144,7 +158,7 @@ static int wait_and_run(struct shmlimit *limiter, int rule, const struct request
 		handle(&held->ending, SIG_DFL);
 	}
 	if (is_taken)
-		shmlimit_refund(limiter, rule, q->key.bytes, q->key.len, q->cost, NULL);
+		refund();
 	if (number != 0)
 		raise(number); /* held: the caller lets it through */
 	return status;
@@ -158,8 +172,19 @@ static int deny(const char *rule, const struct request *q, const struct shmlimit
 	return (int)q->denied_status;
 }
 
+static int reserve(struct shmlimit *limiter, int rule, struct request *q, struct shmlimit_result *r)
+{
+	int error;
+
+	if (q->limit.struct_size == 0)
+		return shmlimit_reserve(limiter, rule, q->key.bytes, q->key.len, q->cost, q->max_wait_ns, r);
+	error = limit_wait_set(limiter, rule, q->max_wait_ns, &q->limit);
+	return error != 0 ? error
+	                  : shmlimit_reserve_limit(limiter, rule, q->key.bytes, q->key.len, q->cost, &q->limit, r);
+}
+
 /* No signal comes between taking the tokens and waiting for them. */
-static int ask(const struct call *call, struct shmlimit *limiter, int rule, const struct request *q)
+static int ask(const struct call *call, struct shmlimit *limiter, int rule, struct request *q)
 {
 	struct shmlimit_result r;
 	struct held held;
@@ -167,9 +192,9 @@ static int ask(const struct call *call, struct shmlimit *limiter, int rule, cons
 
 	ending_signals(&held.ending);
 	sigprocmask(SIG_BLOCK, &held.ending, &held.before);
-	answer = shmlimit_reserve(limiter, rule, q->key.bytes, q->key.len, q->cost, q->max_wait_ns, &r);
+	answer = reserve(limiter, rule, q, &r);
 	if (answer < 0)
-		status = fail_rule(call->operand[0], call->operand[1], answer);
+		status = fail_decision(call, call->operand[1], answer);
 	else if (answer == SHMLIMIT_DENIED)
 		status = deny(call->operand[1], q, &r);
 	else
