@@ -37,14 +37,14 @@ async function move (seconds) {
 // Times are whole seconds: what lasts a little longer is the same.
 const seconds = (ms) => Math.round(ms / 1000)
 
-async function same (title, begin, call) {
+async function same (title, begin, call, longest = 4) {
   for (let history = 0; history < HISTORIES; history++) {
     await move(1000)
     const both = begin(history)
     const told = []
     const begun = Date.now() - movedS * 1000
     for (let i = 0; i < STEPS; i++) {
-      if (draw(5) < 2) await move(draw(4) + 0.003)
+      if (draw(5) < 2) await move(draw(longest) + 0.003)
       const late = () => Date.now() - movedS * 1000 - begun > 300
       if (late()) break
       const drawn = [draw(10), 'ab'[draw(2)], 1 + draw(3)]
@@ -100,4 +100,35 @@ async function flexible () {
   }
 }
 
-express().then(flexible).then(done)
+async function fastify () {
+  const { shmlimitStore } = require('shmlimit/fastify')
+  const LocalStore = require('@fastify/rate-limit/store/LocalStore.js')
+  for (const continueExceeding of [false, true]) {
+    await same(`@fastify/rate-limit: over any history the store answers like its own in memory, continueExceeding ${continueExceeding}`, (history) =>
+      [new (shmlimitStore({ segment, rule: `l${history % 4}` }))({ continueExceeding }, `${history}/`), new LocalStore(continueExceeding, false)],
+    (store, which, key) => new Promise((resolve, reject) => {
+      store.incr(key, (error, { current, ttl }) => error ? reject(error) : resolve([current, seconds(ttl)]), 3000, 4)
+    }))
+  }
+}
+
+// In memory nest forgets each request by itself: so nothing passes, or all that can be over is over.
+async function nest () {
+  require('reflect-metadata')
+  const { ThrottlerStorageService } = require('@nestjs/throttler')
+  const { ShmlimitThrottlerStorage } = require('shmlimit/nestjs')
+  for (const blockMs of [3000, 1000, 7000]) {
+    let key, looks
+    await same(`@nestjs/throttler: over any history the storage answers like its own in memory, blockDuration ${blockMs}`, (history) => {
+      key = `${blockMs}/${history}`
+      looks = 0
+      return [new ShmlimitThrottlerStorage({ segment, rule: 'n' }), new ThrottlerStorageService()]
+    }, async (storage, which) => {
+      if (looks++ % 2 === 0 && which === 0) await move(10)
+      const { totalHits, timeToExpire, isBlocked, timeToBlockExpire } = await storage.increment(key, 3000, 4, blockMs, 'default')
+      return isBlocked ? ['blocked', timeToBlockExpire] : [totalHits, timeToExpire]
+    }, 0)
+  }
+}
+
+express().then(flexible).then(fastify).then(nest).then(done)
