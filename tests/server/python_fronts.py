@@ -3,6 +3,7 @@
 SPDX-License-Identifier: BSD-2-Clause
 """
 
+import collections
 import math
 import os
 import random
@@ -52,8 +53,8 @@ class Histories(unittest.TestCase):
             except shmlimit.Error:
                 pass
 
-    def same(self, draw, both):
-        """Each call that is drawn gets the same answer of both."""
+    def same(self, draw, both, longest=4):
+        """Each call that is drawn gets the same answer of both. Between two less than `longest` seconds pass."""
         for history in range(HISTORIES):
             told = []
             mine, own = both(history)
@@ -62,7 +63,7 @@ class Histories(unittest.TestCase):
                 if time.time() % 1 > 0.5:
                     break
                 if self.random.random() < 0.4:
-                    step(self.random.randrange(4))
+                    step(self.random.randrange(longest))
                 name, *arguments = draw()
                 told.append((name, arguments, self.answer(mine, name, arguments), self.answer(own, name, arguments)))
                 self.assertEqual(told[-1][2], told[-1][3], told[-5:])
@@ -116,6 +117,138 @@ class LimitsHistories(Histories):
         self.strategy("moving-window")
 
 
+class FlaskHistories(Histories):
+    def told(self, of, name, answer):
+        self.seen[answer.status_code] += 1
+        return answer.status_code, [(field, answer.headers[field]) for field in ("X-RateLimit-Limit", "X-RateLimit-Remaining") if field in answer.headers]
+
+    def client(self, uri, strategy):
+        import flask
+        import flask_limiter
+
+        import shmlimit.limits  # noqa: F401  its scheme
+
+        app = flask.Flask(__name__)
+        limiter = flask_limiter.Limiter(
+            lambda: flask.request.headers["X-Client"],
+            app=app,
+            default_limits=["3 per 4 second", "7 per 9 second"],
+            storage_uri=uri,
+            strategy=strategy,
+            headers_enabled=True,
+        )
+        shared = limiter.shared_limit("4 per 3 second", scope="both")
+        routes = {
+            "default": lambda view: view,
+            "exempt": limiter.exempt,
+            "own": limiter.limit("2 per 3 second;5 per 10 second"),
+            "more": limiter.limit("1 per 2 second", override_defaults=False),
+            "post": limiter.limit("1 per 5 second", methods=["POST"]),
+            "plan": limiter.limit(lambda: f"{flask.request.args['plan']} per 4 second"),
+            "dear": limiter.limit("6 per 5 second", cost=lambda: int(flask.request.args["plan"])),
+            "failed": limiter.limit("2 per 4 second", deduct_when=lambda response: response.status_code == 404),
+            "one": shared,
+            "two": shared,
+        }
+        for name, route in routes.items():
+            def view(code=404 if name == "failed" else 200):
+                return "", code
+
+            view.__name__ = name  # the limiter knows it by this
+            app.add_url_rule(f"/{name}", name, route(view), methods=["GET", "POST"])
+        return app.test_client(), sorted(routes)
+
+    def strategy(self, strategy):
+        patch = unittest.mock.patch.object(threading.Timer, "start")
+        patch.start()
+        self.addCleanup(patch.stop)
+        clients = [self.client(uri, strategy) for uri in (f"shmlimit://{SEGMENT}", "memory://")]
+
+        def draw():
+            path = f"/{self.random.choice(clients[0][1])}?plan={self.random.randrange(1, 4)}"
+            return self.random.choice(("get", "get", "post")), path
+
+        def both(history):
+            return [Requests(client, f"client {history}") for client, routes in clients]
+
+        self.seen = collections.Counter()
+        self.same(draw, both)
+        self.assertGreater(min(self.seen[status] for status in (200, 404, 429)), 10, self.seen)
+
+    def test_fixed(self):
+        """Flask-Limiter: over any history a site answers on a fixed window as on a storage in memory"""
+        self.strategy("fixed-window")
+
+    def test_moving(self):
+        """Flask-Limiter: over any history a site answers on a moving window as on a storage in memory"""
+        self.strategy("moving-window")
+
+
+class Requests:
+    """Requests of one client."""
+
+    def __init__(self, client, name):
+        self.client = client
+        self.headers = {"X-Client": name}
+
+    def get(self, path):
+        return self.client.get(path, headers=self.headers)
+
+    def post(self, path):
+        return self.client.post(path, headers=self.headers)
+
+
+def configured():
+    """Django's settings, of all the tests."""
+    from django.conf import settings
+
+    if not settings.configured:
+        settings.configure(SHMLIMIT={"name": SEGMENT}, REST_FRAMEWORK={"DEFAULT_THROTTLE_RATES": {"anon": "3/sec", "user": "4/m"}})
+
+
+class DRFHistories(Histories):
+    def told(self, of, name, answer):
+        return answer
+
+    def test_throttles(self):
+        """Django REST framework: a throttle refuses what the front-end's own does, when nothing or all has come back"""
+        configured()
+        import rest_framework.throttling as own
+        import shmlimit.drf as ours
+
+        class User:
+            is_authenticated = True
+
+            def __init__(self, pk):
+                self.pk = pk
+
+        class Throttles:
+            def __init__(self, package, history):
+                self.package, self.history = package, history
+
+            def allows(self, name, user, address):
+                class Request:
+                    META = {"REMOTE_ADDR": address}
+
+                Request.user = user
+                throttle = getattr(self.package, name)()
+                if user is not None:
+                    user.pk = f"{user.number}.{self.history}"
+                allowed = throttle.allow_request(Request, None)
+                return allowed, None if allowed else 0 < throttle.wait() <= throttle.duration
+
+        def draw():
+            user = None
+            if self.random.random() < 0.5:
+                user = User(0)
+                user.number = self.random.randrange(2)
+            if self.random.random() < 0.1:
+                move(61)
+            return "allows", self.random.choice(("AnonRateThrottle", "UserRateThrottle")), user, f"192.0.2.{self.random.randrange(2)}"
+
+        self.same(draw, lambda history: (Throttles(ours, history), Throttles(own, history)), 1)
+
+
 class DjangoHistories(Histories):
     def told(self, of, name, answer):
         """Django's own says True of the deletion of a value that is over, too."""
@@ -123,10 +256,7 @@ class DjangoHistories(Histories):
 
     def test_cache(self):
         """Django: over any history a cache of counters answers like Django's own"""
-        from django.conf import settings
-
-        if not settings.configured:
-            settings.configure()
+        configured()
         from django.core.cache.backends.locmem import LocMemCache
 
         from shmlimit.django_cache import CounterCache
