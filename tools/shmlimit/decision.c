@@ -11,7 +11,6 @@
 #include "about.h"
 #include "command.h"
 #include "decision.h"
-#include "duration_parse.h"
 #include "fail.h"
 #include "key_form.h"
 #include "key_option.h"
@@ -19,6 +18,7 @@
 #include "number_text.h"
 #include "print.h"
 #include "rule_facts.h"
+#include "value_parse.h"
 
 enum { TOKENS, JSON, QUIET };
 

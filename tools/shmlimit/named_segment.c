@@ -10,6 +10,7 @@
 
 #include "choice.h"
 #include "command.h"
+#include "decimal.h"
 #include "fail.h"
 #include "named_segment.h"
 #include "number_text.h"

@@ -7,10 +7,10 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "command.h"
-#include "duration_parse.h"
 #include "field.h"
 #include "fuzz.h"
 #include "number_text.h"
+#include "value_parse.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "duration_parse.h"
 #include "fail.h"
 #include "global.h"
+#include "value_parse.h"
 
 #define LOOK_SECONDS 1
 

@@ -9,7 +9,6 @@
 
 #include "ban.h"
 #include "command.h"
-#include "duration_parse.h"
 #include "fail.h"
 #include "key_form.h"
 #include "key_option.h"
@@ -20,6 +19,7 @@
 #include "reset.h"
 #include "rule_facts.h"
 #include "shmlimit_at.h"
+#include "value_parse.h"
 
 enum { NAME, KEY };
 enum { RULE, FOR, JSON };

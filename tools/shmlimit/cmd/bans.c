@@ -9,6 +9,7 @@
 
 #include "about.h"
 #include "ban.h"
+#include "duration.h"
 #include "fail.h"
 #include "named_segment.h"
 #include "number_text.h"

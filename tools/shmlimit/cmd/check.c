@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "atomic_file.h"
-#include "duration_parse.h"
 #include "escape.h"
 #include "fail.h"
 #include "named_segment.h"
@@ -19,6 +18,7 @@
 #include "rule_facts.h"
 #include "shmlimit_global.h"
 #include "shmlimit_lease.h"
+#include "value_parse.h"
 
 #define INTERVAL_DEFAULT UINT64_C(1000000000)
 #define INTERVAL_MAX (UINT64_C(86400) * 1000000000)

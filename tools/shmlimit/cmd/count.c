@@ -7,7 +7,6 @@
 #include <inttypes.h>
 
 #include "command.h"
-#include "duration_parse.h"
 #include "fail.h"
 #include "key_form.h"
 #include "key_option.h"
@@ -15,6 +14,7 @@
 #include "number_text.h"
 #include "print.h"
 #include "rule_facts.h"
+#include "value_parse.h"
 
 enum { NAME, RULE, KEY };
 enum { BY, TTL, BOUND, SATURATE, RESTART, JSON, QUIET };

@@ -12,13 +12,13 @@
 #include "about.h"
 #include "command.h"
 #include "decision.h"
-#include "duration_parse.h"
 #include "fail.h"
 #include "key_form.h"
 #include "key_option.h"
 #include "named_segment.h"
 #include "number_text.h"
 #include "rule_facts.h"
+#include "value_parse.h"
 
 /* As a shell has them. */
 #define STATUS_CANNOT_RUN 126

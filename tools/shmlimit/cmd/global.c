@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "duration_parse.h"
 #include "fail.h"
 #include "global.h"
 #include "named_segment.h"
 #include "rule_facts.h"
+#include "value_parse.h"
 
 #define URL_VARIABLE "SHMLIMIT_BACKEND"
 

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "about.h"
+#include "duration.h"
 #include "global.h"
 #include "key_option.h"
 #include "number_text.h"

@@ -7,6 +7,7 @@
 
 #include "about.h"
 #include "command.h"
+#include "duration.h"
 #include "fail.h"
 #include "named_segment.h"
 #include "number_text.h"

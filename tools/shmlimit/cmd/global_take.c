@@ -12,6 +12,7 @@
 #include "key_option.h"
 #include "number_text.h"
 #include "print.h"
+#include "value_parse.h"
 
 enum { COST = GLOBAL_OPTIONS, ON_FAILURE, SHARE, JSON, QUIET };
 

@@ -13,6 +13,7 @@
 #include "named_segment.h"
 #include "number_text.h"
 #include "print.h"
+#include "value_parse.h"
 
 #define SECOND_NS ((uint64_t)1000000000)
 

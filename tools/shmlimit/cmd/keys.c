@@ -13,6 +13,7 @@
 #include "number_text.h"
 #include "rule_facts.h"
 #include "slot_out.h"
+#include "value_parse.h"
 
 enum { RULE, DENIED, MATCH, SORT, LIMIT, JSON };
 

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "command.h"
-#include "duration_parse.h"
+#include "duration.h"
 #include "fail.h"
 #include "field.h"
 #include "named_segment.h"

@@ -7,11 +7,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "duration_parse.h"
 #include "fail.h"
 #include "number_text.h"
 #include "print.h"
 #include "temp_segment.h"
+#include "value_parse.h"
 
 enum { KEYS, RATE, CAPACITY, WINDOW_MAX, STORE_KEYS, JSON };
 

@@ -15,6 +15,7 @@
 #include "print.h"
 #include "rule_facts.h"
 #include "top.h"
+#include "value_parse.h"
 
 #define LINES_DEFAULT 24
 

@@ -21,6 +21,7 @@
 #include "number_text.h"
 #include "print.h"
 #include "rule_facts.h"
+#include "value_parse.h"
 
 /* What was given besides the keys: decision.c reads the same options for one key. */
 static int options_parse(const struct call *call, uint64_t *cost)

@@ -7,11 +7,12 @@
 #include <inttypes.h>
 
 #include "command.h"
+#include "decimal.h"
 #include "fail.h"
 #include "key_option.h"
 #include "named_segment.h"
-#include "number_text.h"
 #include "print.h"
+#include "value_parse.h"
 
 enum { NAME, KEY, CAPACITY, COUNT, PERIOD, QUANTITY };
 enum { JSON };

@@ -10,8 +10,8 @@
 #include "inspect.h"
 #include "key_option.h"
 #include "named_segment.h"
-#include "number_text.h"
 #include "rule_facts.h"
+#include "value_parse.h"
 
 #define LIMIT_DEFAULT 20
 

@@ -7,6 +7,7 @@
 
 #include "about.h"
 #include "choice.h"
+#include "duration.h"
 #include "inspect.h"
 #include "key_text.h"
 #include "number_text.h"

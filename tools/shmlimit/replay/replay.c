@@ -12,13 +12,13 @@
 #include <time.h>
 
 #include "choice.h"
-#include "duration_parse.h"
+#include "decimal.h"
 #include "fail.h"
 #include "log_files.h"
-#include "number_text.h"
 #include "print.h"
 #include "replay.h"
 #include "temp_segment.h"
+#include "value_parse.h"
 
 #define TOP_DEFAULT 10
 #define SLOTS_DEFAULT (UINT64_C(1) << 20)

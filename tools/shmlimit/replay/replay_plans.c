@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "duration_parse.h"
 #include "fail.h"
 #include "hash.h"
 #include "replay.h"
+#include "value_parse.h"
 
 #define BLANKS " \t\r\n"
 #define PLANS_MAX 100000 /* that a log may name without a file: what clients chose must not fill the memory */

@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "duration_parse.h"
+#include "decimal.h"
 #include "fail.h"
-#include "number_text.h"
 #include "print.h"
 #include "replay.h"
 #include "shmlimit_at.h"
 #include "temp_segment.h"
+#include "value_parse.h"
 
 #define SECOND UINT64_C(1000000000)
 #define NUMBER_MAX (UINT64_C(1) << 40) /* as many requests of one key are in no log */

@@ -8,11 +8,12 @@
 
 #include "choice.h"
 #include "command.h"
-#include "duration_parse.h"
+#include "decimal.h"
 #include "fail.h"
 #include "field.h"
 #include "number_text.h"
 #include "limit_text.h"
+#include "value_parse.h"
 
 #define COLD_FACTOR_DEFAULT 3000u
 

@@ -11,9 +11,11 @@
 
 #include "choice.h"
 #include "command.h"
+#include "decimal.h"
 #include "fail.h"
 #include "number_text.h"
 #include "segment_options.h"
+#include "value_parse.h"
 
 /* clang-format off */
 const char *const segment_options_names[SEGMENT_OPTIONS] = {

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "duration.h"
 #include "number_text.h"
 
 /* As duration_text(), rounded up: below a minute to three digits, then to seconds, from an hour on to minutes, from a

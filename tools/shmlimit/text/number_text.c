@@ -1,36 +1,18 @@
 /*
- * number_text.c: whole numbers, as people write them: 65536, 150M, 64Ki, 1.5k. lib/base reads them; what is wrong is
- * said here.
+ * number_text.c: numbers as people write them.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "command.h"
 #include "decimal.h"
-#include "fail.h"
+#include "duration.h"
 #include "number_text.h"
 
 static const char suffixes[] = DECIMAL_SUFFIXES;
-
-int number_parse(const char *what, const char *text, uint64_t min, uint64_t max, uint64_t *value)
-{
-	const char *t = text;
-	uint64_t v;
-	int error = number_scan(&t, &v);
-
-	if (error == -EINVAL || error == -EDOM || (error == 0 && *t != '\0'))
-		return fail("%s %s: not a whole number (for example 1500, 1.5k, 2M or 64Ki)", what, text);
-	if (error == 0 && v < min && max == UINT64_MAX)
-		return fail("%s %s: must be %" PRIu64 " or more", what, text, min);
-	if (error != 0 || v < min || v > max)
-		return fail("%s %s: must be %" PRIu64 " to %" PRIu64, what, text, min, max);
-	*value = v;
-	return STATUS_OK;
-}
 
 /* The shortest of what number_parse() reads as this number, and decimal if both are as short. */
 const char *number_text(char text[TEXT_LEN], uint64_t number)
@@ -68,5 +50,13 @@ const char *size_text(char text[TEXT_LEN], uint64_t bytes)
 	else
 		snprintf(text, TEXT_LEN, "%" PRIu64 ".%u%ci", bytes / unit,
 		         (unsigned)(bytes % unit / (unit / 1024) * 10 / 1024), toupper((unsigned char)*suffix));
+	return text;
+}
+
+const char *resolution_text(char text[TEXT_LEN], uint64_t ps)
+{
+	if (ps % 1000 == 0)
+		return duration_text(text, ps / 1000);
+	duration_put_fraction(text, ps, 1000, "ns");
 	return text;
 }

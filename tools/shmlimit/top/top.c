@@ -8,12 +8,12 @@
 #include <time.h>
 
 #include "choice.h"
-#include "duration_parse.h"
+#include "decimal.h"
 #include "fail.h"
 #include "named_segment.h"
-#include "number_text.h"
 #include "rule_facts.h"
 #include "top.h"
+#include "value_parse.h"
 
 #define SECOND UINT64_C(1000000000)
 #define INTERVAL_MIN UINT64_C(10000000)

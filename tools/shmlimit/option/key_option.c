@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "command.h"
+#include "decimal.h"
 #include "fail.h"
 #include "key_option.h"
-#include "number_text.h"
 
 int key_text_parse(const char *text, struct key *key)
 {

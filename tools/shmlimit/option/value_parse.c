@@ -1,15 +1,33 @@
 /*
- * duration_parse.c: durations and limits that a user gives. lib/base reads them; what is wrong is said here.
+ * value_parse.c: numbers, durations and limits that a user gives. lib/base reads them; what is wrong is said here.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "command.h"
-#include "duration_parse.h"
+#include "decimal.h"
 #include "fail.h"
+#include "value_parse.h"
+
+int number_parse(const char *what, const char *text, uint64_t min, uint64_t max, uint64_t *value)
+{
+	const char *t = text;
+	uint64_t v;
+	int error = number_scan(&t, &v);
+
+	if (error == -EINVAL || error == -EDOM || (error == 0 && *t != '\0'))
+		return fail("%s %s: not a whole number (for example 1500, 1.5k, 2M or 64Ki)", what, text);
+	if (error == 0 && v < min && max == UINT64_MAX)
+		return fail("%s %s: must be %" PRIu64 " or more", what, text, min);
+	if (error != 0 || v < min || v > max)
+		return fail("%s %s: must be %" PRIu64 " to %" PRIu64, what, text, min, max);
+	*value = v;
+	return STATUS_OK;
+}
 
 static int fail_duration(const char *what, const char *whole, const char *at, int error)
 {
@@ -57,12 +75,4 @@ int call_limit_parse(const char *what, const char *text, struct shmlimit_limit *
 	struct shmlimit_problem wrong;
 
 	return shmlimit_limit_parse(text, limit, &wrong) == 0 ? STATUS_OK : fail("%s %s: %s", what, text, wrong.text);
-}
-
-const char *resolution_text(char text[TEXT_LEN], uint64_t ps)
-{
-	if (ps % 1000 == 0)
-		return duration_text(text, ps / 1000);
-	duration_put_fraction(text, ps, 1000, "ns");
-	return text;
 }
