@@ -58,7 +58,7 @@ find({ no_chdir => 1, wanted => sub {
 	print "$name: write: $_\n" for map { $renamed_files{lc $_} // () } split /[^A-Za-z]+/, $name =~ s{.*/}{}r;
 	if ($name =~ /\.(?:md|[1-8])$/ || $name =~ m{^include/.*\.h$}) {
 		push @documents, $name;
-	} elsif ($name =~ /\.(?:c|h|sh|inc|pml|py|php|rb|rbs|js|ts)$/) {
+	} elsif ($name =~ /\.(?:c|h|sh|inc|pml|py|php|rb|rbs|js|ts|lua)$/) {
 		push @sources, $name;
 	}
 } }, '.');
@@ -97,7 +97,7 @@ for my $source (sort @sources) {
 
 	while (my $line = <$in>) {
 		my $quotes = $strings ? () = $line =~ /"""/g : 0;
-		my $prose = $docstring || $quotes ? $line : $hash ? ($line =~ /(?:^|\s)#(.*)/)[0] :
+		my $prose = $docstring || $quotes ? $line : $source =~ /\.lua$/ ? ($line =~ /(?:^|\s)--(.*)/)[0] : $hash ? ($line =~ /(?:^|\s)#(.*)/)[0] :
 			($line =~ m{^\s*/?\*+(?=[\s/]|$)(.*)})[0] // ($line =~ m{(?:/\*|(?<!:)//)(.*)})[0];
 		$docstring = !$docstring if $quotes % 2;
 		push @found, identifiers($source, $., $line) if $source =~ /\.[ch]$/;
@@ -112,7 +112,7 @@ for my $source (sort @sources) {
 
 my $begins = qr/(and|so|which|who|nor|then|but|or|neither|until|also|\.\.\.)/;
 my @tests;
-find({ no_chdir => 1, wanted => sub { push @tests, $_ if m{/\w+\.(?:c|h|sh|inc|php|py)$} } }, 'tests') if -d 'tests';
+find({ no_chdir => 1, wanted => sub { push @tests, $_ if m{/\w+\.(?:c|h|sh|inc|php|py|lua)$} } }, 'tests') if -d 'tests';
 for my $test (sort @tests) {
 	open my $in, '<', $test or die "$test: $!\n";
 	while (my $line = <$in>) {

@@ -18,6 +18,7 @@ printf '/* Nobody waits. */\nint nobody; // So many.\nint has_twin(void) { retur
 : >"$TMP/kit/lib/table_carry.h"
 printf '# He waits.\n' >"$TMP/kit/tests/unit/wait.sh"
 printf "is(1, 1, 'or waits');\n" >"$TMP/kit/tests/unit/wait.php"
+printf -- '-- Nobody waits.\nis(1, 1, "until then") -- so many\n' >"$TMP/kit/tests/unit/wait.lua"
 printf 'def test_it():\n    """so is this"""\n' >"$TMP/kit/tests/unit/wait.py"
 is "$(perl "$SOURCE/tests/build/english.pl" "$TMP/kit" | sed 's/": write: .*/"/')" \
 	'lib/table_carry.h: write: migrate
@@ -28,8 +29,11 @@ page.md:2: "who looks in"
 lib/wait.c:1: "Nobody"
 lib/wait.c:2: "So many"
 lib/wait.c:3: "twin"
+tests/unit/wait.lua:1: "Nobody"
+tests/unit/wait.lua:2: "so many"
 tests/unit/wait.sh:1: "He"
 tests/build/keys.sh:2: title begins with "and": write a whole sentence
+tests/unit/wait.lua:2: title begins with "until": write a whole sentence
 tests/unit/wait.php:1: title begins with "or": write a whole sentence
 tests/unit/wait.py:2: title begins with "so": write a whole sentence' "the check finds each of these mistakes"
 done_testing
