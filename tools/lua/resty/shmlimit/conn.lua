@@ -1,0 +1,193 @@
+-- resty.shmlimit.conn: requests in progress, with the interface of lua-resty-limit-traffic's resty.limit.conn.
+--
+-- Each request that goes on holds a place of its key. The place of a worker that was killed is free again after `hold` seconds.
+-- All objects of a segment share a HOLD rule with room for any of their limits. A key's places are looked at before one is
+-- entered, and counted after: of several that enter the last place at once, those that are above the limit leave again.
+--
+-- SPDX-License-Identifier: BSD-2-Clause
+local segment = require "resty.shmlimit.segment"
+local assert, type, floor, max, min, setmetatable = assert, type, math.floor, math.max, math.min, setmetatable
+local key_of = segment.key
+
+local M = { _VERSION = "0.1.0" }
+local mt = { __index = M }
+
+local PLACES_MAX = 65536
+local HOLD = 60
+
+local function check(limit, burst)
+	return type(limit) == "number" and type(burst) == "number" and limit > 0 and burst >= 0
+end
+
+-- A segment that is created has 16 bytes a place in each slot, so one for more places has fewer slots: some 32 MiB of both.
+local function room(places)
+	local window_max = 16
+	while window_max < places do
+		window_max = window_max * 2
+	end
+	return { window_max = window_max, slots = min(65536, max(64, 2 ^ 21 / window_max)) }
+end
+
+local function lacks_room(from, places, most)
+	return "segment " .. from.name .. " has room for " .. places .. " places of a key: create it with window_max = " .. floor(most)
+end
+
+local function rule(self)
+	return self.segment:rule(self.rule_name, self.rule)
+end
+
+function M.new(name, conn, burst, default_conn_delay, hold)
+	assert(check(conn, burst) and type(default_conn_delay) == "number" and default_conn_delay > 0,
+		"conn must be above 0, burst 0 or more, default_conn_delay above 0")
+	hold = hold or HOLD
+	assert(type(hold) == "number" and hold > 0 and hold <= 208 * 86400, "hold must be above 0 and at most 208 days, in seconds")
+	if conn + burst > PLACES_MAX then
+		return nil, "conn and burst must be at most 65536 together"
+	end
+	local from, err = segment.get(name, room(conn + burst))
+	if not from then
+		return nil, err
+	end
+	local limiter
+	limiter, err = from:current()
+	if not limiter then
+		return nil, err
+	end
+	local places
+	places, err = limiter:window_max()
+	if not places then
+		return nil, err
+	elseif conn + burst >= places + 1 then
+		return nil, lacks_room(from, places, conn + burst)
+	end
+	local self = setmetatable({ segment = from, max = conn, burst = burst, unit_delay = default_conn_delay, committed = false,
+		rule_name = hold == HOLD and "~conn" or "~conn." .. hold,
+		rule = { algorithm = "hold", capacity = places, period = hold } }, mt)
+	limiter, err = rule(self)
+	if not limiter then
+		return nil, err
+	end
+	return self
+end
+
+-- Places of a key that this Lua state holds, oldest first: the newest ones, which last longest, stay for those in progress.
+local function keep(held, key, place)
+	local queue = held[key]
+	if not queue then
+		queue = { first = 1, last = 0 }
+		held[key] = queue
+	end
+	queue.last = queue.last + 1
+	queue[queue.last] = place
+end
+
+local function oldest(held, key)
+	local queue = held[key]
+	if not queue then
+		return nil
+	end
+	local place = queue[queue.first]
+	queue[queue.first] = nil
+	queue.first = queue.first + 1
+	if queue.first > queue.last then
+		held[key] = nil
+	end
+	return place
+end
+
+-- The seconds to wait, and the number of requests in progress with this one; or nil, "rejected".
+function M:incoming(key, commit)
+	self.committed = false
+	local err
+	key, err = key_of(key)
+	if not key then
+		return nil, err
+	end
+	local limiter, id = rule(self)
+	if not limiter then
+		return nil, id
+	end
+	local most = self.max + self.burst
+	if most >= self.rule.capacity + 1 then
+		return nil, lacks_room(self.segment, self.rule.capacity, most)
+	end
+	local ok, free, _, _, all = limiter:peek(id, key)
+	if ok == nil then
+		return self.segment:failed(free)
+	end
+	local conn = all - free + 1
+	if conn > most then
+		return nil, "rejected"
+	end
+	if commit then
+		local place
+		place, free, _, _, all = limiter:enter(id, key)
+		if place == nil then
+			return self.segment:failed(free)
+		elseif not place then
+			return nil, "rejected"
+		end
+		conn = max(all - free, 1)
+		if conn > most then
+			limiter:leave(id, key, place)
+			return nil, "rejected"
+		end
+		keep(self.segment.held, self.rule_name .. key, place)
+		self.committed = true
+	end
+	if conn > self.max then
+		return self.unit_delay * floor((conn - 1) / self.max), conn
+	end
+	return 0, conn
+end
+
+function M:is_committed()
+	return self.committed
+end
+
+-- The request is over: the number of those in progress; or nil, err.
+function M:uncommit(key)
+	local err
+	key, err = key_of(key)
+	if not key then
+		return nil, err
+	end
+	local limiter, id = rule(self)
+	if not limiter then
+		return nil, id
+	end
+	local place = oldest(self.segment.held, self.rule_name .. key)
+	if not place then
+		return nil, "not found"
+	end
+	-- One that is over, or of a segment that was replaced since, is not held any more.
+	limiter:leave(id, key, place)
+	local ok, free, _, _, all = limiter:peek(id, key)
+	if ok == nil then
+		return self.segment:failed(free)
+	end
+	return all - free
+end
+
+function M:leaving(key, req_latency)
+	local conn, err = self:uncommit(key)
+	if not conn then
+		return nil, err
+	end
+	if req_latency then
+		self.unit_delay = (req_latency + self.unit_delay) / 2
+	end
+	return conn
+end
+
+function M:set_conn(conn)
+	assert(check(conn, self.burst), "conn must be above 0")
+	self.max = conn
+end
+
+function M:set_burst(burst)
+	assert(check(self.max, burst), "burst must be 0 or more")
+	self.burst = burst
+end
+
+return M

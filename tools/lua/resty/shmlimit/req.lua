@@ -1,0 +1,125 @@
+-- resty.shmlimit.req: limit_req with its delay, with the interface of lua-resty-limit-traffic's resty.limit.req.
+--
+-- The first request of a key passes; one that comes sooner than 1 / rate later is delayed until it conforms, and one that would
+-- be delayed for more than burst / rate is rejected. That is a bucket of one token with reservations.
+--
+-- SPDX-License-Identifier: BSD-2-Clause
+local shmlimit = require(rawget(_G, "jit") and "resty.shmlimit" or "shmlimit")
+local segment = require "resty.shmlimit.segment"
+local assert, type, setmetatable = assert, type, setmetatable
+local key_of = segment.key
+
+local M = { _VERSION = "0.1.0" }
+local mt = { __index = M }
+
+-- The limit of a rate, as whole tokens in a whole period: exact for a rate of up to seven decimal places, and for any other to
+-- 10^-9 of it. The library rounds the time of each token up, by 1/16 ns at most, so that just the burst of one instant passes the
+-- longest wait is longer by as much.
+local function compile(self)
+	local rate, burst = self.rate, self.burst
+	local refill, period = rate, 1
+	while refill % 1 ~= 0 and period < 1e7 do
+		period = period * 10
+		refill = rate * period
+	end
+	if refill % 1 ~= 0 then
+		refill = rate < 0.1 and 1 or 1e6
+		period = refill / rate
+	end
+	self.longest = burst / rate + (burst / 16 + 1) * 1e-9
+	self.limit = shmlimit.limit { capacity = 1, refill = refill, period = period, max_wait = self.longest }
+end
+
+local function check(rate, burst)
+	return type(rate) == "number" and type(burst) == "number" and rate > 0 and burst >= 0 and rate <= 1e9
+end
+
+function M.new(name, rate, burst)
+	assert(check(rate, burst), "rate must be above 0 and at most 1e9, burst 0 or more")
+	local from, err = segment.get(name)
+	if not from then
+		return nil, err
+	end
+	local self = setmetatable({ segment = from, rate = rate, burst = burst }, mt)
+	local limiter, id = from:rule("~req")
+	if not limiter then
+		return nil, id
+	end
+	-- A rate that is too small, or a burst that is too long, is refused here and not with a request.
+	compile(self)
+	local ok, remaining = limiter:peek(id, "~", 1, self.limit)
+	if ok == nil then
+		return nil, "rate and burst: " .. remaining
+	end
+	return self
+end
+
+-- delay in seconds, and excess in requests; or nil, "rejected".
+function M:incoming(key, commit)
+	local err
+	key, err = key_of(key)
+	if not key then
+		return nil, err
+	end
+	local limiter, id = self.segment:rule("~req")
+	if not limiter then
+		return nil, id
+	end
+	if not self.limit then
+		compile(self)
+	end
+	if commit then
+		local ok, remaining, wait = limiter:reserve(id, key, 1, nil, self.limit)
+		if ok then
+			return wait, wait * self.rate
+		elseif ok == nil then
+			return self.segment:failed(remaining)
+		end
+		return nil, "rejected"
+	end
+	local ok, remaining, wait = limiter:peek(id, key, 1, self.limit)
+	if ok then
+		return 0, 0
+	elseif ok == nil then
+		return self.segment:failed(remaining)
+	elseif wait > self.longest then
+		return nil, "rejected"
+	end
+	return wait, wait * self.rate
+end
+
+function M:uncommit(key)
+	local err
+	key, err = key_of(key)
+	if not key then
+		return nil, err
+	end
+	local limiter, id = self.segment:rule("~req")
+	if not limiter then
+		return nil, id
+	end
+	if not self.limit then
+		compile(self)
+	end
+	local ok, remaining = limiter:refund(id, key, 1, self.limit)
+	if ok == nil then
+		return self.segment:failed(remaining)
+	end
+	return true
+end
+
+function M:set_rate(rate)
+	assert(check(rate, self.burst), "rate must be above 0 and at most 1e9")
+	if rate ~= self.rate then
+		self.rate, self.limit = rate, nil
+	end
+end
+
+function M:set_burst(burst)
+	assert(check(self.rate, burst), "burst must be 0 or more")
+	if burst ~= self.burst then
+		self.burst, self.limit = burst, nil
+	end
+end
+
+return M
