@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-
 /* Writers of text: TEXT_LEN bytes are enough for each. What number_text() writes is read back. */
 #define TEXT_LEN 64
 const char *number_text(char text[TEXT_LEN], uint64_t number); /* "64Ki", "10M", "1001" */
