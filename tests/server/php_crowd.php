@@ -7,35 +7,42 @@ declare(strict_types=1);
 
 /**
  * $make is called in each of 4 children, and gives a function that says whether a request is admitted; each child calls it 20
- * times. One of them is killed after 5 requests, and replaced. Returns how many requests were admitted.
+ * times. One of them is killed after 5 requests, and replaced; the others are when all have been answered. Returns how many
+ * requests were admitted.
  */
 function crowd(callable $make): int
 {
     [$parent, $child] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, STREAM_IPPROTO_IP);
     $pids = [];
+    $answers = '';
     foreach ([5, 20, 20, 20, 20] as $times) {
         $pid = pcntl_fork();
         if ($pid === 0) {
+            $told = 0;
+            fclose($parent);
             try {
                 $admits = $make();
-                for ($i = 0; $i < $times; $i++) {
+                for (; $told < $times; $told++) {
                     fwrite($child, $admits() ? '1' : '0');
                 }
             } catch (Throwable $thrown) {
                 fwrite(STDERR, "# $thrown\n");
             }
-            // Nothing of what a process does at its end happens.
+            fwrite($child, str_repeat('!', $times - $told));
+            // Until the parent kills it, or ends. Nothing of what a process does at its end happens.
+            fread($child, 1);
             posix_kill(getmypid(), SIGKILL);
         }
         $pids[] = $pid;
         if ($times === 5) {
-            pcntl_waitpid($pid, $status);
+            $answers = stream_get_contents($parent, 5);
+            posix_kill($pid, SIGKILL);
         }
     }
-    foreach (array_slice($pids, 1) as $pid) {
+    $answers .= stream_get_contents($parent, 80);
+    foreach ($pids as $pid) {
+        posix_kill($pid, SIGKILL);
         pcntl_waitpid($pid, $status);
     }
-    fclose($child);
-    $answers = stream_get_contents($parent);
-    return strlen($answers) === 85 ? substr_count($answers, '1') : -strlen($answers);
+    return str_contains($answers, '!') ? -1 : substr_count($answers, '1');
 }

@@ -68,12 +68,12 @@ $limiter = $app->make(RateLimiter::class);
 ok($limiter instanceof Shmlimit\Adapter\Laravel\RateLimiter, 'the container gives the limiter in shared memory');
 
 try {
-    application(true, ['segment' => 'web', 'backend' => 'redis://h'])->make(RateLimiter::class);
+    application(true, ['segment' => 'web', 'bakend' => 'redis://h'])->make(RateLimiter::class);
     $refused = '';
 } catch (InvalidArgumentException $error) {
     $refused = $error->getMessage();
 }
-is($refused, 'shmlimit.backend is not an option; there are segment, slots, mode, group, owner',
+is($refused, 'shmlimit.bakend is not an option; there are segment, slots, mode, group, owner, backend, backend_prefix, deadline_ms, on_failure, share',
     'an unknown option is refused, not ignored');
 
 is(crowd(function () {

@@ -87,6 +87,7 @@ final class Limiter
     public const FUNNEL = 0;
     public const TOKEN_BUCKET = 0;
     public const WINDOW = 2;
+    public const LEASE = 3;
     public const COUNTER = 4;
     public const GCRA = 6;
     public const SATURATE = 0x10000;

@@ -109,6 +109,30 @@ final class GlobalLimiter
     }
 
     /**
+     * Add $n, 0 or more, to the key's count under a COUNTER rule, which all hosts share; as Limiter::count(), and as exact. An $n of 0
+     * reads what this host knows. Only an agent of this host asks for counts: without one onFailure decides.
+     */
+    public function count(
+        string $rule,
+        string $key,
+        int $n = 1,
+        int $ttlNs = 0,
+        int $bound = PHP_INT_MAX,
+        int $flags = 0,
+    ): Count {
+        $out = $this->sized('struct shmlimit_count');
+        $asked = $this->sized('struct shmlimit_count_request');
+        $asked->flags = Library::unsigned($flags);
+        $asked->n = $n;
+        $asked->bound = $bound;
+        $asked->ttl_ns = Library::unsigned($ttlNs);
+        $more = [\FFI::addr($asked), \FFI::addr($out)];
+        $answer = $this->ffi->shmlimit_global_count($this->handle, $this->find($rule), $key, strlen($key), ...$more);
+        Library::check($answer, $this->about($rule));
+        return new Count($answer === 0, $out->count, $out->applied, Library::int($out->ttl_ns));
+    }
+
+    /**
      * Decide up to 64 independent requests; those that need the backend ask it together.
      *
      * @param list<Limit> $limits each with a key

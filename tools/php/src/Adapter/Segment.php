@@ -5,7 +5,7 @@ declare(strict_types=1);
 
 namespace Shmlimit\Adapter;
 
-use Shmlimit\{Error, Limiter};
+use Shmlimit\{Backend, Error, GlobalLimiter, Limiter, OnFailure};
 
 /**
  * The segment of an adapter: created if it is missing, opened again if it was replaced, with the rules that the adapter
@@ -21,7 +21,10 @@ final class Segment
     private const WINDOW_MOST = 65536;
     private const KEY_MAX = 1024;
 
+    public const BACKEND = ['backend', 'backend_prefix', 'deadline_ms', 'on_failure', 'share'];
+
     private ?Limiter $limiter = null;
+    private ?GlobalLimiter $everywhere = null;
     private int $lookedS = -1;
     /** @var array<string, list<int>> what setRule() was given within this second */
     private array $rules = [];
@@ -38,7 +41,54 @@ final class Segment
         /** The user id that a segment may belong to besides root's and this process's. */
         private readonly int $owner = 0,
         private readonly int $windowMax = 0,
+        /** With which all hosts share counts and token buckets. */
+        public readonly ?Backend $backend = null,
     ) {
+    }
+
+    /**
+     * The backend that these options say, as in a configuration: `backend`, its URL; `backend_prefix`; `deadline_ms`; `on_failure`,
+     * which is deny, allow or local; and `share`, this host's part of a limit while the backend does not answer, in thousandths, which
+     * means local. null: none of them is given. While no agent runs on this host, threads of these processes are it.
+     */
+    public static function backend(array $options): ?Backend
+    {
+        $options = array_filter($options, fn (mixed $value) => $value !== null);
+        if ($options === []) {
+            return null;
+        }
+        $unknown = array_diff(array_keys($options), self::BACKEND);
+        if ($unknown !== [] || !isset($options['backend'])) {
+            $what = $unknown !== [] ? reset($unknown) . ' is not an option' : 'there is no backend';
+            throw new \InvalidArgumentException("$what; there are " . implode(', ', self::BACKEND));
+        }
+        $share = (int) ($options['share'] ?? 0);
+        $word = $options['on_failure'] ?? ($share !== 0 ? 'local' : 'deny');
+        $onFailure = ['deny' => OnFailure::Deny, 'allow' => OnFailure::Allow, 'local' => OnFailure::Local][$word] ?? null;
+        if ($onFailure === null) {
+            throw new \InvalidArgumentException("on_failure $word: must be deny, allow or local");
+        }
+        if ($onFailure === OnFailure::Local ? $share < 1 || $share > 1000 : $share !== 0) {
+            throw new \InvalidArgumentException("share $share: must be 1 to 1000 thousandths, with on_failure local, which needs it");
+        }
+        return new Backend(
+            (string) $options['backend'],
+            onFailure: $onFailure,
+            deadlineNs: (int) (($options['deadline_ms'] ?? 0) * 1e6),
+            localMilli: $share,
+            prefix: (string) ($options['backend_prefix'] ?? 'shmlimit:'),
+            agentThread: true,
+        );
+    }
+
+    /** What asks the backend, for a limiter that has this rule: see limiter(). */
+    public function everywhere(string $rule, int ...$terms): GlobalLimiter
+    {
+        $limiter = $this->limiter($rule, ...$terms);
+        if ($this->everywhere === null || $this->everywhere->limiter !== $limiter) {
+            $this->everywhere = new GlobalLimiter($limiter, $this->backend);
+        }
+        return $this->everywhere;
     }
 
     /**

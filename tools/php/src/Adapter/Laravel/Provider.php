@@ -13,11 +13,11 @@ use Shmlimit\Adapter\Segment;
 /**
  * Has Laravel's rate limiter count in shared memory, and the middleware `throttle:` decide in one step. The configuration
  * `shmlimit.segment` is the segment's name (laravel), `shmlimit.slots`, `.mode` (0600), `.group` and `.owner` as Segment has
- * them. `cache.prefix` keeps applications apart that share a segment, like in a shared Redis.
+ * them; `.backend` and the others of Segment::backend() for limits of all hosts. `cache.prefix` keeps applications apart that share a segment, like in a shared Redis.
  */
 final class Provider extends ServiceProvider
 {
-    private const OPTIONS = ['segment', 'slots', 'mode', 'group', 'owner'];
+    private const OPTIONS = ['segment', 'slots', 'mode', 'group', 'owner', ...Segment::BACKEND];
 
     public function register(): void
     {
@@ -29,8 +29,18 @@ final class Provider extends ServiceProvider
                 );
             }
             $of = fn (string $name, mixed $default) => $app->make('config')->get("shmlimit.$name", $default);
-            $segment = $of('segment', 'laravel');
-            return new Segment($segment, $of('slots', 0), $of('mode', 0), $of('group', null), $of('owner', 0));
+            $backend = [];
+            foreach (Segment::BACKEND as $option) {
+                $backend[$option] = $of($option, null);
+            }
+            return new Segment(
+                $of('segment', 'laravel'),
+                $of('slots', 0),
+                $of('mode', 0),
+                $of('group', null),
+                $of('owner', 0),
+                backend: Segment::backend($backend),
+            );
         });
         $this->app->extend(
             CacheRateLimiter::class,

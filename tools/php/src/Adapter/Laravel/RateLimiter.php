@@ -21,6 +21,7 @@ class RateLimiter extends CacheRateLimiter
     /** Ten years: times then have a resolution of eight milliseconds. */
     private const TTL_MAX_NS = 3660 * 86_400 * 1_000_000_000;
     private const RESOLUTION_NS = 10_000_000;
+    private const TERMS = [self::RULE, self::COUNT_MAX, 0, self::TTL_MAX_NS, Limiter::COUNTER];
 
     private Segment $segment;
     private string $prefix;
@@ -55,7 +56,7 @@ class RateLimiter extends CacheRateLimiter
         try {
             return $callback() ?? true;
         } catch (\Throwable $thrown) {
-            $this->decrement($key, $decaySeconds);
+            $this->uncount($key, $decaySeconds);
             throw $thrown;
         }
     }
@@ -78,7 +79,18 @@ class RateLimiter extends CacheRateLimiter
 
     public function decrement($key, $decaySeconds = 60, $amount = 1)
     {
+        if ($this->segment->backend !== null) {
+            throw new \LogicException('What all hosts share is counted up only: there is no decrement() with a backend.');
+        }
         return $this->increment($key, $decaySeconds, -$amount);
+    }
+
+    /** Take an attempt back, if it was counted on this host alone. */
+    public function uncount($key, $decaySeconds = 60): void
+    {
+        if ($this->segment->backend === null) {
+            $this->increment($key, $decaySeconds, -1);
+        }
     }
 
     public function attempts($key)
@@ -88,7 +100,10 @@ class RateLimiter extends CacheRateLimiter
 
     public function resetAttempts($key)
     {
-        $this->shared()->reset(self::RULE, $this->counter($key));
+        if ($this->segment->backend !== null) {
+            $this->segment->everywhere(...self::TERMS)->reset(self::RULE, $this->counter($key));
+        }
+        $this->segment->limiter(...self::TERMS)->reset(self::RULE, $this->counter($key));
         return true;
     }
 
@@ -111,12 +126,10 @@ class RateLimiter extends CacheRateLimiter
         }
         $ttlNs = (int) (max($seconds, 1) * 1e9);
         $flags = $bound === self::COUNT_MAX ? Limiter::SATURATE : 0;
-        return $this->shared()->count(self::RULE, $this->counter($key), $n, $ttlNs, $bound, $flags);
-    }
-
-    private function shared(): Limiter
-    {
-        return $this->segment->limiter(self::RULE, self::COUNT_MAX, 0, self::TTL_MAX_NS, Limiter::COUNTER);
+        // What is only read is what this host knows.
+        $here = $n === 0 || $this->segment->backend === null;
+        $shared = $here ? $this->segment->limiter(...self::TERMS) : $this->segment->everywhere(...self::TERMS);
+        return $shared->count(self::RULE, $this->counter($key), $n, $ttlNs, $bound, $flags);
     }
 
     private function counter($key): string

@@ -24,7 +24,7 @@ class Throttle extends ThrottleRequests
                 : !$this->limiter->admit($limit->key, $limit->maxAttempts, self::seconds($limit));
             if ($refused) {
                 foreach ($admitted as $before) {
-                    $this->limiter->decrement($before->key, self::seconds($before));
+                    $this->limiter->uncount($before->key, self::seconds($before));
                 }
                 throw $this->buildException($request, $limit->key, $limit->maxAttempts, $limit->responseCallback);
             }

@@ -20,6 +20,7 @@ final class Factory implements FactoryInterface
     public function __construct(private readonly array $config, private readonly Segment $segment)
     {
         $limit = $config['limit'] ?? 0;
+        $hosts = $segment->backend !== null;
         if ($limit < 1 && $config['policy'] !== 'no_limit') {
             throw new \InvalidArgumentException("Limiter \"{$config['id']}\": a limit of $limit never accepts a hit.");
         }
@@ -28,11 +29,13 @@ final class Factory implements FactoryInterface
                 $limit,
                 $config['rate']['amount'] ?? 1,
                 self::ns($config['rate']['interval'] ?? ''),
-                Native::FUNNEL,
-                Limiter::MAX_WAIT_NS,
+                $hosts ? Native::LEASE : Native::FUNNEL,
+                $hosts ? 0 : Limiter::MAX_WAIT_NS,
             ],
             'fixed_window' => [$limit, 0, self::ns($config['interval'] ?? ''), Native::COUNTER, 0],
-            'sliding_window' => [$limit, 0, self::ns($config['interval'] ?? ''), Native::WINDOW, 0],
+            'sliding_window' => $hosts ? throw new \LogicException(
+                "Limiter \"{$config['id']}\": hosts cannot share a sliding window.",
+            ) : [$limit, 0, self::ns($config['interval'] ?? ''), Native::WINDOW, 0],
             'no_limit' => [],
             default => throw new \LogicException("Limiter policy \"{$config['policy']}\" does not exist."),
         };

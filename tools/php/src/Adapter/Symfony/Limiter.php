@@ -29,15 +29,29 @@ final class Limiter implements LimiterInterface
     public function consume(int $tokens = 1): RateLimit
     {
         $this->check($tokens);
-        $limiter = $this->segment->limiter($this->rule, ...$this->terms);
         if ($tokens === 0) {
+            $limiter = $this->segment->limiter($this->rule, ...$this->terms);
             return self::rateLimit($limiter->peek($this->rule, $this->key), true);
         }
-        $result = $limiter->take($this->rule, $this->key, $tokens);
+        $result = $this->segment->backend === null
+            ? $this->segment->limiter($this->rule, ...$this->terms)->take($this->rule, $this->key, $tokens)
+            : $this->takeEverywhere($tokens);
         return self::rateLimit($result, $result->allowed);
     }
 
-    /** Token buckets only. Without $maxTime it waits up to a day. */
+    private function takeEverywhere(int $tokens): Result
+    {
+        $limiter = $this->segment->everywhere($this->rule, ...$this->terms);
+        if ($this->terms[3] === Native::LEASE) {
+            return $limiter->take($this->rule, $this->key, $tokens);
+        }
+        $limit = $this->terms[0];
+        $count = $limiter->count($this->rule, $this->key, $tokens, 0, $limit);
+        $retryNs = $count->allowed ? 0 : $count->ttlNs;
+        return new Result($count->allowed, $limit, max($limit - $count->count, 0), 0, $retryNs, $count->ttlNs);
+    }
+
+    /** Token buckets only, and of one host. Without $maxTime it waits up to a day. */
     public function reserve(int $tokens = 1, ?float $maxTime = null): Reservation
     {
         if ($this->terms[3] !== Native::FUNNEL) {
@@ -61,6 +75,9 @@ final class Limiter implements LimiterInterface
 
     public function reset(): void
     {
+        if ($this->segment->backend !== null) {
+            $this->segment->everywhere($this->rule, ...$this->terms)->reset($this->rule, $this->key);
+        }
         $this->segment->limiter($this->rule, ...$this->terms)->reset($this->rule, $this->key);
     }
 
