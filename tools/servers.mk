@@ -2,13 +2,14 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-.PHONY: servers nginx apache php node ruby
+.PHONY: servers nginx apache php node ruby lua
 help::
 	@echo 'make nginx        the module for nginx; needs nginx-dev'
 	@echo 'make apache       the module for Apache httpd; needs apache2-dev'
 	@echo 'make php          the extension for PHP (needs php-dev), and its classes in PHP, in $(O)/php'
 	@echo 'make node         the package for Node, in $(O)/node; needs the headers of Node'
 	@echo 'make ruby         the library for Ruby, in $(O)/ruby; needs ruby-dev'
+	@echo 'make lua          the module for Lua 5.3 and 5.4, in $(O)/lua; needs liblua5.3-dev, liblua5.4-dev'
 
 # The folder to be copied to where PHP finds it. Its FFI reads C, but neither what is included nor what is defined.
 php := $(patsubst tools/php/src/%,$(O)/php/Shmlimit/%,$(wildcard $(addprefix tools/php/src/,*.php */*.php */*/*.php))) \
@@ -92,13 +93,28 @@ $(ruby_native): $(call obj,tools/ruby/ext/shmlimit) $(gate_used)
 	@mkdir -p $(@D)
 	$(link_module)
 
+# A folder for each Lua whose headers there are, for package.cpath. LuaJIT needs nothing that is built. Their functions call
+# luaL_error(), which does not return.
+lua_versions := $(patsubst /usr/include/lua%/lua.h,%,$(wildcard /usr/include/lua5.3/lua.h /usr/include/lua5.4/lua.h))
+lua_modules := $(patsubst %,$(O)/lua/%/shmlimit.so,$(lua_versions))
+define lua_module
+$(O)/lua/$(1)/%.o: server_cflags = -isystem /usr/include/lua$(1)
+$(O)/lua/$(1)/%.o: tools/lua/ext/%.c Makefile
+	@mkdir -p $$(@D)
+	$$(CC) $$(all_cflags) -c -o $$@ $$<
+$(O)/lua/$(1)/shmlimit.so: $(patsubst tools/lua/ext/%.c,$(O)/lua/$(1)/%.o,$(wildcard tools/lua/ext/*.c)) $$(gate_used)
+	$$(link_module) -lm
+endef
+$(foreach v,$(lua_versions),$(eval $(call lua_module,$(v))))
+
 # What there is something installed to build with.
 servers := $(if $(wildcard $(nginx_src)/configure),$(nginx_module)) $(if $(wildcard /usr/bin/apxs),$(apache_module)) \
-	$(if $(node_inc),$(node)) $(if $(ruby_header),$(ruby))
+	$(if $(node_inc),$(node)) $(if $(ruby_header),$(ruby)) $(lua_modules)
 
 servers: $(servers)
 node: $(node)
 ruby: $(ruby)
+lua: $(lua_modules)
 nginx: $(nginx_module)
 apache: $(apache_module)
 

@@ -11,7 +11,7 @@ x86=$(gcc -dumpmachine | grep -c '^x86_64')
 
 files=
 for file in libshmlimit.so libshmlimit-global.so libshmlimit-gate.so bin/shmlimit bin/shmlimit-demo nginx/ngx_http_shmlimit_module.so \
-	apache/mod_shmlimit.so node/build/Release/shmlimit.node ruby/shmlimit/native.so php/shmlimit.so; do
+	apache/mod_shmlimit.so node/build/Release/shmlimit.node ruby/shmlimit/native.so php/shmlimit.so lua/5.3/shmlimit.so lua/5.4/shmlimit.so; do
 	[ ! -e "$BUILD/$file" ] || files="$files $file"
 done
 like "$files" "libshmlimit.so .*libshmlimit-global.so .*libshmlimit-gate.so bin/shmlimit" "there are libraries and a command to look at"

@@ -22,7 +22,7 @@ end
 
 is(pack(shmlimit.open(SEGMENT)), { n = 3, nil, "segment " .. SEGMENT .. ": no such segment", 2 }, "a segment that is missing is an error that names it")
 local limiter = assert(shmlimit.open(SEGMENT, { create = true, slots = 1024, window_max = 16, on_full = "deny", mode = 384 }))
-is(limiter.name, SEGMENT, "a limiter has its segment's name")
+is(limiter:name(), SEGMENT, "a limiter has its segment's name")
 is({ limiter:window_max(), shmlimit.open(SEGMENT, { create = true, window_max = 32 }):window_max() }, { 16, 16 },
 	"a segment has the options with which it was created")
 local login = limiter:rule_set("login", { capacity = 5, refill = 1, period = DAY, max_wait = 9 * DAY })

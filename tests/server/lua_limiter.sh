@@ -1,5 +1,5 @@
 #!/bin/sh
-# lua_limiter: the laws of the modules for Lua, by LuaJIT's FFI, with and without its compiler.
+# lua_limiter: the laws of the modules for Lua: by LuaJIT's FFI, with and without its compiler, and in C for Lua 5.3 and 5.4.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
@@ -26,5 +26,19 @@ for how in -jon -joff '-Ohotloop=1 -Ohotexit=1'; do
 	together "the laws of the modules of lua-resty-limit-traffic's interfaces hold: $how" luajit $how "$SOURCE/tests/server/lua_resty.lua"
 	shmlimit destroy "$SEGMENT"
 	rm -f "/dev/shm/$SEGMENT".*
+done
+
+for version in 5.3 5.4; do
+	[ -f "$BUILD/lua/$version/shmlimit.so" ] && command -v lua$version >/dev/null || {
+		echo "ok $((tap_count += 1)) # SKIP lua$version or liblua$version-dev is not installed"
+		continue
+	}
+	LUA_CPATH="$BUILD/lua/$version/?.so"
+	export LUA_CPATH
+	together "the laws hold in Lua $version" lua$version "$laws" shmlimit
+	together "the laws of the gate hold in Lua $version" lua$version "$gate_laws" shmlimit.gate shmlimit
+	shmlimit destroy "$SEGMENT"
+	together "the laws of the modules of lua-resty-limit-traffic's interfaces hold in Lua $version" lua$version "$SOURCE/tests/server/lua_resty.lua"
+	rm -f "/dev/shm/$SEGMENT"*
 done
 done_testing

@@ -4,30 +4,30 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 local tap = require "tap"
 local ok, is, pack, raised = tap.ok, tap.is, tap.pack, tap.raised
-local ffi = require "ffi"
-local shmlimit = require "resty.shmlimit"
+local shmlimit = require(jit and "resty.shmlimit" or "shmlimit")
 local segment = require "resty.shmlimit.segment"
 local req, count, conn, traffic = require "resty.shmlimit.req", require "resty.shmlimit.count", require "resty.shmlimit.conn",
 	require "resty.shmlimit.traffic"
 local NAME = os.getenv("SEGMENT")
-local C = ffi.load("libshmlimit.so.0")
-ffi.cdef [[
-int shmlimit_reserve_limit_at(struct shmlimit *, int, const void *, size_t, uint64_t, const struct shmlimit_limit *,
-	struct shmlimit_result *, uint64_t);
-int shmlimit_peek_limit_at(struct shmlimit *, int, const void *, size_t, uint64_t, const struct shmlimit_limit *,
-	struct shmlimit_result *, uint64_t);
-int shmlimit_refund_limit_at(struct shmlimit *, int, const void *, size_t, uint64_t, const struct shmlimit_limit *,
-	struct shmlimit_result *, uint64_t);
-]]
 
--- A limiter of req's whose time is `ms`.
+-- A limiter of req's whose time is `ms`. Only by FFI are there calls that get the time.
 local ms = 0
 local function on_clock(lim)
+	local ffi = require "ffi"
+	local C = ffi.load("libshmlimit.so.0")
+	ffi.cdef [[
+	int shmlimit_reserve_limit_at(struct shmlimit *, int, const void *, size_t, uint64_t, const struct shmlimit_limit *,
+		struct shmlimit_result *, uint64_t);
+	int shmlimit_peek_limit_at(struct shmlimit *, int, const void *, size_t, uint64_t, const struct shmlimit_limit *,
+		struct shmlimit_result *, uint64_t);
+	int shmlimit_refund_limit_at(struct shmlimit *, int, const void *, size_t, uint64_t, const struct shmlimit_limit *,
+		struct shmlimit_result *, uint64_t);
+	]]
 	local limiter = lim.segment:current()
 	local r = ffi.new("struct shmlimit_result")
 	local function at(call)
 		return function(self, id, key, n, limit)
-			local answer = call(self.handle, id, key, #key, n, limit, r, ms * 1000000ULL + 1000000000000ULL)
+			local answer = call(self.handle, id, key, #key, n, limit, r, ms * 1e6 + 1e12)
 			assert(answer >= 0)
 			return answer == 0, tonumber(r.remaining), tonumber(answer == 0 and r.wait_ns or r.retry_after_ns) / 1e9
 		end
@@ -63,7 +63,7 @@ math.randomseed(seed)
 print("# SEED=" .. seed)
 local rates = { 1, 2, 3, 7, 10, 33, 100, 200, 999, 1000, 0.5, 0.1, 1.5, 3.7, 1 / 3, 0.013, 12345.678 }
 local worst, answers, differ = 0, { rejected = 0, delayed = 0, passed = 0 }, 0
-for history = 1, 300 do
+for history = 1, jit and 300 or 0 do
 	local rate = rates[history % #rates + 1]
 	local burst = ({ 0, 1, 3, 10, 100, 2.5 })[math.random(6)]
 	local lim = assert(req.new(NAME, rate, burst))
@@ -87,10 +87,12 @@ for history = 1, 300 do
 	end
 	limiter.reserve, limiter.peek, limiter.refund = nil, nil, nil
 end
-is(differ, 0, "30,000 requests pass, wait and are rejected as by limit_req")
-ok(worst < 0.001, ("requests wait as long as by limit_req, to the millisecond: the largest difference is %.9f s"):format(worst))
-ok(answers.rejected > 1000 and answers.delayed > 1000 and answers.passed > 1000,
-	("many requests get each answer: %d rejected, %d delayed, %d passed"):format(answers.rejected, answers.delayed, answers.passed))
+if jit then
+	is(differ, 0, "30,000 requests pass, wait and are rejected as by limit_req")
+	ok(worst < 0.001, ("requests wait as long as by limit_req, to the millisecond: the largest difference is %.9f s"):format(worst))
+	ok(answers.rejected > 1000 and answers.delayed > 1000 and answers.passed > 1000,
+		("many requests get each answer: %d rejected, %d delayed, %d passed"):format(answers.rejected, answers.delayed, answers.passed))
+end
 
 -- ---- req ----
 
@@ -164,7 +166,7 @@ is(got, { { 0, 1, true }, { 0, 2, true }, { 0.5, 3, true }, { "nil", "rejected",
 is(pack(con:leaving("a", 1.5)), { n = 1, 2 }, "one that is over makes room")
 is(pack(con:incoming("a")), { n = 2, 1, 3 }, "the delay has become the mean of what requests took and what it was")
 is({ con:is_committed(), (con:incoming("a")) }, { false, 1 }, "a look takes no place")
-is({ con:leaving("a"), con:leaving("a"), con:leaving("a") }, { 1, 0 }, "places are left, and no more than were taken")
+is({ con:leaving("a"), con:leaving("a"), (con:leaving("a")) }, { 1, 0, nil }, "places are left, and no more than were taken")
 is(select(2, con:leaving("a")), "not found", "a place that was not taken cannot be left")
 con:set_conn(1)
 con:set_burst(0)

@@ -382,6 +382,10 @@ function Limiter:window_max()
 	return info.window_max
 end
 
+function Limiter:name()
+	return self.segment
+end
+
 -- Calls on a limiter that is closed fail, since its handle is NULL.
 function Limiter:close()
 	if self.handle ~= nil then
@@ -394,7 +398,7 @@ local OPTIONS = { slots = 2 ^ 36, mode = 511, rules = RULES_MAX, window_max = 65
 
 function M.open(name, options)
 	local flags, made = OPEN_TRUSTED, ffi.new("struct shmlimit_options")
-	local of_creation
+	local needs_create
 	made.struct_size = ffi.sizeof(made)
 	for option, value in pairs(options or {}) do
 		if option == "read_only" then
@@ -404,7 +408,7 @@ function M.open(name, options)
 		elseif option == "owner" then
 			made.owner = check(value, option, 0, 2 ^ 32 - 1)
 		else
-			of_creation = option
+			needs_create = option
 			if option == "on_full" then
 				made.on_full = ON_FULL[value] or error("there is no on_full " .. tostring(value), 2)
 			elseif option == "coarse_clock" then
@@ -418,15 +422,15 @@ function M.open(name, options)
 			end
 		end
 	end
-	if of_creation and not (options and options.create) then
-		error("option " .. of_creation .. " is of a segment that is created: it needs create", 2)
+	if needs_create and not (options and options.create) then
+		error("option " .. needs_create .. " is of a segment that is created: it needs create", 2)
 	end
 	local out = ffi.new("struct shmlimit *[1]")
 	local answer = C.shmlimit_open(check_name(name, "a segment's name"), flags, made, out)
 	if answer < 0 then
 		return failure(answer, "segment " .. name .. ": ")
 	end
-	return setmetatable({ name = name, handle = ffi.gc(out[0], C.shmlimit_close) }, Limiter)
+	return setmetatable({ segment = name, handle = ffi.gc(out[0], C.shmlimit_close) }, Limiter)
 end
 
 function M.destroy(name)
