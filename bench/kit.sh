@@ -37,7 +37,7 @@ clean() {
 		kill "$pid" 2>/dev/null || :
 		wait "$pid" 2>/dev/null || :
 	done
-	rm -f "/dev/shm/$segment"
+	rm -f /dev/shm/shmlimit.*."$segment"
 	[ -z "$dir" ] || rm -rf "$dir"
 }
 trap clean EXIT

@@ -35,15 +35,17 @@ enum shmlimit_answer {
 	SHMLIMIT_DENIED = 1   /* it is beyond it, and nothing was taken */
 };
 
-#define SHMLIMIT_KEY_MAX 1024     /* longest key, bytes; the shortest has 1 */
-#define SHMLIMIT_NAME_MAX 255     /* longest name of a segment, bytes without the NUL */
-#define SHMLIMIT_RULE_NAME_MAX 63 /* longest name of a rule, bytes without the NUL */
-#define SHMLIMIT_RULES_MAX 4096   /* largest number of rules in a segment */
-#define SHMLIMIT_REQUESTS_MAX 16  /* most limits in one call of shmlimit_take_all() */
-#define SHMLIMIT_FIELD_MAX 192    /* longest header field of shmlimit_fields(), bytes with the NUL */
-#define SHMLIMIT_RULE_TEXT_MAX 96 /* longest text of shmlimit_rule_text(), bytes with the NUL */
-#define SHMLIMIT_KEY_IP_MAX 18    /* longest key that shmlimit_key_ip() makes, bytes */
-#define SHMLIMIT_SLOTS_MIN 16     /* fewest slots of a segment, 16 bytes each */
+#define SHMLIMIT_KEY_MAX 1024      /* longest key, bytes; the shortest has 1 */
+#define SHMLIMIT_NAME_MAX 239      /* longest name of a segment, bytes without the NUL */
+#define SHMLIMIT_PATH_MAX 272      /* longest path of a segment's file, bytes with the NUL */
+#define SHMLIMIT_LAYOUT_MAX 999999 /* largest layout version */
+#define SHMLIMIT_RULE_NAME_MAX 63  /* longest name of a rule, bytes without the NUL */
+#define SHMLIMIT_RULES_MAX 4096    /* largest number of rules in a segment */
+#define SHMLIMIT_REQUESTS_MAX 16   /* most limits in one call of shmlimit_take_all() */
+#define SHMLIMIT_FIELD_MAX 192     /* longest header field of shmlimit_fields(), bytes with the NUL */
+#define SHMLIMIT_RULE_TEXT_MAX 96  /* longest text of shmlimit_rule_text(), bytes with the NUL */
+#define SHMLIMIT_KEY_IP_MAX 18     /* longest key that shmlimit_key_ip() makes, bytes */
+#define SHMLIMIT_SLOTS_MIN 16      /* fewest slots of a segment, 16 bytes each */
 #define SHMLIMIT_SLOTS_MAX ((uint64_t)1 << 36)
 #define SHMLIMIT_CAPACITY_MAX ((uint64_t)1 << 48) /* largest capacity of a FUNNEL rule */
 #define SHMLIMIT_WINDOW_MAX 65536                 /* largest capacity of a WINDOW or HOLD rule */
@@ -385,10 +387,14 @@ struct shmlimit_fields {
 /*
  * ---- Segments -------------------------------------------------------------
  *
- * A segment is the file of its name in /dev/shm. The name has 1 to SHMLIMIT_NAME_MAX bytes,
- * contains no '/' and no control character, and does not begin with '.'. Errors that all these
- * functions share: -EILSEQ and -ENAMETOOLONG for a bad name, -EACCES, and errors of the system
- * (-EMFILE, -ENOMEM ...).
+ * A segment is a file in /dev/shm. The segment web of layout version 7 is /dev/shm/shmlimit.7.web. A
+ * library has one layout version, and only shmlimit_next_layout() and shmlimit_destroy_layout() reach
+ * segments of others. So two versions of the library can run side by side, as they do during an
+ * upgrade, each with segments of its own.
+ *
+ * A segment's name has 1 to SHMLIMIT_NAME_MAX bytes, contains no '/' and no control character, and
+ * does not begin with '.'. Errors that all these functions share: -EILSEQ and -ENAMETOOLONG for a bad
+ * name, -EACCES, and errors of the system (-EMFILE, -ENOMEM ...).
  *
  * Threads: safe. Signals: do not call these functions in handlers. Fork: a handle that was
  * opened before fork() works in parent and children alike. A process may open a segment several
@@ -445,9 +451,24 @@ void shmlimit_close(struct shmlimit *limiter);
  * each other only. Its memory is freed when the last of them closes it or terminates.
  *
  * Returns 0, or: -ENOENT no such segment; -EMEDIUMTYPE the file is not a segment, and was left
- * alone. Damaged segments and those of other layout versions can be destroyed.
+ * alone. Damaged segments can be destroyed.
  */
 int shmlimit_destroy(const char *name);
+
+/*
+ * Like shmlimit_destroy(), but remove the segment of another layout version, which another version of
+ * this library made. Returns also -EINVAL for a layout that is not 1 to SHMLIMIT_LAYOUT_MAX.
+ */
+int shmlimit_destroy_layout(const char *name, uint32_t layout);
+
+/* The layout version of this library. Pure, and safe anywhere. */
+uint32_t shmlimit_layout(void);
+
+/*
+ * Write the path of the segment's file, whether there is one or not, to `path`: for programs that
+ * change its permissions, or watch it. Returns 0, or -EINVAL `path` is NULL. Pure, and safe anywhere.
+ */
+int shmlimit_path(const char *name, char path[SHMLIMIT_PATH_MAX]);
 
 /*
  * Returns 1 if the segment was destroyed or replaced under its name, 0 if not, or -errno.
@@ -464,6 +485,13 @@ int shmlimit_gone(struct shmlimit *limiter);
  * vanish during the call may or may not be returned.
  */
 int shmlimit_next(char name[SHMLIMIT_NAME_MAX + 1]);
+
+/*
+ * Like shmlimit_next(), but list the segments of all layout versions, in order of names and then of
+ * layouts. Start with an empty string and 0. Those whose layout is not shmlimit_layout() were made
+ * by another version of this library.
+ */
+int shmlimit_next_layout(char name[SHMLIMIT_NAME_MAX + 1], uint32_t *layout);
 
 /*
  * Check whether `name` is a valid name of a segment, and `rule_name` one of a rule: for

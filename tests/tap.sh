@@ -6,7 +6,7 @@
 # project's folder), puts the commands built there first in PATH, makes a private
 # folder $TMP that is removed at the end, and a prefix $SEGMENT for names of
 # segments: whatever in /dev/shm begins with it is removed at the end too, also
-# when the test is interrupted.
+# when the test is interrupted. A segment's file is "$SHM$name".
 #
 # A test starts in the same state whatever started it: no signal is ignored (a background job of a shell ignores
 # SIGINT, and a shell cannot undo that for its children, so env does), the umask is 022, the locale is C, and nothing
@@ -41,12 +41,14 @@ LC_ALL=C
 export PATH LC_ALL
 TMP=$(mktemp -d)
 SEGMENT=test.$$.$(basename "$0" .t)
+SHM=/dev/shm/shmlimit.$(sed -n 's/^#define LAYOUT_VERSION \([0-9]*\)u$/\1/p' "$SOURCE/lib/segment/layout.h").
+export SHM
 tap_count=0
 tap_failed=0
 
 tap_clean() {
 	rm -rf "$TMP"
-	rm -f /dev/shm/"$SEGMENT"*
+	rm -f "/dev/shm/$SEGMENT"* /dev/shm/shmlimit.*."$SEGMENT"*
 }
 trap tap_clean EXIT
 trap 'exit 130' INT TERM HUP

@@ -58,7 +58,7 @@ function row(string $figure, Closure $call, float $without = 0): float
 }
 
 Limiter::create($segment, slots: 1024);
-register_shutdown_function(fn () => unlink("/dev/shm/$segment"));
+register_shutdown_function(fn () => array_map('unlink', glob("/dev/shm/shmlimit.*.$segment")));
 $_SERVER['REMOTE_ADDR'] = '192.168.100.1';
 $limiter = new Limiter($segment);
 $limiter->setRule('client', 2 ** 40, NS, NS);

@@ -162,21 +162,40 @@ EXPORT void shmlimit_close(struct shmlimit *l)
 	attach_end(l);
 }
 
-EXPORT int shmlimit_destroy(const char *name)
+EXPORT int shmlimit_destroy_layout(const char *name, uint32_t layout)
 {
 	uint8_t magic[sizeof(((struct layout_header *)0)->magic)] = { 0 };
-	struct segment segment;
-	int error;
+	int error = name_check_segment(name);
 
-	error = name_check_segment(name);
+	if (error == 0 && (layout == 0 || layout > SHMLIMIT_LAYOUT_MAX))
+		error = -EINVAL;
 	if (error == 0)
-		error = segment_peek(name, 0, magic, sizeof(magic), &segment, NULL);
+		error = segment_peek_layout(name, layout, magic, sizeof(magic));
 	if (error != 0)
 		return error;
 	/* Other files in /dev/shm belong to other programs. */
 	if (memcmp(magic, LAYOUT_MAGIC, sizeof(magic)) != 0)
 		return -EMEDIUMTYPE;
-	return segment_unlink(name);
+	return segment_unlink(name, layout);
+}
+
+EXPORT int shmlimit_destroy(const char *name)
+{
+	return shmlimit_destroy_layout(name, LAYOUT_VERSION);
+}
+
+EXPORT uint32_t shmlimit_layout(void)
+{
+	return LAYOUT_VERSION;
+}
+
+EXPORT int shmlimit_path(const char *name, char path[SHMLIMIT_PATH_MAX])
+{
+	int error = path == NULL ? -EINVAL : name_check_segment(name);
+
+	if (error == 0)
+		segment_path(name, path);
+	return error;
 }
 
 EXPORT int shmlimit_gone(struct shmlimit *l)
@@ -187,20 +206,32 @@ EXPORT int shmlimit_gone(struct shmlimit *l)
 	return segment_moved(l->name, l->device, l->inode);
 }
 
-EXPORT int shmlimit_next(char name[SHMLIMIT_NAME_MAX + 1])
+static int next(char name[SHMLIMIT_NAME_MAX + 1], uint32_t *layout, uint32_t only)
 {
 	int found;
 
 	_Static_assert(sizeof(((struct layout_header *)0)->magic) == SEGMENT_MAGIC_LEN, "what a segment begins with");
-	if (name == NULL)
+	if (name == NULL || layout == NULL)
 		return -EINVAL;
 	if (strnlen(name, SHMLIMIT_NAME_MAX + 1) > SHMLIMIT_NAME_MAX)
 		return -ENAMETOOLONG;
 	do {
-		found = segment_next(name, LAYOUT_MAGIC);
+		found = segment_next(name, layout, only, LAYOUT_MAGIC);
 		/* a name that another program chose */
 	} while (found == 1 && name_check_segment(name) != 0);
 	return found;
+}
+
+EXPORT int shmlimit_next(char name[SHMLIMIT_NAME_MAX + 1])
+{
+	uint32_t layout = LAYOUT_VERSION;
+
+	return next(name, &layout, LAYOUT_VERSION);
+}
+
+EXPORT int shmlimit_next_layout(char name[SHMLIMIT_NAME_MAX + 1], uint32_t *layout)
+{
+	return next(name, layout, 0);
 }
 
 EXPORT int shmlimit_check_names(const char *name, const char *rule_name)

@@ -97,9 +97,23 @@ static void wait_a_little(void)
 /* Not an error of the library: requests bring their limits, and the rule is of another algorithm. */
 #define NOT_GCRA (-EBADRQC)
 
+/* Is there one of another layout, which another version of the library made? */
+static int has_other_layout(const char *segment)
+{
+	char name[SHMLIMIT_NAME_MAX + 1];
+	uint32_t layout = 0;
+
+	snprintf(name, sizeof(name), "%s", segment);
+	return shmlimit_next_layout(name, &layout) == 1 && strcmp(name, segment) == 0;
+}
+
 static const char *words(const struct segment_ref *ref, int error)
 {
 	switch (error) {
+	case -ENOENT:
+		return has_other_layout(ref->spec->segment)
+		               ? "it has another layout version, of another version of shmlimit: create or load it again"
+		               : shmlimit_strerror(error);
 	case -EPERM:
 		return ref->spec->create ? "it belongs to neither root nor this user, or its group cannot be set"
 		                         : "it belongs to neither root nor this user, or has another hard link";

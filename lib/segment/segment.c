@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
@@ -19,7 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "decimal.h"
 #include "keep_errno.h"
+#include "layout.h"
 #include "segment.h"
 
 /*
@@ -28,19 +31,53 @@
  */
 #define FOLDER "/dev/shm"
 
+/*
+ * A file is named shmlimit.LAYOUT.NAME. WHY the layout: processes of two versions, such as a server's
+ * old and new workers during an upgrade, never meet in one file, and each version finds its own.
+ */
+#define PREFIX "shmlimit."
+#define LAYOUT_DIGITS 6
+
+_Static_assert(sizeof(PREFIX) - 1 + LAYOUT_DIGITS + 1 + SHMLIMIT_NAME_MAX == 255, "what a name of a file has room for");
+_Static_assert(sizeof(FOLDER) + 255 + 1 <= SHMLIMIT_PATH_MAX, "what a path has room for");
+_Static_assert(LAYOUT_VERSION <= SHMLIMIT_LAYOUT_MAX, "a layout has LAYOUT_DIGITS digits");
+
 #define NAP_MIN_NS 50000u
 #define NAP_MAX_NS 20000000u
 
 struct path {
-	char text[sizeof(FOLDER) + 1 + SHMLIMIT_NAME_MAX];
+	char text[SHMLIMIT_PATH_MAX];
 };
 
-static struct path path_of(const char *name)
+static struct path path_at(const char *name, uint32_t layout)
 {
 	struct path path;
 
-	snprintf(path.text, sizeof(path.text), "%s/%s", FOLDER, name);
+	snprintf(path.text, sizeof(path.text), "%s/%s%" PRIu32 ".%s", FOLDER, PREFIX, layout, name);
 	return path;
+}
+
+static struct path path_of(const char *name)
+{
+	return path_at(name, LAYOUT_VERSION);
+}
+
+void segment_path(const char *name, char path[SHMLIMIT_PATH_MAX])
+{
+	memcpy(path, path_of(name).text, SHMLIMIT_PATH_MAX);
+}
+
+/* The layout and the name of the segment that a file is by its name. Returns 0 if it is none. */
+static uint32_t file_parse(const char *file, const char **name)
+{
+	const char *digits = file + sizeof(PREFIX) - 1;
+	uint64_t layout;
+
+	if (strncmp(file, PREFIX, sizeof(PREFIX) - 1) != 0 || *digits == '0' || digits_scan(&digits, &layout) != 0 ||
+	    layout > SHMLIMIT_LAYOUT_MAX || *digits != '.')
+		return 0;
+	*name = digits + 1;
+	return (uint32_t)layout;
 }
 
 /*
@@ -284,10 +321,8 @@ static int read_head(int fd, void *head, size_t head_len)
 	return 0;
 }
 
-int segment_peek(const char *name, int writable, void *head, size_t head_len, struct segment *segment, int *fd_out)
+static int peek(const struct path path, int writable, void *head, size_t head_len, struct segment *segment, int *fd_out)
 {
-	KEEP_ERRNO;
-	struct path path = path_of(name);
 	struct stat status;
 	int fd, error;
 
@@ -308,6 +343,20 @@ int segment_peek(const char *name, int writable, void *head, size_t head_len, st
 	else
 		*fd_out = fd;
 	return 0;
+}
+
+int segment_peek(const char *name, int writable, void *head, size_t head_len, struct segment *segment, int *fd)
+{
+	KEEP_ERRNO;
+	return peek(path_of(name), writable, head, head_len, segment, fd);
+}
+
+int segment_peek_layout(const char *name, uint32_t layout, void *head, size_t head_len)
+{
+	KEEP_ERRNO;
+	struct segment segment;
+
+	return peek(path_at(name, layout), 0, head, head_len, &segment, NULL);
 }
 
 int segment_map(struct segment *segment, int fd, uint64_t size, int writable)
@@ -347,10 +396,10 @@ void segment_unmap(void *base, uint64_t size)
 	munmap(base, size);
 }
 
-int segment_unlink(const char *name)
+int segment_unlink(const char *name, uint32_t layout)
 {
 	KEEP_ERRNO;
-	struct path path = path_of(name);
+	struct path path = path_at(name, layout);
 	struct stat status;
 	int error;
 
@@ -377,23 +426,30 @@ int segment_moved(const char *name, uint64_t device, uint64_t inode)
 	return status.st_dev != device || status.st_ino != inode;
 }
 
-static int begins_with(const char *name, const char magic[SEGMENT_MAGIC_LEN])
+static int begins_with(const char *name, uint32_t layout, const char magic[SEGMENT_MAGIC_LEN])
 {
 	char head[SEGMENT_MAGIC_LEN] = { 0 };
-	struct segment segment;
-	int error;
+	int error = segment_peek_layout(name, layout, head, sizeof(head));
 
-	error = segment_peek(name, 0, head, sizeof(head), &segment, NULL);
 	/* These say nothing of the file: passed over, all of them would seem to be missing. */
 	if (error == -EMFILE || error == -ENFILE || error == -ENOMEM)
 		return error;
 	return error == 0 && memcmp(head, magic, sizeof(head)) == 0;
 }
 
-int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const char magic[SEGMENT_MAGIC_LEN])
+/* Is (a, a_layout) after (b, b_layout)? */
+static int comes_after(const char *a, uint32_t a_layout, const char *b, uint32_t b_layout)
+{
+	int order = strcmp(a, b);
+
+	return order > 0 || (order == 0 && a_layout > b_layout);
+}
+
+int segment_next(char name[SHMLIMIT_NAME_MAX + 1], uint32_t *layout, uint32_t only, const char magic[SEGMENT_MAGIC_LEN])
 {
 	KEEP_ERRNO;
 	char best[SHMLIMIT_NAME_MAX + 1] = "";
+	uint32_t best_layout = 0;
 	struct dirent *entry;
 	DIR *folder = opendir(FOLDER);
 	int error;
@@ -401,15 +457,21 @@ int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const char magic[SEGMENT_MAGI
 	if (folder == NULL)
 		return failed();
 	for (errno = 0; (entry = readdir(folder)) != NULL; errno = 0) {
+		const char *found = "";
+		uint32_t of = file_parse(entry->d_name, &found);
 		int begins;
 
-		if (entry->d_name[0] == '.' || strcmp(entry->d_name, name) <= 0)
+		if (of == 0 || (only != 0 && of != only) || strlen(found) > SHMLIMIT_NAME_MAX)
 			continue;
-		if (best[0] != '\0' && strcmp(entry->d_name, best) >= 0)
+		if (!comes_after(found, of, name, *layout))
 			continue;
-		begins = begins_with(entry->d_name, magic);
-		if (begins > 0)
-			snprintf(best, sizeof(best), "%s", entry->d_name);
+		if (best_layout != 0 && comes_after(found, of, best, best_layout))
+			continue;
+		begins = begins_with(found, of, magic);
+		if (begins > 0) {
+			strcpy(best, found);
+			best_layout = of;
+		}
 		if (begins < 0) {
 			errno = -begins;
 			break;
@@ -420,7 +482,8 @@ int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const char magic[SEGMENT_MAGI
 	if (error != 0)
 		return failed_with(error);
 	memcpy(name, best, sizeof(best));
-	return best[0] != '\0';
+	*layout = best_layout;
+	return best_layout != 0;
 }
 
 /* Open the file again, if it still has its name. */

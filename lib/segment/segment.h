@@ -1,6 +1,8 @@
 /*
  * segment: every system call of the library, and nothing else: the file in
- * /dev/shm, its mapping, its lock, and what the kernel says of this boot.
+ * /dev/shm, its mapping, its lock, and what the kernel says of this boot. A name
+ * is that of a segment; its file's is shmlimit.LAYOUT.NAME, of this library's
+ * layout unless another one is given.
  * Returns 0 or -errno everywhere, and leaves errno itself as it was.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -63,17 +65,24 @@ int segment_has(const void *word);
 void segment_close(int fd);
 void segment_unmap(void *base, uint64_t size);
 
-int segment_unlink(const char *name);
+/* The path of the file. */
+void segment_path(const char *name, char path[SHMLIMIT_PATH_MAX]);
+
+/* As segment_peek() does, of a segment of any layout. */
+int segment_peek_layout(const char *name, uint32_t layout, void *head, size_t head_len);
+
+int segment_unlink(const char *name, uint32_t layout);
 
 /* Does the name now belong to another file, or to none? 1, or 0 when it is this file's. */
 int segment_moved(const char *name, uint64_t device, uint64_t inode);
 
 /*
- * The next name after `name` in byte order whose file begins with `magic`: 1, or 0 when there is
- * none.
+ * The next segment after this one, by name and then layout, whose file begins with `magic`: 1, or 0
+ * when there is none. `only` 0: of any layout.
  */
 #define SEGMENT_MAGIC_LEN 8
-int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const char magic[SEGMENT_MAGIC_LEN]);
+int segment_next(char name[SHMLIMIT_NAME_MAX + 1], uint32_t *layout, uint32_t only,
+                 const char magic[SEGMENT_MAGIC_LEN]);
 
 /*
  * Lock the file against other writers (threads and forked children of this

@@ -57,7 +57,7 @@ s/^int shmlimit_destroy\(const char \*name\)/int shmlimit_destroy(char *name)/
 /^	uint64_t retry_after_ns;/d
 s/^	uint64_t wait_ns;/	int64_t wait_ns;/
 s/^	uint64_t wait_ns;/	uint32_t wait_ns;/
-s/^(#define SHMLIMIT_NAME_MAX) 255/\1 254/
+s/^(#define SHMLIMIT_NAME_MAX) +239/\1 238/
 s/^(	SHMLIMIT_OPEN_READ_ONLY) = 0x100/\1 = 0x400/
 END
 for library in libshmlimit libshmlimit-global libshmlimit-gate; do

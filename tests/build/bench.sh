@@ -6,7 +6,7 @@
 
 # left: segments of benchmarks whose process, the number in the name, is gone. Others may run benchmarks now.
 left() {
-	ls /dev/shm | grep '^bench\.' | while read -r name; do
+	ls /dev/shm | sed -n 's/^shmlimit\.[0-9]*\.bench\./bench./p' | while read -r name; do
 		[ -d "/proc/$(echo "$name" | cut -d. -f3)" ] || echo "$name"
 	done
 }

@@ -8,7 +8,7 @@ for library in shmlimit shmlimit-global shmlimit-gate; do
 	header=$SOURCE/include/$(echo $library | tr - _).h so=$BUILD/lib$library.so
 	[ $library != shmlimit ] || header="$header $SOURCE/include/shmlimit_lease.h $SOURCE/include/shmlimit_at.h"
 	# shellcheck disable=SC2086
-	declared=$(grep -ohE "^(int|void|size_t|uint64_t|const char \*) ?\*?shmlimit_[a-z_]+\(" $header | grep -oE 'shmlimit_[a-z_]+' | sort -u)
+	declared=$(grep -ohE "^(int|void|size_t|uint32_t|uint64_t|const char \*) ?\*?shmlimit_[a-z_]+\(" $header | grep -oE 'shmlimit_[a-z_]+' | sort -u)
 	is "$(nm -D --defined-only "$so" | awk '$2 == "T" { print $3 }' | sed 's/@.*//' | sort)" "$declared" \
 		"lib$library.so exports what its headers declare and nothing else"
 	is "$(nm -D --defined-only "$so" | grep -v ' A ' | grep -vc '@@SHMLIMIT_')" 0 "each under a version"

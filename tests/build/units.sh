@@ -61,12 +61,12 @@ shmlimit save $SEGMENT.a "$TMP/state/a"
 shmlimit destroy $SEGMENT.a
 shmlimit load $SEGMENT.a "$TMP/state/a"
 test "\$(shmlimit peek $SEGMENT.a page key --json | tr -d ' ' | grep remaining)" = '"remaining":4,'
-test "\$(stat -c '%a %g' /dev/shm/$SEGMENT.a)" = '660 12345'
+test "\$(stat -c '%a %g' $SHM$SEGMENT.a)" = '660 12345'
 shmlimit apply --all "$TMP/conf"
 shmlimit destroy $SEGMENT.a
 shmlimit --owner 12345 save $SEGMENT.b "$TMP/state/b"
 shmlimit load $SEGMENT.c "$TMP/state/b"
-test "\$(stat -c '%a %u' /dev/shm/$SEGMENT.c)" = '600 12345'
+test "\$(stat -c '%a %u' $SHM$SEGMENT.c)" = '600 12345'
 END
 # In a /dev/shm of its own, since other tests mind segments of other owners. Root may open the second segment only as
 # it may open every file.
@@ -74,7 +74,7 @@ cat >"$TMP/own" <<END
 set -e
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 shmlimit create $SEGMENT.b --slots 64
-chown 12345 /dev/shm/$SEGMENT.b
+chown 12345 $SHM$SEGMENT.b
 exec "\$@"
 END
 

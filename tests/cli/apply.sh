@@ -169,7 +169,7 @@ is "$rc $out$err" "0 ~ rule new capacity 1 -> 2" "a line may have 198 bytes, and
 
 # All or nothing.
 before=$(rules)
-was=$(cksum </dev/shm/"$segment")
+was=$(cksum <"$SHM$segment")
 
 # wrong LINE MESSAGE: of the file at standard input, whose other lines would change something.
 wrong() {
@@ -310,7 +310,7 @@ printf '%s\n#\0\n' "$good" >odd.ini
 wrong 3 "contains a NUL byte" <odd.ini
 printf '%s\n[\033[2J]x\n' "$good" >odd.ini
 wrong 3 "section [\x1b[2J]x: must be [RULE] or [*] and nothing after it" <odd.ini
-is "$(cksum </dev/shm/"$segment")" "$was" "not a byte of the segment was changed"
+is "$(cksum <"$SHM$segment")" "$was" "not a byte of the segment was changed"
 
 apply <<END
 [login]

@@ -12,7 +12,7 @@ mkdir "$TMP/d"
 cd "$TMP"
 fact() { shmlimit inspect "$1" --json | jq -r ".segment.$2"; }
 rules() { shmlimit rule list "$1" --json | jq -r '.[] | "\(.name) \(.algorithm) \(.capacity) \(.rate)"'; }
-segments() { (cd /dev/shm && ls -d "$SEGMENT"* 2>/dev/null) | tr '\n' ' '; }
+segments() { (cd /dev/shm && ls -d "${SHM##*/}$SEGMENT"* 2>/dev/null) | sed "s/^${SHM##*/}//" | tr '\n' ' '; }
 
 cat >"d/$a.conf" <<END
 [*]
@@ -119,7 +119,7 @@ shmlimit rule remove "$b" old
 
 # wrong LINE MESSAGE: of $a.conf at standard input; $b.conf is right.
 wrong() {
-	rm -f /dev/shm/"$SEGMENT"*
+	rm -f "$SHM$SEGMENT"*
 	cat >"d/$a.conf"
 	run shmlimit apply --all d
 	is "$rc $err" "2 shmlimit: d/$a.conf:$1: $2" "a file is refused: $(printf %.60s "$2")"
@@ -204,19 +204,19 @@ END
 rm "d/$a.conf"
 
 # What there is, is not what it should be.
-rm -f /dev/shm/"$SEGMENT"*
-echo other >/dev/shm/"$b"
+rm -f "$SHM$SEGMENT"*
+echo other >"$SHM$b"
 run shmlimit apply --all d
-is "$rc $out$err" "2 shmlimit: segment $b: not a shmlimit segment: another program created /dev/shm/$b, or something overwrote it (use another name; or remove it: shmlimit destroy $b --force)" \
+is "$rc $out$err" "2 shmlimit: segment $b: not a shmlimit segment: another program created $SHM$b, or something overwrote it (use another name; or remove it: shmlimit destroy $b --force)" \
 	"what is somebody else's is left alone"
-is "$(cat /dev/shm/"$b")" other "what is somebody else's is as it was"
-rm /dev/shm/"$b"
-cp "d/$b.conf" "d/$(printf '%0249d' 0).conf"
+is "$(cat "$SHM$b")" other "what is somebody else's is as it was"
+rm "$SHM$b"
+cp "d/$b.conf" "d/$(printf '%0239d' 0).conf"
 run shmlimit apply --all d --dry-run
-is "$rc $out" "0 $(printf '+ segment %0249d' 0)
+is "$rc $out" "0 $(printf '+ segment %0239d' 0)
 + rule page capacity 5 rate 1/s
 + segment $b
-+ rule page capacity 5 rate 1/s" "the longest name of a file will do"
++ rule page capacity 5 rate 1/s" "the longest name of a segment will do"
 
 mkdir empty
 run shmlimit apply --all empty
@@ -233,19 +233,19 @@ mkdir one
 printf '[page]\ncapacity = 5\nrate = 1/s\n' >"one/$SEGMENT.one.conf"
 cat >guess <<'END'
 for name in shmlimit-apply.$$ shmlimit-scratch.$$; do
-	: >"/dev/shm/$name"
+	: >"$SHM$name"
 done
 echo $$ >pid
 exec "$@"
 END
 run sh guess shmlimit apply --all one
-rm -f "/dev/shm/shmlimit-apply.$(cat pid)" "/dev/shm/shmlimit-scratch.$(cat pid)"
+rm -f "${SHM}shmlimit-apply.$(cat pid)" "${SHM}shmlimit-scratch.$(cat pid)"
 is "$rc $err" "0 " "a stranger that knows a process's id cannot take the name of what its rules are tried on"
 printf '[page]\ncapacity = 70000\nrate = 1/s\nalgorithm = window\n' >one/wrong.conf
 rm "one/$SEGMENT.one.conf"
 run sh guess shmlimit apply --all one
-rm -f "/dev/shm/shmlimit-apply.$(cat pid)" "/dev/shm/shmlimit-scratch.$(cat pid)"
-is "$rc $(ls /dev/shm | grep -c "^shmlimit-.*\.$(cat pid)\b")" "2 0" \
+rm -f "${SHM}shmlimit-apply.$(cat pid)" "${SHM}shmlimit-scratch.$(cat pid)"
+is "$rc $(ls /dev/shm | grep -c "shmlimit-.*\.$(cat pid)\b")" "2 0" \
 	"nothing is left of what rules were tried on, also where they are refused"
 cd /
 done_testing

@@ -9,7 +9,7 @@ segment=$SEGMENT.s
 shmlimit create "$segment" --slots 16 --slots-max 16 --on-full deny
 shmlimit rule set "$segment" r --capacity 2 --rate 1/d
 shmlimit rule set "$segment" other --capacity 1 --rate 1/d
-before=$(cksum </dev/shm/"$segment")
+before=$(cksum <"$SHM$segment")
 
 # The line without what depends on time.
 line() { printf '%s' "$out$err" | sed 's/ in [0-9.dhms]*s |/ in T |/'; }
@@ -20,7 +20,7 @@ run shmlimit check "$segment" --interval 1ms
 is "$rc $(line)" "0 SHMLIMIT OK - segment $segment: healthy, 0 decisions in T | $none" "a segment in which nothing happens is healthy"
 run shmlimit check "$segment" --state state
 is "$rc $(line)" "0 SHMLIMIT OK - segment $segment: healthy, 0 decisions in T | $none" "the first check has nothing to compare with"
-is "$(cksum </dev/shm/"$segment")" "$before" "checking changed nothing"
+is "$(cksum <"$SHM$segment")" "$before" "checking changed nothing"
 for i in 1 2 3 4 5; do shmlimit take "$segment" r a --quiet; done
 shmlimit take "$segment" other a --quiet
 
@@ -83,7 +83,7 @@ run shmlimit check "$segment" --rule none
 is "$rc $out$err" "2 SHMLIMIT CRITICAL - segment $segment: the rule is missing" "a rule that is missing is critical"
 run shmlimit check "$SEGMENT.none"
 is "$rc $out$err" "2 SHMLIMIT CRITICAL - segment $SEGMENT.none: no such segment" "a segment that is missing is critical"
-printf 'not ours' >/dev/shm/"$SEGMENT.foreign|x"
+printf 'not ours' >"$SHM$SEGMENT.foreign|x"
 run shmlimit check "$SEGMENT.foreign|x"
 like "$rc $out" '^2 SHMLIMIT CRITICAL - segment .*foreign\\x7cx: [^|]*$' "a bar in a name begins no performance data"
 printf 'nonsense' >again

@@ -37,7 +37,7 @@ run shmlimit destroy "$SEGMENT.missing" --if-exists
 is "$rc $out$err" "0 " "destroy --if-exists removes a segment"
 run shmlimit destroy "$SEGMENT.missing" --if-exists
 is "$rc $out$err" "0 " "destroy --if-exists succeeds if there is none"
-printf 'not ours' >/dev/shm/"$SEGMENT.foreign"
+printf 'not ours' >"$SHM$SEGMENT.foreign"
 run shmlimit create "$SEGMENT.foreign" --if-missing
 is "$rc $(printf '%s' "$err" | cut -d : -f 3)" "2  not a shmlimit segment" "--if-missing refuses a file that is no segment"
 run shmlimit destroy "$SEGMENT.foreign" --if-exists
@@ -83,7 +83,7 @@ good --clock coarse clock coarse
 
 (umask 077 && shmlimit create "$SEGMENT.umask" --slots 16 --mode 0666)
 is "$(fact "$SEGMENT.umask" mode)" 0666 "the umask does not apply"
-is "$(stat -c %a /dev/shm/"$SEGMENT.umask")" 666 "the mode is the file's"
+is "$(stat -c %a "$SHM$SEGMENT.umask")" 666 "the mode is the file's"
 
 run shmlimit create --slots=16 -- "$SEGMENT.before"
 is $rc 0 "options may stand before the name"
@@ -96,7 +96,7 @@ bad() {
 	shift
 	run shmlimit create "$SEGMENT.bad" "$@"
 	is "$rc $out$err" "2 shmlimit: $message" "create $* is refused"
-	[ ! -e /dev/shm/"$SEGMENT.bad" ]
+	[ ! -e "$SHM$SEGMENT.bad" ]
 	ok $? "create $* leaves nothing behind"
 }
 
@@ -175,25 +175,25 @@ badly_named() {
 	is "$rc $out$err" "2 shmlimit: segment $2" "a segment '$(printf %.20s "$1")' cannot be destroyed"
 }
 
-name="bad name: must be 1 to 255 bytes without '/' and control characters, the first not '.'"
-long=$(printf '%0256d' 0)
+name="bad name: must be 1 to 239 bytes without '/' and control characters, the first not '.'"
+long=$(printf '%0240d' 0)
 badly_named '' "\"\": $name"
 badly_named a/b "a/b: $name"
 badly_named /etc/passwd "/etc/passwd: $name"
 badly_named .hidden ".hidden: $name"
 badly_named .. "..: $name"
 badly_named "$(printf 'be\007l')" "be\x07l: $name"
-badly_named "$long" "$long: name too long: must be 1 to 255 bytes"
+badly_named "$long" "$long: name too long: must be 1 to 239 bytes"
 
-edge=$(printf '%s.%0255d' "$SEGMENT" 0 | cut -c1-255)
+edge=$(printf '%s.%0239d' "$SEGMENT" 0 | cut -c1-239)
 run shmlimit create "$edge" --slots 16
-is "$rc" 0 "a name of 255 bytes is fine"
+is "$rc" 0 "a name of 239 bytes is fine"
 run shmlimit create "$SEGMENT.with blank" --slots 16
 is "$rc" 0 "a name with a blank is fine"
 
 run shmlimit destroy "$SEGMENT.default"
 is "$rc $out$err" "0 " "destroy prints nothing"
-[ ! -e /dev/shm/"$SEGMENT.default" ]
+[ ! -e "$SHM$SEGMENT.default" ]
 ok $? "a destroyed segment is gone"
 run shmlimit destroy "$SEGMENT.default"
 is "$rc $err" "3 shmlimit: segment $SEGMENT.default: no such segment (shmlimit create $SEGMENT.default makes one; \

@@ -40,7 +40,7 @@ for guide in "$SOURCE"/lib/doc/*.md; do
 		run nginx -t -q -e "$TMP/error" -c "$TMP/nginx.conf"
 		is "$rc $(cat "$TMP/error")" "0 " "$page: nginx accepts its configuration"
 	fi
-	rm -f /dev/shm/"$SEGMENT"*
+	rm -f "$SHM$SEGMENT"*
 	rm -rf "${TMP:?}/folder"/* "$TMP/etc" "$TMP/var"
 done
 

@@ -17,7 +17,7 @@ is "$(printf '%s\n' "$out" | sed -n '1,11s/:.*//p' | tr '\n' ',')" \
 	"segment,layout version,size,slots,rules,on full,clock,owner,mode,state,created," "inspect begins with the geometry"
 like "$out" '^slots: 1024 \(at most 1024\)$' "inspect shows how many slots there are"
 like "$out" '^rules: 2/4$' "inspect shows the rules in use and the most"
-like "$out" "^size: $(stat -c %s /dev/shm/"$segment") \([0-9.]+Ki\)$" "inspect shows the size"
+like "$out" "^size: $(stat -c %s "$SHM$segment") \([0-9.]+Ki\)$" "inspect shows the size"
 like "$out" '^created: 2[0-9]{3}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z$' "inspect shows when the segment was made"
 like "$out" '^occupancy: free 1024, live 0, refilled 0, tentative 0, stale 0$' "a new segment is free"
 
@@ -27,7 +27,7 @@ shmlimit take "$segment" r b --quiet --cost 2
 shmlimit take "$segment" r c --quiet --cost 3
 shmlimit take "$segment" r c --quiet
 shmlimit take "$segment" watch a --quiet
-before=$(cksum </dev/shm/"$segment")
+before=$(cksum <"$SHM$segment")
 
 run shmlimit inspect "$segment"
 is "$(printf '%s\n' "$out" | sed -n '13,16s/  */ /gp')" \
@@ -97,7 +97,7 @@ is "$rc $(printf '%s' "$out" | jq -c '.key | [.key, .key_hex, .key_length]')" '0
 run shmlimit inspect "$segment" --rule r --key "$(printf '%01024d' 0)"
 is "$(printf '%s\n' "$out" | sed -n 's/^key: //p')" "$(printf '%01024d' 0)" "the longest key is shown whole"
 
-is "$(cksum </dev/shm/"$segment")" "$before" "looking changed nothing"
+is "$(cksum <"$SHM$segment")" "$before" "looking changed nothing"
 
 shmlimit take "$segment" watch a --quiet
 run shmlimit inspect "$segment" --rule watch --json
@@ -188,8 +188,8 @@ is "$(shmlimit inspect "$named" --rule r --top 2 --json | jq -c '[.occupancy.sho
 # One letter changed.
 shmlimit reset "$named" --all >/dev/null
 shmlimit take "$named" r mallory --quiet
-is "$(grep -c mallory /dev/shm/"$named")" 1 "the key stands in the segment's file"
-sed -i s/mallory/malloro/ /dev/shm/"$named"
+is "$(grep -c mallory "$SHM$named")" 1 "the key stands in the segment's file"
+sed -i s/mallory/malloro/ "$SHM$named"
 is "$(shmlimit inspect "$named" --json | jq -c '[.occupancy.shown[].key]')" '[null]' "what is not the slot's key is not shown"
 like "$(shmlimit inspect "$named" | tail -n 1)" '[0-9][smhdw]  -$' "a key that is not the slot's is shown as a dash"
 run shmlimit verify "$named"
@@ -214,7 +214,7 @@ wrong "3 shmlimit: rule none: no such rule in segment $segment (shmlimit rule se
 --rate N/s makes it; shmlimit rule list $segment lists them)" "$segment" --rule none
 wrong "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; shmlimit list \
 lists all)" "$SEGMENT.none"
-wrong "2 shmlimit: segment a/b: bad name: must be 1 to 255 bytes without '/' and control characters, the first not '.'" \
+wrong "2 shmlimit: segment a/b: bad name: must be 1 to 239 bytes without '/' and control characters, the first not '.'" \
 	a/b
 
 done_testing

@@ -93,7 +93,7 @@ all worst
 # A free slot with a word.
 broken=$SEGMENT.v
 shmlimit create "$broken" --slots 64 --slots-max 64
-printf '\001' | dd of=/dev/shm/"$broken" bs=1 seek=$(($(stat -c %s /dev/shm/"$broken") - 8)) conv=notrunc 2>/dev/null
+printf '\001' | dd of="$SHM$broken" bs=1 seek=$(($(stat -c %s "$SHM$broken") - 8)) conv=notrunc 2>/dev/null
 found=$(shmlimit verify "$broken" --json)
 members verify . "$found"
 whole=$printed

@@ -63,10 +63,10 @@ static struct layout_slot *first_table(void)
 {
 	struct layout_header *header;
 	struct stat file;
-	char path[96];
+	char path[SHMLIMIT_PATH_MAX];
 	int fd;
 
-	snprintf(path, sizeof(path), "/dev/shm/%s", unit_name);
+	(void)shmlimit_path(unit_name, path);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &file) != 0)
 		bail("open: %s", strerror(errno));

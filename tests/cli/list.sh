@@ -20,9 +20,9 @@ shmlimit create "$SEGMENT.a" --slots 16 --on-full deny --clock coarse
 shmlimit create "$SEGMENT.c" --slots 16
 shmlimit rule set "$SEGMENT.b" r --capacity 1 --rate 1/s
 shmlimit disable "$SEGMENT.c"
-printf 'not shmlimit\n' >/dev/shm/"$SEGMENT.foreign"
-: >/dev/shm/"$SEGMENT.empty"
-mkdir /dev/shm/"$SEGMENT.folder" && ln -s "$SEGMENT.a" /dev/shm/"$SEGMENT.link"
+printf 'not shmlimit\n' >"$SHM$SEGMENT.foreign"
+: >"$SHM$SEGMENT.empty"
+mkdir "$SHM$SEGMENT.folder" && ln -s "$SEGMENT.a" "$SHM$SEGMENT.link"
 
 user=$(id -un 2>/dev/null) && [ -n "$user" ] || user=$(id -u)
 group=$(id -gn 2>/dev/null) && [ -n "$group" ] || group=$(id -g)
@@ -37,10 +37,10 @@ is "$rc $(mine_json 'map([.error, .enabled, .slots, .rules_used, .rules_max, .on
 	'0 [[null,true,16,0,64,"deny","coarse","0600"],[null,true,1024,1,10,"evict","precise","0640"],'\
 '[null,false,16,0,64,"evict","precise","0600"]]' "list --json is an array of the same"
 is "$(mine_json '.[1] | [((.size + 4095) / 4096 | floor) * 8, .uid, .gid, .owner]')" \
-	"[$(stat -c '%b,%u,%g' /dev/shm/"$SEGMENT.b"),\"$user:$group\"]" "size and owner are the file's"
+	"[$(stat -c '%b,%u,%g' "$SHM$SEGMENT.b"),\"$user:$group\"]" "size and owner are the file's"
 
-# One that cannot be opened: another version, see damage.sh.
-printf '\377' | dd of=/dev/shm/"$SEGMENT.a" bs=1 seek=8 conv=notrunc 2>/dev/null
+# One that cannot be opened, see damage.sh.
+printf '\377' | dd of="$SHM$SEGMENT.a" bs=1 seek=8 conv=notrunc 2>/dev/null
 run shmlimit list
 is "$rc $(mine | sed -n 1p)" "0 a - - - - - the segment has another layout version" \
 	"one that cannot be opened is listed, with the reason"
@@ -52,9 +52,61 @@ is "$(mine_json '.[1].error')" null "those that can be opened have no error"
 shmlimit create "$(printf '%s.\377' "$SEGMENT")" --slots 16
 run shmlimit list --json
 is "$rc $(mine_json 'last.name')" "0 \"$SEGMENT.$(printf '\357\277\275')\"" "a name that is not UTF-8 is still JSON"
-printf shmlimit >"$(printf '/dev/shm/%s.z\033[2J' "$SEGMENT")"
+printf shmlimit >"$(printf '%s%s.z\033[2J' "$SHM" "$SEGMENT")"
 run shmlimit list
 is "$rc $(printf '%s' "$out" | tr -dc '\033')" "0 " "no name sends control characters to a terminal"
 
-rmdir /dev/shm/"$SEGMENT.folder"
+rmdir "$SHM$SEGMENT.folder"
+
+# What other versions of shmlimit left: they are in files of their own. Files with other names are not listed.
+ours=$(echo "$SHM" | tr -dc 0-9)
+for layout in 3 999999; do
+	cp "$SHM$SEGMENT.c" "/dev/shm/shmlimit.$layout.$SEGMENT.other"
+done
+for file in shmlimit.0.$SEGMENT.other shmlimit.01.$SEGMENT.other shmlimit.1000000.$SEGMENT.other shmlimit..$SEGMENT.other \
+	shmlimit.3x.$SEGMENT.other "shmlimit.3.$SEGMENT.not" "$SEGMENT.other"; do
+	cp "$SHM$SEGMENT.c" "/dev/shm/$file"
+done
+printf 'not shmlimit\n' >"/dev/shm/shmlimit.3.$SEGMENT.not"
+run shmlimit list
+is "$rc $(mine | grep "^other")" "0 other - - - - - has layout version 3, and this shmlimit has $ours
+other - - - - - has layout version 999999, and this shmlimit has $ours" "segments of other layouts are listed, with these"
+run shmlimit list --json
+is "$(mine_json 'map(select(.layout_version != null and .error != null) | .layout_version)')" "[3,999999]" "in JSON, too"
+other="segment $SEGMENT.other: has layout version 999999, and this shmlimit has $ours (to keep its tokens: save it with the \
+shmlimit that made it, and load that with this one; without them: shmlimit create $SEGMENT.other; shmlimit destroy \
+$SEGMENT.other --layout 999999 removes the old one)"
+for command in inspect "take r k" 'save -' verify 'rule list' destroy; do
+	# shellcheck disable=SC2086 # a command and its operands
+	set -- $command
+	if [ "$1" = rule ]; then run shmlimit rule list "$SEGMENT.other"; else word=$1 && shift && run shmlimit "$word" "$SEGMENT.other" "$@"; fi
+	is "$rc $out$err" "3 shmlimit: $other" "$command names the layout of what another version left"
+done
+run shmlimit check "$SEGMENT.other"
+is "$rc $out" "2 SHMLIMIT CRITICAL - segment $SEGMENT.other: has layout version 999999, and this shmlimit has $ours" "check, too"
+run shmlimit create "$SEGMENT.other" --slots 16
+is "$rc $out$err" "0 " "a segment of another layout does not take the name"
+run shmlimit check "$SEGMENT.other"
+like "$rc $out" "^0 SHMLIMIT OK .*: one of layout version 999999 is left of another shmlimit, healthy" "check names what is left"
+run shmlimit destroy "$SEGMENT.other"
+is "$rc $out$err $(ls /dev/shm/shmlimit.*."$SEGMENT.other" | wc -l)" "0  7" "destroy leaves other layouts alone"
+for layout in 3 999999; do
+	run shmlimit destroy "$SEGMENT.other" --layout $layout
+	is "$rc $out$err $(ls /dev/shm/shmlimit.$layout."$SEGMENT.other" 2>/dev/null)" "0  " "destroy --layout $layout removes that"
+	run shmlimit destroy "$SEGMENT.other" --layout $layout
+	is "$rc $err" "3 shmlimit: segment $SEGMENT.other: none of layout version $layout (shmlimit list lists all)" "it is gone"
+	run shmlimit destroy "$SEGMENT.other" --layout $layout --if-exists
+	is "$rc $out$err" "0 " "with --if-exists that is no error"
+done
+run shmlimit destroy "$SEGMENT.not" --layout 3
+is "$rc $err" "2 shmlimit: segment $SEGMENT.not: layout version 3: not a shmlimit segment" "what is no segment is left alone"
+for layout in 0 1000000 x; do
+	run shmlimit destroy "$SEGMENT.c" --layout $layout
+	like "$rc $err" "^2 shmlimit: --layout $layout: " "--layout $layout is refused"
+done
+run shmlimit destroy "$SEGMENT.c" --layout "$ours"
+is "$rc $out$err" "0 " "--layout can be this version's"
+run shmlimit destroy "$SEGMENT.not" --layout 3 --force
+is "$rc $err" "2 shmlimit: --force: not with --layout of another version" "--force is for this version's files"
+rm -f /dev/shm/shmlimit*"$SEGMENT.other"
 done_testing

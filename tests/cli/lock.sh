@@ -19,14 +19,14 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	stranger="setpriv --reuid=65534 --regid=65534 --clear-groups"
 fi
 # Opened here, so that the holder ends when this test does.
-$stranger flock /dev/shm/"$segment" sh -c 'echo held >held; cat release' >/dev/null &
+$stranger flock "$SHM$segment" sh -c 'echo held >held; cat release' >/dev/null &
 holder=$!
 read -r _ <held
 exec 9>release
 
-before=$(cksum </dev/shm/"$segment")
+before=$(cksum <"$SHM$segment")
 locked="2 shmlimit: segment $segment: locked by process $holder: not changed (any process that can read \
-/dev/shm/$segment can hold its lock; try again, or end that process)"
+$SHM$segment can hold its lock; try again, or end that process)"
 run shmlimit throttle "$segment" key 15 30 60
 is "$rc $out$err" "$locked" "throttle with a new limit does not wait for the lock, and says who holds it"
 n=0
@@ -50,7 +50,7 @@ while [ $n -gt 0 ]; do
 	is "$(grep -v '^~' "$n.end" | tail -n 1 | sed "s/^shmlimit:/2 &/")" "$locked" "$(cat "$n.words"): gives up, and says who holds the lock"
 	n=$((n - 1))
 done
-is "$(cksum </dev/shm/"$segment")" "$before" "nothing was changed"
+is "$(cksum <"$SHM$segment")" "$before" "nothing was changed"
 [ ! -e file ]
 ok $? "nothing was saved"
 

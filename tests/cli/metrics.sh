@@ -38,11 +38,11 @@ for key in a b b b b; do
 done
 shmlimit take "$segment" watch a --quiet
 shmlimit take "$segment" watch a --quiet
-before=$(cksum </dev/shm/"$segment")
+before=$(cksum <"$SHM$segment")
 
 run shmlimit metrics "$segment"
 is "$rc $err" "0 " "metrics of a segment are printed"
-is "$(cksum </dev/shm/"$segment")" "$before" "metrics change nothing in the segment"
+is "$(cksum <"$SHM$segment")" "$before" "metrics change nothing in the segment"
 is "$(printf '%s\n' "$out" | tail -n 1)" "# EOF" "the last line is that of OpenMetrics"
 samples=$(parse "$TMP/.out")
 is $? 0 "both of Prometheus' formats read them, and alike"
@@ -136,8 +136,8 @@ for name in 'a"b' 'a\b' 'a\x5cb' "a$(printf '\303\251')" "a$(printf '\351')" 'a\
 	shmlimit rule set "$SEGMENT.$name" @:+ --capacity 1 --rate 1/s
 done
 shmlimit throttle "$SEGMENT.a b" key 15 30 60 >/dev/null
-head -c 8192 /dev/shm/"$segment" >"/dev/shm/$SEGMENT.cut"
-printf 'not ours\n' >"/dev/shm/$SEGMENT.other"
+head -c 8192 "$SHM$segment" >"$SHM$SEGMENT.cut"
+printf 'not ours\n' >"$SHM$SEGMENT.other"
 run shmlimit metrics --all
 is "$rc $err" "0 " "--all prints all segments"
 samples=$(parse "$TMP/.out")

@@ -8,7 +8,7 @@ need jq
 
 segment=$SEGMENT.s
 denied="shmlimit: segment $segment: no permission (its owner can grant it: chmod and chgrp of \
-/dev/shm/$segment, or shmlimit create --mode 0660 --group G)"
+$SHM$segment, or shmlimit create --mode 0660 --group G)"
 
 # As root, permissions are tried by the user nobody, with a copy that it can reach.
 as=
@@ -22,10 +22,10 @@ fi
 
 printf '[r]\nmode = off\n' >"$TMP/rules.ini"
 make() {
-	rm -f /dev/shm/"$segment"
+	rm -f "$SHM$segment"
 	shmlimit create "$segment" --slots 16 --mode 0600
 	shmlimit rule set "$segment" r --capacity 3 --rate 1/d
-	chmod "$1" /dev/shm/"$segment"
+	chmod "$1" "$SHM$segment"
 }
 
 # What only looks, and what does not.
@@ -36,7 +36,7 @@ reserve $segment r key:acquire $segment r key:charge $segment r key:refund $segm
 throttle $segment key 15 30 60:reset $segment --all:enable $segment:disable $segment"
 
 make 0444
-before=$(cksum </dev/shm/"$segment")
+before=$(cksum <"$SHM$segment")
 IFS=:
 for words in $looks; do
 	unset IFS
@@ -49,7 +49,7 @@ for words in $changes; do
 	run $as shmlimit $words
 	is "$rc $out$err" "2 $denied" "a user who may only read may not $words"
 done
-is "$(cksum </dev/shm/"$segment")" "$before" "a user who may only read has changed nothing"
+is "$(cksum <"$SHM$segment")" "$before" "a user who may only read has changed nothing"
 
 make 0000
 all=$looks:$changes
@@ -82,7 +82,7 @@ if [ -n "$as" ]; then
 		"what is another's cannot be destroyed"
 	run $as shmlimit create "$SEGMENT.group" --slots 16 --group 0
 	is "$rc $out$err" "2 shmlimit: segment $SEGMENT.group: group root: cannot be set (only root, or a user who belongs to it, can)" "a group that one is not in cannot be given"
-	[ ! -e /dev/shm/"$SEGMENT.group" ]
+	[ ! -e "$SHM$SEGMENT.group" ]
 	ok $? "a group that cannot be given makes no segment"
 	run shmlimit create "$SEGMENT.group" --slots 16 --group 65534 --mode 0660
 	is $rc 0 "root can give any group"

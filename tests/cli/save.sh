@@ -134,28 +134,28 @@ is "$? $(cat err)" "2 shmlimit: standard output: No space left on device" \
 cp file old
 shmlimit create "$SEGMENT.bad" --slots 16
 shmlimit rule set "$SEGMENT.bad" victim --capacity 2 --rate 1/day
-at=$(grep -obUa victim /dev/shm/"$SEGMENT.bad" | head -n 1 | cut -d: -f1)
-printf 'vic/im' | dd of=/dev/shm/"$SEGMENT.bad" bs=1 seek="$at" conv=notrunc 2>/dev/null
+at=$(grep -obUa victim "$SHM$SEGMENT.bad" | head -n 1 | cut -d: -f1)
+printf 'vic/im' | dd of="$SHM$SEGMENT.bad" bs=1 seek="$at" conv=notrunc 2>/dev/null
 run shmlimit save "$SEGMENT.bad" file
 cmp -s file old
 is "$rc $? $(ls)" "2 0 err
 file
 old" "a segment with a rule that has no legal name is not saved over a good file"
-printf 'victim' | dd of=/dev/shm/"$SEGMENT.bad" bs=1 seek="$at" conv=notrunc 2>/dev/null
+printf 'victim' | dd of="$SHM$SEGMENT.bad" bs=1 seek="$at" conv=notrunc 2>/dev/null
 # As root it can be opened still, and says of itself what none can be made with.
-chmod 0 /dev/shm/"$SEGMENT.bad"
+chmod 0 "$SHM$SEGMENT.bad"
 run shmlimit save "$SEGMENT.bad" file
 cmp -s file old
 is "$rc $? $(ls)" "2 0 err
 file
 old" "a segment that load would refuse is not saved"
-rm -f /dev/shm/"$SEGMENT.bad"
+rm -f "$SHM$SEGMENT.bad"
 
 # Files that are none.
 shmlimit destroy "$c"
 refused() {
 	run shmlimit load "$c" bad
-	is "$rc $out$err $([ -e /dev/shm/"$c" ] || echo none)" "2 shmlimit: bad: $1 none" "$2 is refused, and nothing made"
+	is "$rc $out$err $([ -e "$SHM$c" ] || echo none)" "2 shmlimit: bad: $1 none" "$2 is refused, and nothing made"
 }
 damaged="damaged or incomplete: save the segment again"
 other="not a saved segment (shmlimit save writes one)"
@@ -163,7 +163,7 @@ other="not a saved segment (shmlimit save writes one)"
 refused "$other" "an empty file"
 echo '[login]' >bad
 refused "$other" "another one"
-cp /dev/shm/"$s" bad
+cp "$SHM$s" bad
 refused "$other" "a segment itself"
 head -c 4095 file >bad
 refused "$damaged" "one that is not whole"
@@ -188,7 +188,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	setpriv --reuid 65534 --regid 65534 --clear-groups shmlimit create "$s" --slots 16
 	shmlimit --owner 65534 save "$s" file
 	shmlimit load "$c" file
-	is "$(stat -c '%u %g %a' /dev/shm/"$c")" "65534 65534 600" "what root loads is its old owner's"
+	is "$(stat -c '%u %g %a' "$SHM$c")" "65534 65534 600" "what root loads is its old owner's"
 	shmlimit destroy "$c"
 	chmod 644 file
 	chmod 755 .

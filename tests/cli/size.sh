@@ -15,7 +15,7 @@ size() {
 	is "$rc $(printf '%s' "$out" | jq .slots)" "0 $slots" "size $*: $slots slots"
 	shmlimit create "$SEGMENT.$n" --slots "$slots" --slots-max "$slots" \
 		--window-max "$(printf '%s' "$out" | jq .window_max)" --store-keys "$(printf '%s' "$out" | jq .store_keys)"
-	is "$(printf '%s' "$out" | jq .size)" "$(stat -c %s /dev/shm/"$SEGMENT.$n")" "size $*: so many bytes"
+	is "$(printf '%s' "$out" | jq .size)" "$(stat -c %s "$SHM$SEGMENT.$n")" "size $*: so many bytes"
 }
 
 size 16 --keys 1
@@ -83,7 +83,7 @@ wrong "rule 1/30500w: rate 1/30500w is out of range (one token in 146 years to 1
 enough to be counted exactly)" --keys 5 --rate 1/30500w --capacity 18446744073709551615
 for rate in 1/s 1/30500w; do
 	pid=$(sh -c 'echo $$; exec shmlimit size --keys 5 --capacity 1000000 --rate "$1" >"$2" 2>&1' sh $rate "$TMP/.out")
-	is "$(ls /dev/shm | grep -c "^shmlimit-scratch\.$pid\.")" 0 "nothing is left of what it tried with $rate"
+	is "$(ls /dev/shm | grep -c "shmlimit-scratch\.$pid\.")" 0 "nothing is left of what it tried with $rate"
 done
 
 done_testing

@@ -20,7 +20,7 @@ shmlimit charge "$segment" page carol --quiet --tokens 105
 shmlimit take "$segment" page "$(printf 'evil\033]0;key\007')" --quiet --cost 1
 shmlimit take "$segment" dry dora --quiet
 shmlimit take "$segment" dry dora --quiet
-before=$(cksum </dev/shm/"$segment")
+before=$(cksum <"$SHM$segment")
 
 head="segment: $segment, enabled, 64 slots: live 7.8 %, refilled 0.0 %
 per second: allowed 0.0, denied 0.0, shadow 0.0, on_failure 0.0, evictions 0.0, no slot 0.0
@@ -52,7 +52,7 @@ $keys
 $head
 $rules
 $keys" "--count makes as many of them"
-is "$(cksum </dev/shm/"$segment")" "$before" "looking changed nothing"
+is "$(cksum <"$SHM$segment")" "$before" "looking changed nothing"
 
 run timeout 300 sh -c 'shmlimit top "$1" --interval 10ms --count 1000000 2>"$2" | sed 1q' sh "$segment" "$TMP/err"
 is "$rc $out" "0 ${head%%
@@ -90,7 +90,7 @@ shmlimit top "$SEGMENT.bare" --interval 10ms --count 3000 --sort name 2>"$TMP/er
 	sed -n '/#[0-9a-f]\{12\}$/{p;q}'
 	shmlimit create "$SEGMENT.new" --slots 16
 	shmlimit rule set "$SEGMENT.new" new --capacity 1 --rate 1/d
-	mv /dev/shm/"$SEGMENT.new" /dev/shm/"$SEGMENT.bare"
+	mv "$SHM$SEGMENT.new" "$SHM$SEGMENT.bare"
 	sed -n "/^news: /{n;p;n;p;n;n;n;p;q}"
 	shmlimit destroy "$SEGMENT.bare"
 	cat >/dev/null

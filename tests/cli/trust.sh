@@ -21,12 +21,12 @@ for segment in "$ours" "$linked"; do
 	shmlimit create "$segment" --slots 16 --mode 0666
 	shmlimit rule set "$segment" r --capacity 3 --rate 1/d
 done
-ln /dev/shm/"$linked" /dev/shm/"$SEGMENT.d"
+ln "$SHM$linked" "$SHM$SEGMENT.d"
 printf '[r]\nmode = off\n' >"$TMP/rules.ini"
 refused="shmlimit: segment $theirs: not trusted: it belongs to $owner, who can truncate it while it is in use (remove it \
 with: shmlimit destroy $theirs; or trust its owner: shmlimit --owner USER ...)"
 
-before=$(cksum </dev/shm/"$theirs")
+before=$(cksum <"$SHM$theirs")
 opens="rule show $theirs r:rule list $theirs:rule export $theirs:peek $theirs r key:inspect $theirs:\
 verify $theirs:verify $theirs --repair:metrics $theirs:save $theirs -:rule set $theirs r --mode off:\
 rule remove $theirs r:apply $theirs $TMP/rules.ini:take $theirs r key:reset $theirs --all:disable $theirs:\
@@ -37,7 +37,7 @@ for words in $opens; do
 	run shmlimit $words
 	is "$rc $out$err" "2 $refused" "root does not $words"
 done
-is "$(cksum </dev/shm/"$theirs")" "$before" "nothing was changed in the stranger's segment"
+is "$(cksum <"$SHM$theirs")" "$before" "nothing was changed in the stranger's segment"
 run shmlimit --owner 65534 inspect "$theirs"
 is "$rc $err" "0 " "root opens it when it names its owner"
 run shmlimit --owner=65534 metrics --all
@@ -59,15 +59,15 @@ is $rc 0 "root decides in a segment of its own"
 run shmlimit take "$linked" r key
 like "$rc $err" "^2 shmlimit: segment $linked: not trusted: its file has 2 hard links" \
 	"root does not decide in a segment that has a second hard link"
-rm -f /dev/shm/"$SEGMENT.d"
+rm -f "$SHM$SEGMENT.d"
 run shmlimit take "$linked" r key
 is $rc 0 "root decides in it when the second hard link is gone"
 
-cp /dev/shm/"$theirs" "$TMP/kept"
-printf '\377' | dd of=/dev/shm/"$theirs" bs=1 seek=8 conv=notrunc 2>/dev/null
+cp "$SHM$theirs" "$TMP/kept"
+printf '\377' | dd of="$SHM$theirs" bs=1 seek=8 conv=notrunc 2>/dev/null
 run shmlimit take "$theirs" r key
-like "$rc $err" "^2 shmlimit: segment $theirs: another layout version" "another layout is named before its owner is asked for"
-dd if="$TMP/kept" of=/dev/shm/"$theirs" conv=notrunc 2>/dev/null
+like "$rc $err" "^2 shmlimit: segment $theirs: its header has another layout than its file name" "another layout is named before its owner is asked for"
+dd if="$TMP/kept" of="$SHM$theirs" conv=notrunc 2>/dev/null
 
 run shmlimit list
 like "$out" "^$theirs +(- +){5}the segment belongs to neither root nor this user" \

@@ -248,7 +248,7 @@ static void failures(struct shmlimit *l)
 {
 	struct shmlimit_gate *g = gate_new(LIMITS);
 	uint64_t refused = info_of(l).undecided_refused;
-	char path[96];
+	char path[SHMLIMIT_PATH_MAX];
 
 	is(gate_said, 1, "a rule that is missing is reported once");
 	ok(strstr(gate_lines[0], ": rule absent: no such rule: requests that need it are refused") != NULL,
@@ -278,7 +278,7 @@ static void failures(struct shmlimit *l)
 	shmlimit_gate_close(g);
 	leases(l);
 
-	snprintf(path, sizeof(path), "/dev/shm/%s", unit_name);
+	(void)shmlimit_path(unit_name, path);
 	if (geteuid() == 0 && chown(path, 65534, 65534) == 0) {
 		g = gate_new("fail=open rule=small");
 		is(ASK(g, "k", 0), SHMLIMIT_ALLOWED, "a segment of another user is not opened");

@@ -156,12 +156,11 @@ static void path_of(const char *name, char path[512])
 	snprintf(path, 512, "%s/../../%s", self, name);
 }
 
+static char segment_path[SHMLIMIT_PATH_MAX];
+
 static void remove_segment(void)
 {
-	char path[128];
-
-	snprintf(path, sizeof(path), "/dev/shm/%s", unit_name);
-	unlink(path);
+	unlink(segment_path);
 }
 
 int main(void)
@@ -175,6 +174,7 @@ int main(void)
 	path_of("libshmlimit.so.0", path);
 	if (dlopen(path, RTLD_NOW | RTLD_GLOBAL) == NULL)
 		bail("%s", dlerror());
+	((__typeof__(&shmlimit_path))call(RTLD_DEFAULT, "shmlimit_path"))(unit_name, segment_path);
 	pthread_barrier_init(&used, NULL, THREADS + 1);
 	pthread_barrier_init(&unloaded, NULL, THREADS + 1);
 	for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {

@@ -685,14 +685,14 @@ static void held_lock(void)
 	int held = lease_rule(l, "held", 8, 1, 1000000000);
 	struct shmlimit_global *g;
 	struct sockaddr_in address;
-	char text[96];
+	char text[SHMLIMIT_PATH_MAX];
 	int lock;
 
 	close(listen_at(&address, 1));
 	snprintf(text, sizeof(text), "redis://127.0.0.1:%d", ntohs(address.sin_port));
 	if (shmlimit_global_open(l, text, &options, &g) != 0)
 		bail("global_open");
-	snprintf(text, sizeof(text), "/dev/shm/%s", stage_name);
+	(void)shmlimit_path(stage_name, text);
 	lock = open(text, O_RDONLY | O_CLOEXEC);
 	if (lock < 0 || flock(lock, LOCK_EX) != 0)
 		bail("flock: %s", strerror(errno));

@@ -451,9 +451,9 @@ static int load(void)
 static void save_for_load(void)
 {
 	struct shmlimit *l;
-	char path[128];
+	char path[SHMLIMIT_PATH_MAX];
 
-	snprintf(path, sizeof(path), "/dev/shm/%s", stage_name);
+	(void)shmlimit_path(stage_name, path);
 	if (chown(path, 1, (gid_t)-1) != 0)
 		diag("nothing can be given to another user");
 	if (lseek(state_fd, 0, SEEK_SET) != 0 || ftruncate(state_fd, 0) != 0 ||
@@ -539,9 +539,9 @@ static struct state look(void)
 		.rules = (shmlimit_rule_find(handle, "new") >= 0) + (shmlimit_rule_find(handle, "~throttle") >= 0) +
 		         4 * (shmlimit_rule_find(handle, "there") >= 0),
 	};
-	char path[128];
+	char path[SHMLIMIT_PATH_MAX];
 
-	snprintf(path, sizeof(path), "/dev/shm/%s", made);
+	(void)shmlimit_path(made, path);
 	state.made = access(path, F_OK) == 0;
 	return state;
 }
@@ -617,15 +617,15 @@ static void fail_all(const char *title, int (*operation)(void))
 /* One that begins otherwise than a segment, and a segment under a name that none of ours has. */
 static void put_foreign_files(void)
 {
-	char path[128], here[128];
+	char path[SHMLIMIT_PATH_MAX + 16], here[SHMLIMIT_PATH_MAX];
 	int fd;
 
-	snprintf(here, sizeof(here), "/dev/shm/%s", stage_name);
-	snprintf(path, sizeof(path), "/dev/shm/%s\n", stage_name);
+	(void)shmlimit_path(stage_name, here);
+	snprintf(path, sizeof(path), "%s\n", here);
 	if (link(here, path) != 0)
 		bail("no foreign name");
 
-	snprintf(path, sizeof(path), "/dev/shm/%s.foreign", stage_name);
+	snprintf(path, sizeof(path), "%s.foreign", here);
 	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	if (fd < 0 || write(fd, "somebody else's file", 20) != 20)
 		bail("no foreign file");

@@ -311,10 +311,10 @@ static inline int stage_sweep(void)
 	if (folder == NULL)
 		return 0;
 	while ((entry = readdir(folder)) != NULL) {
-		size_t len = strlen(stage_name);
+		const char *at = strstr(entry->d_name, stage_name);
 
-		/* Test 12 leaves those of test 123 alone. */
-		if (strncmp(entry->d_name, stage_name, len) != 0 || !strchr(".", entry->d_name[len]))
+		/* Of any layout. Test 12 leaves those of test 123 alone. */
+		if (at == NULL || !strchr(".", at[strlen(stage_name)]))
 			continue;
 		unlinkat(dirfd(folder), entry->d_name, 0);
 		n++;
@@ -373,10 +373,10 @@ static inline int stage_rule(struct shmlimit *l, const char *name, uint64_t capa
 /* Make its file as long as that: for tests that look at all of a mapping, which is as long as the segment can grow. */
 static inline void stage_extend(uint64_t size)
 {
-	char path[96];
+	char path[SHMLIMIT_PATH_MAX];
 	int fd, error;
 
-	snprintf(path, sizeof(path), "/dev/shm/%s", stage_name);
+	(void)shmlimit_path(stage_name, path);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	error = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)size);
 	if (error != 0)

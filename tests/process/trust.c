@@ -18,7 +18,7 @@
 #define OPENS 20000
 #define TRUNCATIONS 20000 /* the truncating process makes these at least beside the opens */
 
-static char path[96], other_path[112];
+static char path[SHMLIMIT_PATH_MAX], other_path[SHMLIMIT_PATH_MAX + 8];
 
 static void make(uint32_t mode, uint32_t gid)
 {
@@ -222,7 +222,7 @@ static void squatter(void)
 int main(void)
 {
 	stage_begin("trust");
-	snprintf(path, sizeof(path), "/dev/shm/%s", stage_name);
+	(void)shmlimit_path(stage_name, path);
 	snprintf(other_path, sizeof(other_path), "%s.link", path);
 	own();
 	if (geteuid() != 0) {

@@ -22,7 +22,7 @@
 #define GONE 2 /* exit status of a process that reached the end */
 
 static struct shmlimit *l; /* the victim's handle; no other process has one */
-static char path[96];
+static char path[SHMLIMIT_PATH_MAX];
 static int rule;
 
 static void fresh(void)
@@ -340,7 +340,7 @@ static int punch(void)
 
 static const char *filler(void)
 {
-	static char aside[128];
+	static char aside[SHMLIMIT_PATH_MAX + 8];
 
 	snprintf(aside, sizeof(aside), "%s.aside", path);
 	return aside;
@@ -436,7 +436,7 @@ int main(void)
 	if (SWAPS_ARE_PRIVATE)
 		return tap_skip_all("ThreadSanitizer does not swap atomically between processes");
 	stage_begin("writer");
-	snprintf(path, sizeof(path), "/dev/shm/%s", stage_name);
+	(void)shmlimit_path(stage_name, path);
 	tokens();
 	lock_out();
 	duplicates();

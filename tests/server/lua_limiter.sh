@@ -25,7 +25,7 @@ for how in -jon -joff '-Ohotloop=1 -Ohotexit=1'; do
 	# shellcheck disable=SC2086
 	together "the laws of the modules of lua-resty-limit-traffic's interfaces hold: $how" luajit $how "$SOURCE/tests/server/lua_resty.lua"
 	shmlimit destroy "$SEGMENT"
-	rm -f "/dev/shm/$SEGMENT".*
+	rm -f "$SHM$SEGMENT".*
 done
 
 for version in 5.3 5.4; do
@@ -39,6 +39,6 @@ for version in 5.3 5.4; do
 	together "the laws of the gate hold in Lua $version" lua$version "$gate_laws" shmlimit.gate shmlimit
 	shmlimit destroy "$SEGMENT"
 	together "the laws of the modules of lua-resty-limit-traffic's interfaces hold in Lua $version" lua$version "$SOURCE/tests/server/lua_resty.lua"
-	rm -f "/dev/shm/$SEGMENT"*
+	rm -f "$SHM$SEGMENT"*
 done
 done_testing

@@ -161,10 +161,10 @@ stop
 # (0.10.23) runs another phase's code as that of log_by_lua_block then.
 start lua "lua_code_cache off; $http"
 within four
-rm -f "/dev/shm/$SEGMENT"*
+rm -f "$SHM$SEGMENT"*
 crowd "$url/req?key=off&[1-300]" "$url/gate?key=off&[1-300]" "$url/held?[1-300]" >"$TMP/codes"
 is "$(($(count 200) >= 201)) $(($(count 200) + $(count 429))) $(count 500)" "1 900 0" "lua_code_cache off: 900 requests are answered, and the limits are those of all workers"
-maps() { for pid in $(workers); do grep -c "/dev/shm/$SEGMENT" "/proc/$pid/maps"; done | sort -n | tail -n 1; }
+maps() { for pid in $(workers); do grep -c "$SHM$SEGMENT" "/proc/$pid/maps"; done | sort -n | tail -n 1; }
 [ "$(maps)" -le 40 ]
 ok $? "lua_code_cache off: no segment stays mapped: $(maps) maps at most in a worker"
 is "$(crashes)" "" "lua_code_cache off: no worker crashed, and no error was logged"

@@ -100,7 +100,7 @@ echo memory_get_usage() - $before < 10000 ? 'no leak' : memory_get_usage() - $be
 END
 # shellcheck disable=SC2086
 is "$(php $extension "$TMP/leaks.php" 2>&1)" "no leak 0" "objects of a request leave neither memory nor descriptors behind"
-rm -f "/dev/shm/$SEGMENT"
+rm -f "$SHM$SEGMENT"
 cat >"$TMP/many.php" <<'END'
 <?php
 use Shmlimit\Limiter;
@@ -114,7 +114,7 @@ for ($i = 0; $i < 100; $i++) {
 }
 echo array_sum(array_map(fn (Limiter $limiter) => $limiter->take('r', 'k')->remaining, $limiters)), "\n";
 $first = getenv('SEGMENT') . '.0';
-unlink("/dev/shm/$first");
+unlink(getenv('SHM') . $first);
 Limiter::create($first, slots: 16);
 for ($tries = 0; $tries < 6000; $tries++) {
     try {

@@ -141,13 +141,13 @@ is(count(preg_grep('/in order again; requests that were refused: \d+$/', logged(
 
 $segment .= '.later';
 create();
-file_put_contents("/dev/shm/$segment", substr_replace(file_get_contents("/dev/shm/$segment"), "\xff", 8, 1));
+file_put_contents(getenv('SHM') . $segment, substr_replace(file_get_contents(getenv('SHM') . $segment), "\xff", 8, 1));
 is(asked(new Gate($segment), 1, $fails), 'failed', 'a gate fails on a segment of another version');
 ok((bool) preg_grep('/version/', logged()), 'that is what it reports');
 if (posix_geteuid() === 0) {
     $segment .= '.theirs';
     create();
-    chown("/dev/shm/$segment", 'nobody');
+    chown(getenv('SHM') . $segment, 'nobody');
     is(asked(new Gate($segment), 1, $fails), 'failed', 'a gate does not trust a segment of another user');
     is(asked(new Gate($segment, spec: 'owner=nobody'), 1, $fails), 'passed', 'a gate trusts the owner that its spec names');
 }
@@ -199,7 +199,7 @@ is([$passed('a', '3/day'), $passed('b', 'block'), $passed('c', 'unlimited'), $pa
 is($gate->ask(new Limit('plans', 'g', limit: '7/hour'))->fields['RateLimit-Policy'], '"plans";q=7;w=3600', 'the header field has that limit');
 is($gate->ask(new Limit('none', 'g', limit: '7/hour'))->status, 'passed', 'a rule that requests bring limits for needs no rate');
 is(count(preg_grep('/rule plans: the rate "many" of a request: .*: the rule.s own limit decides/', $lines)), 1, 'that it cannot be read is reported once');
-unlink("/dev/shm/$segment.plans");
+unlink(getenv('SHM') . "$segment.plans");
 
 $gate = new Gate($segment, spec: 'create=yes');
 $hold = fn (?string $key = 'all') => new Limit('hold', $key, rate: '2 at once for 1h');

@@ -191,9 +191,9 @@ class LimitsLaws(Laws):
     def test_check(self):
         """limits: a segment that cannot be opened is not healthy, and its errors are the library's"""
         storage = self.storage()
-        with open("/dev/shm/" + SEGMENT, "w") as file:
+        with open(os.environ["SHM"] + SEGMENT, "w") as file:
             file.write("no segment")
-        self.addCleanup(os.unlink, "/dev/shm/" + SEGMENT)
+        self.addCleanup(os.unlink, os.environ["SHM"] + SEGMENT)
         self.assertFalse(storage.check())
         self.assertRaises(shmlimit.Error, storage.incr, "k", 1)
 

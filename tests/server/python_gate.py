@@ -135,7 +135,7 @@ class GateLaws(unittest.TestCase):
         self.destroy()
         limits = [Limit("login", user, rate="2 per hour"), Limit("site", user, rate="100/day burst 3", algorithm="funnel")]
         gates = [Gate(SEGMENT, limits, mode=0o640, slots=128) for _ in range(3)]
-        self.assertFalse(os.path.exists("/dev/shm/" + SEGMENT), "not before the first request")
+        self.assertFalse(os.path.exists(os.environ["SHM"] + SEGMENT), "not before the first request")
         self.assertEqual([self.ask(gate, 1) for gate in gates], [["passed"], ["passed"], ["rejected"]])
         with Limiter(SEGMENT) as limiter:
             self.assertEqual(limiter.rules(), ["login", "site"])
@@ -177,7 +177,7 @@ class GateLaws(unittest.TestCase):
         """a segment of another user is not opened, unless that user is the owner that is trusted"""
         if os.geteuid() != 0:
             self.skipTest("only root can give a segment away")
-        os.chown("/dev/shm/" + SEGMENT, 65534, -1)
+        os.chown(os.environ["SHM"] + SEGMENT, 65534, -1)
         self.assertEqual(self.ask(Gate(SEGMENT, [Limit("s", user)]), 1), ["failed"])
         self.assertIn("belongs to neither root nor this user", self.logged[1])
         self.assertEqual(self.ask(Gate(SEGMENT, [Limit("s", user)], owner="nobody"), 1), ["passed"])

@@ -61,7 +61,7 @@ run_server() {
 quit() {
 	kill -TERM $master
 	wait $master
-	rm -f /dev/shm/"$SEGMENT"
+	rm -f "$SHM$SEGMENT"
 }
 
 # kill_one: a worker of four, and wait until its master has noticed.

@@ -14,7 +14,7 @@ Duration = Struct.new(:to_f, :to_i)
 errors = []
 handler = ->(method:, returning:, exception:) { errors << [method, returning, exception.errno] }
 store = Shmlimit::Store.new(SEGMENT, slots: 16_384, error_handler: handler)
-ok(File.exist?("/dev/shm/#{SEGMENT}"), "a store creates its segment")
+ok(File.exist?(ENV["SHM"] + SEGMENT), "a store creates its segment")
 
 is([store.read("a"), store.exist?("a")], [nil, false], "a count that is missing reads as nil")
 is([store.increment("a", 1, expires_in: 3600), store.increment("a"), store.increment("a", 3)], [1, 2, 5], "increment returns the count")
@@ -45,7 +45,7 @@ is([store.clear, store.read("shared")], [true, nil], "clear removes all counts")
 Shmlimit::Limiter.open(SEGMENT) { |l| l.rule_remove("store") }
 is([store.increment("a"), store.increment("a")], [1, 2], "a rule that was removed is set again")
 Shmlimit.destroy(SEGMENT)
-ok(within { store.increment("a"); File.exist?("/dev/shm/#{SEGMENT}") }, "a segment that was destroyed is created again")
+ok(within { store.increment("a"); File.exist?(ENV["SHM"] + SEGMENT) }, "a segment that was destroyed is created again")
 Shmlimit::Limiter.open(SEGMENT) do |l|
   l.rule_remove("store")
   l.rule_set("store", capacity: 1, refill: 1, period: 1)

@@ -11,7 +11,7 @@
 #include "unit.h"
 
 static struct shmlimit *l;
-static char path[128];
+static char path[SHMLIMIT_PATH_MAX];
 
 static void names(void)
 {
@@ -48,7 +48,8 @@ static int create(struct shmlimit_options options)
 	error = shmlimit_create("test.errors.options", &options, &out);
 	if (error != 0 && out != (void *)path)
 		bail("create failed and touched its result");
-	if (access("/dev/shm/test.errors.options", F_OK) == 0)
+	(void)shmlimit_path("test.errors.options", path);
+	if (access(path, F_OK) == 0)
 		bail("create failed and left something behind");
 	return error;
 }
@@ -386,7 +387,7 @@ int main(void)
 	names();
 	options();
 	l = unit_create("errors", NULL);
-	snprintf(path, sizeof(path), "/dev/shm/%s", unit_name);
+	(void)shmlimit_path(unit_name, path);
 	rules();
 	decisions();
 	no_limiter();

@@ -22,10 +22,10 @@ static void undecided(struct shmlimit *l)
 int main(void)
 {
 	struct shmlimit *first = unit_create("gone", NULL), *second, *reader;
-	char aside[96], path[96];
+	char aside[SHMLIMIT_PATH_MAX + 8], path[SHMLIMIT_PATH_MAX];
 
-	snprintf(path, sizeof(path), "/dev/shm/%s", unit_name);
-	snprintf(aside, sizeof(aside), "/dev/shm/%s.aside", unit_name);
+	(void)shmlimit_path(unit_name, path);
+	snprintf(aside, sizeof(aside), "%s.aside", path);
 	is(shmlimit_gone(NULL), -EINVAL, "no limiter");
 	is(shmlimit_gone(first), 0, "a segment is that of its name");
 	is(shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &reader), 0,

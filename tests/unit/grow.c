@@ -68,7 +68,7 @@ static void sizes(void)
 {
 	struct shmlimit *l = create(64, 0, 0), *reader;
 	struct stat status = { 0 };
-	char path[96];
+	char path[SHMLIMIT_PATH_MAX];
 	int error;
 
 	is(info_of(l).slots_max, 1024, "a segment can grow to 16 times its slots");
@@ -88,7 +88,7 @@ static void sizes(void)
 	is(info_of(l).old_slots, 64, "the old table is looked at until it is known to be empty");
 	is(info_of(reader).slots, 128, "a handle that was open before knows the new size");
 	ok(info_of(l).size > 5000 && info_of(l).size <= reader->size, "a segment's size is what is reserved");
-	snprintf(path, sizeof(path), "/dev/shm/%s", unit_name);
+	(void)shmlimit_path(unit_name, path);
 	is(stat(path, &status), 0, "a segment that grew has its file");
 	is(status.st_size, info_of(l).size, "the file is as long as what is reserved, and has no hole to grow into");
 	is(shmlimit_grow(l, 1024), 0, "an empty table is left at once");

@@ -17,7 +17,7 @@
 static unsigned step;
 
 /* The segment's name, and another name of the same file, which stays. */
-static char path[128], kept[136];
+static char path[SHMLIMIT_PATH_MAX], kept[SHMLIMIT_PATH_MAX + 8];
 static int fd;
 static unsigned char *file;                                        /* its mapping */
 static unsigned char sound[FILE_MAX] __attribute__((aligned(64))); /* the file as it was made */
@@ -218,7 +218,7 @@ int main(void)
 	step = scaled(100) < 100 ? 17 : 1;
 	if (shmlimit_create(stage_name, &options, NULL) != 0)
 		bail("create");
-	snprintf(path, sizeof(path), "/dev/shm/%s", stage_name);
+	(void)shmlimit_path(stage_name, path);
 	snprintf(kept, sizeof(kept), "%s.kept", path);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	len = pread(fd, sound, sizeof(sound), 0);

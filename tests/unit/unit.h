@@ -52,9 +52,9 @@ __attribute__((unused)) static struct shmlimit *unit_create(const char *program,
 /* Make its file as long as that: for tests that look at all of a mapping, which is as long as the segment can grow. */
 __attribute__((unused)) static void unit_extend(uint64_t size)
 {
-	char path[96];
+	char path[SHMLIMIT_PATH_MAX];
 
-	snprintf(path, sizeof(path), "/dev/shm/%s", unit_name);
+	(void)shmlimit_path(unit_name, path);
 	if (truncate(path, (off_t)size) != 0)
 		bail("truncate: %s", strerror(errno));
 }

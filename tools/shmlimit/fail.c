@@ -18,6 +18,7 @@
 #include "duration.h"
 #include "fail.h"
 #include "number_text.h"
+#include "other_layout.h"
 #include "print.h"
 #include "refused.h"
 #include "limit_text.h"
@@ -75,10 +76,9 @@ static int fail_owner(const char *segment)
 {
 	const struct passwd *user;
 	struct stat status = { 0 };
-	char *path = NULL, owner[TEXT_LEN];
-	int found = asprintf(&path, "/dev/shm/%s", segment) >= 0 && lstat(path, &status) == 0;
+	char path[SHMLIMIT_PATH_MAX], owner[TEXT_LEN];
+	int found = shmlimit_path(segment, path) == 0 && lstat(path, &status) == 0;
 
-	free(path);
 	if (found && status.st_nlink > 1)
 		return fail("segment %s: not trusted: its file has %ju hard links (find /dev/shm -inum %ju lists "
 		            "them; remove all but one)",
@@ -101,7 +101,7 @@ static int fail_owner(const char *segment)
  */
 static void holders(const char *segment, char text[TEXT_LEN])
 {
-	char *path = NULL, line[256];
+	char path[SHMLIMIT_PATH_MAX], line[256];
 	unsigned major_id, minor_id;
 	uintmax_t inode;
 	struct stat status;
@@ -110,10 +110,9 @@ static void holders(const char *segment, char text[TEXT_LEN])
 	long pid;
 
 	*text = '\0';
-	if (asprintf(&path, "/dev/shm/%s", segment) < 0)
+	if (shmlimit_path(segment, path) != 0)
 		return;
 	locks = lstat(path, &status) == 0 ? fopen("/proc/locks", "re") : NULL;
-	free(path);
 	while (locks != NULL && at + 24 < TEXT_LEN && fgets(line, sizeof(line), locks) != NULL)
 		if (sscanf(line, "%*[0-9]: FLOCK %*s %*s %ld %x:%x:%ju", &pid, &major_id, &minor_id, &inode) == 4 &&
 		    pid > 0 && inode == status.st_ino && makedev(major_id, minor_id) == status.st_dev)
@@ -124,25 +123,42 @@ static void holders(const char *segment, char text[TEXT_LEN])
 
 static int fail_locked(const char *segment)
 {
-	char text[TEXT_LEN];
+	char text[TEXT_LEN], path[SHMLIMIT_PATH_MAX] = "its file";
 
 	holders(segment, text);
-	return fail("segment %s: locked by %s: not changed (any process that can read /dev/shm/%s can hold its lock; "
+	(void)shmlimit_path(segment, path);
+	return fail("segment %s: locked by %s: not changed (any process that can read %s can hold its lock; "
 	            "try again, or end that process)",
-	            segment, *text != '\0' ? text : "another process", segment);
+	            segment, *text != '\0' ? text : "another process", path);
+}
+
+/* Another version of shmlimit may have made it. */
+static int fail_missing(const char *segment)
+{
+	uint32_t layout = other_layout(segment);
+	char text[TEXT_LEN];
+
+	if (layout != 0)
+		fail("segment %s: %s (to keep its tokens: save it with the shmlimit that made it, and load that with "
+		     "this one; without them: shmlimit create %s; shmlimit destroy %s --layout %" PRIu32
+		     " removes the old one)",
+		     segment, other_layout_text(text, layout), segment, segment, layout);
+	else
+		fail("segment %s: no such segment (shmlimit create %s makes one; shmlimit list lists "
+		     "all)",
+		     segment, segment);
+	return STATUS_MISSING;
 }
 
 int fail_segment(const char *segment, int error)
 {
-	char calls[REFUSED_LEN];
+	char calls[REFUSED_LEN], path[SHMLIMIT_PATH_MAX] = "its file";
 
 	segment = shown(segment);
+	(void)shmlimit_path(segment, path);
 	switch (-error) {
 	case ENOENT:
-		fail("segment %s: no such segment (shmlimit create %s makes one; shmlimit list lists "
-		     "all)",
-		     segment, segment);
-		return STATUS_MISSING;
+		return fail_missing(segment);
 	case EILSEQ:
 		return fail("segment %s: bad name: must be 1 to %d bytes without '/' and control characters, "
 		            "the first not '.'",
@@ -150,13 +166,12 @@ int fail_segment(const char *segment, int error)
 	case ENAMETOOLONG:
 		return fail("segment %s: name too long: must be 1 to %d bytes", segment, SHMLIMIT_NAME_MAX);
 	case EMEDIUMTYPE:
-		return fail(
-			"segment %s: not a shmlimit segment: another program created /dev/shm/%s, or something overwrote "
-			"it (use another name; or remove it: shmlimit destroy %s --force)",
-			segment, segment, segment);
+		return fail("segment %s: not a shmlimit segment: another program created %s, or something overwrote "
+		            "it (use another name; or remove it: shmlimit destroy %s --force)",
+		            segment, path, segment);
 	case EPROTO:
-		return fail("segment %s: another layout version: use the shmlimit that made it, or create it again "
-		            "(shmlimit destroy %s)",
+		return fail("segment %s: its header has another layout than its file name: create it again (shmlimit "
+		            "destroy %s)",
 		            segment, segment);
 	case EUCLEAN:
 		return fail("segment %s: damaged: create it again (shmlimit verify %s says what is wrong; "
@@ -175,8 +190,8 @@ int fail_segment(const char *segment, int error)
 		return fail_locked(segment);
 	case EACCES:
 		return fail("segment %s: no permission (its owner can grant it: chmod and chgrp of "
-		            "/dev/shm/%s, or shmlimit create --mode 0660 --group G)",
-		            segment, segment);
+		            "%s, or shmlimit create --mode 0660 --group G)",
+		            segment, path);
 	case ENOSYS:
 		return fail(
 			"segment %s: a sandbox refuses %s: permit it (seccomp, AppArmor, or SystemCallFilter= of systemd)",

@@ -25,14 +25,14 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	struct shmlimit_options options = {
 		.struct_size = sizeof(options), .slots = 16, .slots_max = 16, .rules = 2, .window_max = 4
 	};
-	char path[96];
+	char path[SHMLIMIT_PATH_MAX];
 
 	(void)argc;
 	(void)argv;
 	snprintf(stage_name, sizeof(stage_name), "test.fuzz.header.%d", (int)getpid());
 	guard_begin(stage_clean);
 	law(shmlimit_create(stage_name, &options, NULL) == 0, "no segment to damage");
-	snprintf(path, sizeof(path), "/dev/shm/%s", stage_name);
+	(void)shmlimit_path(stage_name, path);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	law(fd >= 0 && pread(fd, &sound, sizeof(sound), 0) == (ssize_t)sizeof(sound), "no segment to damage");
 	return 0;

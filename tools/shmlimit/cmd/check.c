@@ -14,6 +14,7 @@
 #include "fail.h"
 #include "named_segment.h"
 #include "number_text.h"
+#include "other_layout.h"
 #include "print.h"
 #include "rule_facts.h"
 #include "shmlimit_global.h"
@@ -275,6 +276,7 @@ static int report(const struct check *check, struct shmlimit *limiter, const str
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit_global_server server;
 	int fails = server_fails(limiter, &server), found, enabled;
+	uint32_t other = other_layout(check->name);
 	char span[TEXT_LEN];
 
 	shmlimit_info(limiter, &info);
@@ -287,6 +289,8 @@ static int report(const struct check *check, struct shmlimit *limiter, const str
 	if (check->rule != NULL)
 		printf(" rule %s", check->rule);
 	fputs(enabled ? ":" : ": disabled, every decision answers allowed;", stdout);
+	if (other != 0)
+		printf(" one of layout version %" PRIu32 " is left of another shmlimit,", other);
 	if (fails) {
 		fputs(" the backend ", stdout);
 		print_name(server.name);
@@ -304,8 +308,14 @@ static int report(const struct check *check, struct shmlimit *limiter, const str
 /* A segment that is missing, or cannot be opened, does its work no more. */
 static int report_error(const struct check *check, int error)
 {
+	uint32_t other = error == -ENOENT ? other_layout(check->name) : 0;
+	char text[TEXT_LEN];
+
 	return print_reason(error == -EACCES || error == -EPERM || error == -ENOMEM ? CHECK_UNKNOWN : CHECK_CRITICAL,
-	                    check->name, error == -ESRCH ? "the rule is missing" : shmlimit_strerror(error));
+	                    check->name,
+	                    other != 0        ? other_layout_text(text, other)
+	                    : error == -ESRCH ? "the rule is missing"
+	                                      : shmlimit_strerror(error));
 }
 
 /* ---- a check ---- */

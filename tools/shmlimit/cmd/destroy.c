@@ -14,12 +14,14 @@
 #include "fail.h"
 #include "named_segment.h"
 #include "temp_segment.h"
+#include "value_parse.h"
 
-enum { FORCE, IF_EXISTS };
+enum { FORCE, IF_EXISTS, LAYOUT };
 
 static const struct command_option options[] = {
 	[FORCE] = { "force", NULL, "also a file of yours whose beginning was overwritten" },
 	[IF_EXISTS] = { "if-exists", NULL, "succeed if there is no such segment" },
+	[LAYOUT] = { "layout", "N", "the segment of this layout version, which another version of shmlimit made" },
 	{ 0 },
 };
 
@@ -47,17 +49,15 @@ static int smallest_segment(uint64_t *size)
  */
 static int remove_overwritten(const char *name)
 {
-	char path[sizeof("/dev/shm/") + SHMLIMIT_NAME_MAX];
+	char path[SHMLIMIT_PATH_MAX];
 	struct stat status;
 	uint64_t least;
 
-	snprintf(path, sizeof(path), "/dev/shm/%s", name);
+	(void)shmlimit_path(name, path);
 	if (lstat(path, &status) != 0)
 		return fail_segment(name, -errno);
 	if (!S_ISREG(status.st_mode))
 		return fail("segment %s: not removed: %s is no regular file", name, path);
-	if (strncmp(name, "sem.", 4) == 0)
-		return fail("segment %s: not removed: %s is a semaphore's, by its name", name, path);
 	if (status.st_uid != geteuid() && !segment_trusts(status.st_uid))
 		return fail(
 			"segment %s: not removed: %s belongs to user %ju (trust its owner: shmlimit --owner USER ...)",
@@ -73,10 +73,24 @@ static int remove_overwritten(const char *name)
 static int run(const struct call *call)
 {
 	const char *name = call->operand[0];
-	int error = shmlimit_destroy(name);
+	uint64_t layout = shmlimit_layout();
+	int status = STATUS_OK, error;
 
+	if (call->option[LAYOUT] != NULL)
+		status = number_parse("--layout", call->option[LAYOUT], 1, SHMLIMIT_LAYOUT_MAX, &layout);
+	if (status == STATUS_OK && call->option[FORCE] != NULL && layout != shmlimit_layout())
+		status = fail("--force: not with --layout of another version");
+	if (status != STATUS_OK)
+		return status;
+	error = shmlimit_destroy_layout(name, (uint32_t)layout);
+	if (error == -ENOENT && layout != shmlimit_layout() && call->option[IF_EXISTS] == NULL) {
+		fail("segment %s: none of layout version %" PRIu64 " (shmlimit list lists all)", name, layout);
+		return STATUS_MISSING;
+	}
 	if (error == -ENOENT && call->option[IF_EXISTS] != NULL)
 		return STATUS_OK;
+	if (error == -EMEDIUMTYPE && layout != shmlimit_layout())
+		return fail("segment %s: layout version %" PRIu64 ": not a shmlimit segment", name, layout);
 	if (error == -EACCES || error == -EPERM)
 		return fail("segment %s: no permission (only its owner and root can destroy it)", name);
 	if (error == -EMEDIUMTYPE && call->option[FORCE] != NULL)
@@ -90,7 +104,8 @@ const struct command command_destroy = {
 	.name = "destroy",
 	.operands = "NAME",
 	.purpose = "destroy a segment, even a damaged one",
-	.details = "Processes that have it open can go on using it.\n",
+	.details = "Processes that have it open can go on using it.\n"
+		   "A segment of another layout version is left alone unless --layout names it.\n",
 	.options = options,
 	.run = run,
 };

@@ -12,6 +12,7 @@
 #include "fail.h"
 #include "named_segment.h"
 #include "number_text.h"
+#include "other_layout.h"
 #include "print.h"
 
 enum { JSON };
@@ -58,6 +59,21 @@ static void add_closed(struct output to, const char *name, int error)
 	table_cell(to.table, "%s", shmlimit_strerror(error));
 }
 
+/* One that another version of shmlimit made. */
+static void add_other(struct output to, const char *name, uint32_t layout)
+{
+	char text[TEXT_LEN];
+
+	if (to.json != NULL) {
+		json_append(to.json, json_pack("{s:o, s:s, s:o}", "name", json_text(name), "error",
+		                               other_layout_text(text, layout), "layout_version", json_number(layout)));
+		return;
+	}
+	table_cell(to.table, "%s", name);
+	table_words(to.table, "- - - - -");
+	table_cell(to.table, "%s", other_layout_text(text, layout));
+}
+
 static void add(struct output to, const char *name)
 {
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
@@ -81,6 +97,7 @@ static int run(const struct call *call)
 	struct table table = { .align = "lrrrlll" };
 	json_t *json = NULL;
 	struct output to = { .table = &table };
+	uint32_t layout = 0;
 	int error;
 
 	if (call->option[JSON] != NULL) {
@@ -89,8 +106,12 @@ static int run(const struct call *call)
 	} else {
 		table_words(&table, "NAME SIZE SLOTS RULES OWNER MODE STATE");
 	}
-	while ((error = shmlimit_next(name)) > 0)
-		add(to, name);
+	while ((error = shmlimit_next_layout(name, &layout)) > 0) {
+		if (layout == shmlimit_layout())
+			add(to, name);
+		else
+			add_other(to, name, layout);
+	}
 	if (error < 0) {
 		json_decref(json);
 		table_free(&table);

@@ -8,7 +8,7 @@ use Shmlimit\{Gate, Limit};
 
 ob_start();
 $segment = 'phpt.' . getmypid();
-register_shutdown_function(fn () => unlink("/dev/shm/$segment"));
+register_shutdown_function(fn () => array_map('unlink', glob("/dev/shm/shmlimit.*.$segment")));
 $ask = fn () => (new Gate($segment, spec: 'create=yes'))->ask(new Limit('login', '203.0.113.9', rate: '2/hour'));
 var_dump($ask()->status, $ask()->fields, $ask()->refusal);
 $gate = new Gate($segment, report: fn (string $line) => throw new LogicException('reported'));

@@ -7,7 +7,7 @@ shmlimit
 use Shmlimit\{Error, Limit, Limiter};
 
 $segment = 'phpt.' . getmypid();
-register_shutdown_function(fn () => unlink("/dev/shm/$segment"));
+register_shutdown_function(fn () => array_map('unlink', glob("/dev/shm/shmlimit.*.$segment")));
 var_dump(Limiter::create($segment, slots: 64), Limiter::create($segment));
 try {
     $limiter = new Limiter($segment);
