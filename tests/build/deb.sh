@@ -24,7 +24,7 @@ env -u MAKEFLAGS DEB_CFLAGS_MAINT_APPEND='-O3 -g0' DEB_BUILD_OPTIONS='nocheck no
 rc=$?
 ok $rc "make deb works"
 [ $rc -eq 0 ] || { diag "$(tail -n 20 "$TMP/log")"; done_testing; }
-packages="libapache2-mod-shmlimit libnginx-mod-http-shmlimit libshmlimit-dev libshmlimit-gate0 libshmlimit-global0 libshmlimit0 node-shmlimit php-shmlimit \
+packages="libapache2-mod-shmlimit libnginx-mod-http-shmlimit libshmlimit-dev libshmlimit-gate0 libshmlimit-global0 libshmlimit0 lua-shmlimit node-shmlimit php-shmlimit \
 python3-shmlimit ruby-shmlimit shmlimit"
 is "$(cd "$debs" && ls ./*.deb | sed 's|^./||; s/_.*//' | tr '\n' ' ')" "$packages " "the build makes these packages"
 is "$(ls -d "$debs"/*/ 2>/dev/null)" "" "the build leaves no folder behind"
@@ -63,10 +63,12 @@ is "$(files node-shmlimit | tr ' ' '\n' | sed -n '/shmlimit.node$/p; /nestjs.js$
 $lib/nodejs/shmlimit/stores/nestjs.js" "node-shmlimit has the addon and the stores"
 like "$(files ruby-shmlimit)" " ./usr/lib/ruby/vendor_ruby/shmlimit/store.rb .* $lib/ruby/vendor_ruby/[0-9.]*/shmlimit/native.so " \
 	"ruby-shmlimit has the extension and the store"
-for package in shmlimit libapache2-mod-shmlimit libnginx-mod-http-shmlimit node-shmlimit php-shmlimit python3-shmlimit ruby-shmlimit; do
+is "$(files lua-shmlimit | tr ' ' '\n' | grep -c '/5.1/resty/shmlimit/cdef.lua$\|/5.[34]/shmlimit.so$\|/5.[34]/shmlimit/haproxy.lua$')" 5 \
+	"lua-shmlimit has the modules for LuaJIT, Lua 5.3 and 5.4"
+for package in shmlimit libapache2-mod-shmlimit libnginx-mod-http-shmlimit lua-shmlimit node-shmlimit php-shmlimit python3-shmlimit ruby-shmlimit; do
 	like "$(needs $package)" '(^| )libshmlimit0 ' "$package has no library of its own"
 done
-for package in libapache2-mod-shmlimit libnginx-mod-http-shmlimit node-shmlimit php-shmlimit python3-shmlimit ruby-shmlimit; do
+for package in libapache2-mod-shmlimit libnginx-mod-http-shmlimit lua-shmlimit node-shmlimit php-shmlimit python3-shmlimit ruby-shmlimit; do
 	like "$(needs $package)" '(^| )libshmlimit-gate0 ' "$package has no gate of its own"
 	[ "$(needs $package | grep -c 'global0\|hiredis')" = 0 ]
 	ok $? "$package needs the library for many hosts only where it is used"
@@ -120,6 +122,9 @@ php -r 'echo (new Shmlimit\Limiter("web"))->take("login", "key")->remaining, "\n
 # Debian's Node looks there without being told.
 NODE_PATH=$(dirname /usr/lib/*/nodejs/shmlimit) node -e '
 	const l = new (require("shmlimit").Limiter)("web"); l.take("login", "key"); console.log(l.result.remaining)'
+for lua in 'luajit resty.shmlimit' 'lua5.3 shmlimit' 'lua5.4 shmlimit'; do
+	${lua% *} -e "print((select(2, require('${lua#* }').open('web'):take('login', 'key'))))"
+done
 shmlimit peek web login key | sed -n 's/^remaining: //p'
 rm /etc/shmlimit.d/web.conf
 # shellcheck disable=SC2046
@@ -150,8 +155,8 @@ there() {
 }
 sed -n '/^### From packages/,/^## /{/^```sh$/,/^```$/p}' "$SOURCE/README.md" | sed '/^```/d' >"$TMP/readme"
 there "$TMP/come_and_go"
-if [ -n "$(lacks nginx apache2 php python3 ruby node)" ]; then
-	ok 0 "the packages come and go # SKIP they are for what is not here:$(lacks nginx apache2 php python3 ruby node)"
+if [ -n "$(lacks nginx apache2 php python3 ruby node luajit lua5.3 lua5.4)" ]; then
+	ok 0 "the packages come and go # SKIP they are for what is not here:$(lacks nginx apache2 php python3 ruby node luajit lua5.3 lua5.4)"
 elif [ $rc -eq 99 ] || grep -q '^unshare: ' "$TMP/err"; then
 	ok 0 "the packages come and go # SKIP no root to throw away here"
 else
@@ -166,7 +171,10 @@ shmlimit $version
 13
 12
 11
-11
+10
+9
+8
+8
 == purged 0" "the packages are installed, do what they are for, and leave nothing when they are purged"
 	[ ! -s "$TMP/err" ] || diag "$(cat "$TMP/err")"
 fi
