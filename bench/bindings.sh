@@ -68,6 +68,24 @@ if [ -e "$build/node/build/Release/shmlimit.node" ]; then
 	SHMLIMIT=$build/node measure Node node "$here/bindings/node.mjs"
 fi
 
+# LuaJIT beside C, and the module in C.
+if command -v luajit >/dev/null; then
+	export LUA_PATH="$source/tools/lua/?.lua;;"
+	${CC:-gcc} -O3 "$here/bindings/take.c" -I"$source/include" -L"$build" -lshmlimit -o "$build/bench/take"
+	measure C "$build/bench/take"
+	rm -f "/dev/shm/$segment"
+	for how in 'LuaJIT luajit resty.shmlimit' 'LuaJIT,_no_compiler luajit,-joff resty.shmlimit' 'Lua_5.3 lua5.3 shmlimit'; do
+		# shellcheck disable=SC2086 # three words
+		set -- $how
+		if command -v "${2%%,*}" >/dev/null && { [ "$3" != shmlimit ] || [ -e "$build/lua/5.3/shmlimit.so" ]; }; then
+			# shellcheck disable=SC2046 # a command and its option
+			LUA_CPATH="$build/lua/5.3/?.so" $(echo "$2" | tr , ' ') "$here/bindings/lua.lua" "$(echo "$1" | tr _ ' ')" "$segment" "$seconds" "$3" \
+				>"$build/bench/bindings.rows"
+			tell
+		fi
+	done
+fi
+
 # It prints a table of its own, with objects in the last column.
 if [ -e "$build/ruby/shmlimit/native.so" ]; then
 	/usr/bin/ruby "-I$build/ruby" "$here/bindings/ruby.rb" | awk '

@@ -48,6 +48,7 @@ done
 ask "$build/bench/decide"
 ask "$here/bindings.sh" "$build"
 ask "$here/web.sh" "$build"
+ask "$here/lua.sh" "$build"
 ask "$here/outage.sh" "$build"
 
 {
