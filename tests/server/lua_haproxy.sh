@@ -1,5 +1,5 @@
 #!/bin/sh
-# lua_haproxy: the module for Lua 5.3 in HAProxy with four threads, as the README configures it.
+# lua_haproxy: the module for Lua 5.3 in HAProxy with four threads, as gateways.md configures it.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
@@ -10,7 +10,7 @@ need curl haproxy setpriv
 haproxy -vv | grep -q 'Lua version : Lua 5\.3' || skip_all "this haproxy has no Lua 5.3"
 [ -f "$BUILD/lua/5.3/shmlimit.so" ] || skip_all "liblua5.3-dev is not installed"
 
-# configure_haproxy: the README's, and what it leaves open. Root's HAProxy changes its user and its root directory.
+# configure_haproxy: that of gateways.md, and what it leaves open. Root's HAProxy changes its user and its root directory.
 configure_haproxy() {
 	{
 		readme shmlimit.haproxy lua | sed 's|100/minute|100/day|'
@@ -81,7 +81,7 @@ is "$(codes "$url/")" 200 "another HAProxy has the places"
 
 # Errors: the rule is gone.
 shmlimit rule remove "$SEGMENT" client
-is "$(codes "$url/")" 200 "where a rule is missing, the README's rules let the request pass"
+is "$(codes "$url/")" 200 "where a rule is missing, the guide's rules let the request pass"
 like "$(cat "$TMP/haproxy.err")" 'shmlimit: rule client: no such rule' "the log says so"
 stop
 is "$(grep -c 'lua_traceback\|Lua.*error\|\[ALERT\]' "$TMP/haproxy.err")" 0 "no error of Lua was logged"

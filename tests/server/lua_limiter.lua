@@ -124,6 +124,25 @@ is(select(3, limiter:leave("places", "k", a)), 62, "a place is left once")
 is(limiter:enter("places", "k") and true, true, "a place that is left is free")
 is(raised(limiter.leave, limiter, "places", "k", 5), "a place must be what enter() returned", "what is no place is raised")
 
+-- Twice, since what is compiled takes memory, too.
+local grown
+limiter:rule_set("much", { capacity = 2 ^ 40, refill = 2 ^ 30, period = 1, max_wait = DAY })
+local much = limiter:rule_find("much")
+for _ = 1, 2 do
+	collectgarbage()
+	collectgarbage("stop")
+	local before = collectgarbage("count")
+	for i = 1, 2000 do
+		if not (limiter:take(much, "k") and limiter:peek(much, "k") and limiter:reserve(much, "k", 1) and limiter:refund(much, "k", 1) and
+			limiter:take("plans", "p", 0, plan) and limiter:count("count", "k", 0)) then
+			error("denied")
+		end
+	end
+	grown = collectgarbage("count") - before
+	collectgarbage("restart")
+end
+ok(grown * 1024 < 12000, ("12,000 decisions make no garbage: %.0f bytes"):format(grown * 1024))
+
 is(limiter:reset(login, "k"), 1, "a key is reset")
 ok(limiter:reset("login") >= 1 and limiter:reset() >= 1, "a rule is reset, and so is the segment")
 is(limiter:rule_remove("one"), true, "a rule is removed")

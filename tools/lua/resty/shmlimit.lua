@@ -39,16 +39,18 @@ info.struct_size, parsed.struct_size = ffi.sizeof(info), ffi.sizeof(parsed)
 
 local LOW = ffi.abi("le") and 0 or 1
 local HIGH = 1 - LOW
-local halves = ffi.cast("const uint32_t *", result)
+local halves, highs = ffi.cast("const uint32_t *", result), ffi.cast("const int32_t *", result)
 local count_halves, count_signed = ffi.cast("const uint32_t *", counted), ffi.cast("const int32_t *", counted)
 
--- The word at this index of the answer, in tokens or in nanoseconds.
-local function whole(words, at)
-	local high = words[2 * at + HIGH]
-	if high == 0xffffffff then
+-- The word at this index of an answer, in tokens or in nanoseconds. Most are small. From 2^63 on it is never, or no limit.
+local function whole(low, high, at)
+	local n = high[2 * at + HIGH]
+	if n == 0 then
+		return low[2 * at + LOW]
+	elseif n < 0 then
 		return huge
 	end
-	return high * 4294967296 + words[2 * at + LOW]
+	return n * 4294967296 + low[2 * at + LOW]
 end
 
 local function signed(at)
@@ -122,9 +124,9 @@ end
 -- What a decision says: allowed, remaining, wait, reset_after, limit.
 local function decided(answer, rule)
 	if answer == 0 then
-		return true, whole(halves, 1), whole(halves, 2) / 1e9, whole(halves, 4) / 1e9, whole(halves, 0)
+		return true, whole(halves, highs, 1), whole(halves, highs, 2) / 1e9, whole(halves, highs, 4) / 1e9, whole(halves, highs, 0)
 	elseif answer == 1 then
-		return false, whole(halves, 1), whole(halves, 3) / 1e9, whole(halves, 4) / 1e9, whole(halves, 0)
+		return false, whole(halves, highs, 1), whole(halves, highs, 3) / 1e9, whole(halves, highs, 4) / 1e9, whole(halves, highs, 0)
 	end
 	return failure(answer, no_rule(rule))
 end
@@ -201,7 +203,7 @@ function Limiter:count(rule, key, n, bound, ttl, how)
 	count_request.flags = how and (COUNT_FLAGS[how] or error('a count is "saturate" or "restart"', 2)) or 0
 	local answer = C.shmlimit_count(self.handle, id, key, #key, count_request, counted)
 	if answer == 0 or answer == 1 then
-		return answer == 0, signed(1), signed(2), whole(count_halves, 3) / 1e9
+		return answer == 0, signed(1), signed(2), whole(count_halves, count_signed, 3) / 1e9
 	end
 	return failure(answer, no_rule(rule))
 end
@@ -275,7 +277,7 @@ function Limiter:take_all(list)
 	end
 	local i = tonumber(failed_index[0])
 	if answer == 1 then
-		return false, i + 1, whole(ffi.cast("const uint32_t *", results[i]), 3) / 1e9
+		return false, i + 1, whole(ffi.cast("const uint32_t *", results[i]), ffi.cast("const int32_t *", results[i]), 3) / 1e9
 	end
 	local text, errno = select(2, failure(answer, no_rule(list[i + 1] and list[i + 1][1])))
 	return nil, text, errno, i + 1

@@ -32,8 +32,16 @@ local function lacks_room(from, places, most)
 	return "segment " .. from.name .. " has room for " .. places .. " places of a key: create it with window_max = " .. floor(most)
 end
 
+-- The limiter, and the rule's id.
 local function rule(self)
-	return self.segment:rule(self.rule_name, self.rule)
+	local from = self.segment
+	local limiter, err = from:current()
+	if not limiter then
+		return nil, err
+	elseif from.ids[self.rule_name] then
+		return limiter, from.ids[self.rule_name]
+	end
+	return from:rule(self.rule_name, { algorithm = "hold", capacity = from.places, period = self.hold })
 end
 
 function M.new(name, conn, burst, default_conn_delay, hold)
@@ -44,7 +52,9 @@ function M.new(name, conn, burst, default_conn_delay, hold)
 	if conn + burst > PLACES_MAX then
 		return nil, "conn and burst must be at most 65536 together"
 	end
-	local from, err = segment.get(name, room(conn + burst))
+	local from, err = segment.get(name, function()
+		return room(conn + burst)
+	end)
 	if not from then
 		return nil, err
 	end
@@ -52,17 +62,11 @@ function M.new(name, conn, burst, default_conn_delay, hold)
 	limiter, err = from:current()
 	if not limiter then
 		return nil, err
-	end
-	local places
-	places, err = limiter:window_max()
-	if not places then
-		return nil, err
-	elseif conn + burst >= places + 1 then
-		return nil, lacks_room(from, places, conn + burst)
+	elseif conn + burst >= from.places + 1 then
+		return nil, lacks_room(from, from.places, conn + burst)
 	end
 	local self = setmetatable({ segment = from, max = conn, burst = burst, unit_delay = default_conn_delay, committed = false,
-		rule_name = hold == HOLD and "~conn" or "~conn." .. hold,
-		rule = { algorithm = "hold", capacity = places, period = hold } }, mt)
+		hold = hold, rule_name = hold == HOLD and "~conn" or "~conn." .. hold }, mt)
 	limiter, err = rule(self)
 	if not limiter then
 		return nil, err
@@ -108,8 +112,8 @@ function M:incoming(key, commit)
 		return nil, id
 	end
 	local most = self.max + self.burst
-	if most >= self.rule.capacity + 1 then
-		return nil, lacks_room(self.segment, self.rule.capacity, most)
+	if most >= self.segment.places + 1 then
+		return nil, lacks_room(self.segment, self.segment.places, most)
 	end
 	local ok, free, _, _, all = limiter:peek(id, key)
 	if ok == nil then

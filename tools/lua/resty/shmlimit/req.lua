@@ -15,8 +15,7 @@ local mt = { __index = M }
 -- The limit of a rate, as whole tokens in a whole period: exact for a rate of up to seven decimal places, and for any other to
 -- 10^-9 of it. The library rounds the time of each token up, by 1/16 ns at most, so that just the burst of one instant passes the
 -- longest wait is longer by as much.
-local function compile(self)
-	local rate, burst = self.rate, self.burst
+local function compile(rate, burst)
 	local refill, period = rate, 1
 	while refill % 1 ~= 0 and period < 1e7 do
 		period = period * 10
@@ -26,8 +25,27 @@ local function compile(self)
 		refill = rate < 0.1 and 1 or 1e6
 		period = refill / rate
 	end
-	self.longest = burst / rate + (burst / 16 + 1) * 1e-9
-	self.limit = shmlimit.limit { capacity = 1, refill = refill, period = period, max_wait = self.longest }
+	local longest = burst / rate + (burst / 16 + 1) * 1e-9
+	return { limit = shmlimit.limit { capacity = 1, refill = refill, period = period, max_wait = longest }, longest = longest }
+end
+
+-- Those of the last rates and bursts, since most programs call new() with each request.
+local known, known_count = {}, 0
+local function compiled(rate, burst)
+	local of_rate = known[rate]
+	local found = of_rate and of_rate[burst]
+	if not found then
+		if known_count >= 1000 then
+			known, known_count, of_rate = {}, 0, nil
+		end
+		if not of_rate then
+			of_rate = {}
+			known[rate] = of_rate
+		end
+		found = compile(rate, burst)
+		of_rate[burst], known_count = found, known_count + 1
+	end
+	return found
 end
 
 local function check(rate, burst)
@@ -46,10 +64,13 @@ function M.new(name, rate, burst)
 		return nil, id
 	end
 	-- A rate that is too small, or a burst that is too long, is refused here and not with a request.
-	compile(self)
-	local ok, remaining = limiter:peek(id, "~", 1, self.limit)
-	if ok == nil then
-		return nil, "rate and burst: " .. remaining
+	local params = compiled(rate, burst)
+	if not params.checked then
+		local ok, remaining = limiter:peek(id, "~", 1, params.limit)
+		if ok == nil then
+			return nil, "rate and burst: " .. remaining
+		end
+		params.checked = true
 	end
 	return self
 end
@@ -65,11 +86,9 @@ function M:incoming(key, commit)
 	if not limiter then
 		return nil, id
 	end
-	if not self.limit then
-		compile(self)
-	end
+	local params = compiled(self.rate, self.burst)
 	if commit then
-		local ok, remaining, wait = limiter:reserve(id, key, 1, nil, self.limit)
+		local ok, remaining, wait = limiter:reserve(id, key, 1, nil, params.limit)
 		if ok then
 			return wait, wait * self.rate
 		elseif ok == nil then
@@ -77,12 +96,12 @@ function M:incoming(key, commit)
 		end
 		return nil, "rejected"
 	end
-	local ok, remaining, wait = limiter:peek(id, key, 1, self.limit)
+	local ok, remaining, wait = limiter:peek(id, key, 1, params.limit)
 	if ok then
 		return 0, 0
 	elseif ok == nil then
 		return self.segment:failed(remaining)
-	elseif wait > self.longest then
+	elseif wait > params.longest then
 		return nil, "rejected"
 	end
 	return wait, wait * self.rate
@@ -98,10 +117,8 @@ function M:uncommit(key)
 	if not limiter then
 		return nil, id
 	end
-	if not self.limit then
-		compile(self)
-	end
-	local ok, remaining = limiter:refund(id, key, 1, self.limit)
+	local params = compiled(self.rate, self.burst)
+	local ok, remaining = limiter:refund(id, key, 1, params.limit)
 	if ok == nil then
 		return self.segment:failed(remaining)
 	end
@@ -110,16 +127,12 @@ end
 
 function M:set_rate(rate)
 	assert(check(rate, self.burst), "rate must be above 0 and at most 1e9")
-	if rate ~= self.rate then
-		self.rate, self.limit = rate, nil
-	end
+	self.rate = rate
 end
 
 function M:set_burst(burst)
 	assert(check(self.rate, burst), "burst must be 0 or more")
-	if burst ~= self.burst then
-		self.burst, self.limit = burst, nil
-	end
+	self.burst = burst
 end
 
 return M

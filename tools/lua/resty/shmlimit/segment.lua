@@ -25,7 +25,7 @@ local function attach(self)
 	if not limiter then
 		return nil, err
 	end
-	self.limiter, self.ids, self.held = limiter, {}, {}
+	self.limiter, self.ids, self.held, self.places = limiter, {}, {}, limiter:window_max()
 	return limiter
 end
 
@@ -75,7 +75,8 @@ end
 
 local M = {}
 
--- The segment of a name, which is created if it is missing; or one that M.open() returned, with options of its own.
+-- The segment of a name, which is created if it is missing, with what the function `options` returns; or one that M.open()
+-- returned, with options of its own.
 function M.get(segment, options)
 	if type(segment) == "table" and getmetatable(segment) == Segment then
 		return segment
@@ -85,7 +86,7 @@ function M.get(segment, options)
 	if opened[segment] then
 		return opened[segment]
 	end
-	return M.open(segment, options)
+	return M.open(segment, options and options())
 end
 
 -- With the options of shmlimit.open(). It is created if it is missing.
