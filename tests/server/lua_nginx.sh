@@ -13,12 +13,17 @@ need curl wrk jq setpriv
 http='
 	lua_package_path "/path/to/shmlimit/tools/lua/?.lua;;";
 	lua_shared_dict seen 1m;
-	init_worker_by_lua_block { require "resty.shmlimit" }
+	init_by_lua_block { inherited = assert(require("resty.shmlimit.req").new("SEGMENT.init", 0.0001, 99)) }
 	server {
 		listen 127.0.0.1:PORT reuseport;
 		location /req { content_by_lua_block {
 			local lim = assert(require("resty.shmlimit.req").new("SEGMENT", 0.0001, 99))
 			local delay, err = lim:incoming(ngx.var.arg_key, true)
+			if not delay then return ngx.exit(err == "rejected" and 429 or 500) end
+			ngx.say("ok")
+		} }
+		location /inherited { content_by_lua_block {
+			local delay, err = inherited:incoming(ngx.var.arg_key, true)
 			if not delay then return ngx.exit(err == "rejected" and 429 or 500) end
 			ngx.say("ok")
 		} }
@@ -78,7 +83,7 @@ http='
 start lua "$http"
 within four
 
-for kind in req count traffic gate; do
+for kind in req count traffic gate inherited; do
 	crowd "$url/$kind?key=$kind&[1-1000]" >"$TMP/codes"
 	is "$(count 200) $(count 429)" "100 900" "$kind: of 1,000 requests to four workers the limit's 100 pass, and no others"
 done
@@ -86,6 +91,12 @@ is "$(get -D - -o "$TMP/body" "$url/gate?key=gate" | tr -d '\r' | sed -n 's/^rat
 	"the gate sets header fields"
 is "$(codes "$url/req") $(codes "$url/count?key=")" "500 500" "a request without a key is an error"
 is "$(grep -c 'lua entry thread aborted' "$TMP/lua.err")" 0 "no error is raised by a request without a key"
+
+kill -KILL $(workers | head -n 1)
+within four
+reload
+crowd "$url/inherited?key=inherited&[1-40]" >"$TMP/codes"
+is "$(count 429)" 40 "a handle that the master opened is its workers', also after a kill and a reload"
 
 # Under wrk, with workers killed and reloaded. A worker that is killed may have let a request pass that gets no answer: what the
 # segment counts is what passed.
@@ -136,6 +147,23 @@ within sh -c "[ \"\$(curl -s -o '$TMP/body' -w '%{http_code}' '$url/conn?key=kil
 ok $? "conn: the places of workers that were killed come back"
 connections=1 crowd "$url/conn?key=killed&hold=5&for=0&[1-20]" >"$TMP/codes"
 is "$(count 200)" 20 "conn: all of them are there"
+
+# Requests that take longer than a place is held. Others make their workers renew the places.
+longs=
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	get -o "$TMP/body.$i" "$url/conn?key=long&hold=1&for=60" &
+	longs="$longs $!"
+done
+full() { [ "$(codes "$url/conn?key=long&hold=1&for=0")" = 429 ]; }
+within full
+connections=20
+crowd "$url/conn?key=more&hold=1&for=0.01&[1-100]" >"$TMP/codes"
+sleep 2.5
+connections=4
+crowd "$url/conn?key=long&hold=1&for=0&[1-20]" >"$TMP/codes"
+is "$(count 429)" 20 "conn: requests that take longer than a place is held keep their places"
+# shellcheck disable=SC2086 # a list
+kill $longs
 
 # Eleven at once, 20 a second: the last one waits for half a second.
 begun=$(date +%s%N)
