@@ -73,7 +73,6 @@ if command -v luajit >/dev/null; then
 	export LUA_PATH="$source/tools/lua/?.lua;;"
 	${CC:-gcc} -O3 "$here/bindings/take.c" -I"$source/include" -L"$build" -lshmlimit -o "$build/bench/take"
 	measure C "$build/bench/take"
-	rm -f "/dev/shm/$segment"
 	for how in 'LuaJIT luajit resty.shmlimit' 'LuaJIT,_no_compiler luajit,-joff resty.shmlimit' 'Lua_5.3 lua5.3 shmlimit'; do
 		# shellcheck disable=SC2086 # three words
 		set -- $how

@@ -33,7 +33,7 @@ who=ours
 dir=$(mktemp -d)
 clean_too() {
 	clean
-	rm -f "/dev/shm/$segment".*
+	rm -f /dev/shm/shmlimit.*."$segment".*
 }
 trap clean_too EXIT
 mkdir "$dir/lua" "$dir/lib" "$dir/body"
@@ -65,6 +65,24 @@ server() {
 		END
 	done
 	cat <<-END
+		location /$1/loop { content_by_lua_block {
+			local module, calls, least = require("$2." .. ngx.var.arg_kind), 100000, math.huge
+			local name, conn, key = "$3", ngx.var.arg_kind == "conn", ngx.var.arg_kind .. " loop"
+			local a, b, c = 1e9, ngx.var.arg_kind == "count" and 1e6 or 1e9
+			if conn then name, a, b, c = "$3$4", 1000, 0, 1 end
+			for round = 1, 7 do
+				ngx.update_time()
+				local begun = ngx.now()
+				for i = 1, calls do
+					local lim = assert(module.new(name, a, b, c))
+					assert(lim:incoming(key, true))
+					if conn then lim:leaving(key) end
+				end
+				ngx.update_time()
+				least = math.min(least, (ngx.now() - begun) / calls * 1e9)
+			end
+			ngx.say(string.format("%.0f", least))
+		} }
 		location /$1/conn { content_by_lua_block {
 			local lim = assert(require("$2.conn").new("$3$4", 1000, 0, 1))
 			if not lim:incoming("conn " .. ngx.var.remote_addr, true) then return ngx.exit(429) end
@@ -156,6 +174,13 @@ for kind in free req count conn; do
 	for each in $who; do
 		row "$each: $kind" requests/s "$(middle "$dir/$each.$kind" 1)"
 		row "$each: $kind" 'CPU us' "$(middle "$dir/$each.$kind" 2)"
+	done
+done
+
+# One worker alone, without requests.
+for kind in req count conn; do
+	for each in $who; do
+		row "$each: $kind, new() and incoming()" ns "$(curl -s "$url/$each/loop?kind=$kind")"
 	done
 done
 

@@ -42,6 +42,7 @@ int main(int argc, char *argv[])
 		begun = (used_ns() - begun) / calls;
 		least = round == 0 || begun < least ? begun : least;
 	}
+	shmlimit_destroy(argv[2]);
 	printf("%s: take\t%.1f\n", argv[1], least);
 	return 0;
 }

@@ -182,6 +182,10 @@ waits = os.clock()
 repeat until brief:incoming("k") or os.clock() > waits + 60
 is({ (brief:incoming("k", true)), brief:leaving("k"), brief:leaving("k") }, { 0, 1, 0 }, "a place ends by itself; then it is left without harm to another")
 is(con.segment.held, {}, "nothing is kept of keys without requests")
+con:set_conn(2)
+-- Rules and keys that are the same when they are joined.
+is({ (con:incoming(".0.05k", true)), (brief:incoming("k", true)), (brief:leaving("k")), (con:leaving(".0.05k")) }, { 0, 0, 0, 0 },
+	"places of two rules stay apart")
 is(next(con.segment.held), nil, "nothing at all is kept of places that were left")
 
 -- ---- traffic ----

@@ -1,12 +1,14 @@
 -- resty.shmlimit.conn: requests in progress, with the interface of lua-resty-limit-traffic's resty.limit.conn.
 --
--- Each request that goes on holds a place of its key. The place of a worker that was killed is free again after `hold` seconds.
+-- Each request that goes on holds a place of its key for `hold` seconds. Its worker renews the place in time, so the request may take
+-- longer; that of a worker that was killed is free again.
 -- All objects of a segment share a HOLD rule with room for any of their limits. A key's places are looked at before one is
 -- entered, and counted after: of several that enter the last place at once, those that are above the limit leave again.
 --
 -- SPDX-License-Identifier: BSD-2-Clause
 local segment = require "resty.shmlimit.segment"
 local assert, type, floor, max, min, setmetatable = assert, type, math.floor, math.max, math.min, setmetatable
+local ngx = rawget(_G, "ngx")
 local key_of = segment.key
 
 local M = { _VERSION = "0.1.0" }
@@ -52,9 +54,7 @@ function M.new(name, conn, burst, default_conn_delay, hold)
 	if conn + burst > PLACES_MAX then
 		return nil, "conn and burst must be at most 65536 together"
 	end
-	local from, err = segment.get(name, function()
-		return room(conn + burst)
-	end)
+	local from, err = segment.get(name, room, conn + burst)
 	if not from then
 		return nil, err
 	end
@@ -75,14 +75,49 @@ function M.new(name, conn, burst, default_conn_delay, hold)
 end
 
 -- Places of a key that this Lua state holds, oldest first: the newest ones, which last longest, stay for those in progress.
-local function keep(held, key, place)
-	local queue = held[key]
+-- A queue that is empty is used again.
+local spare
+local function keep(self, key, place)
+	local held, name = self.segment.held, self.rule_name .. "\0" .. key
+	local queue = held[name]
 	if not queue then
-		queue = { first = 1, last = 0 }
-		held[key] = queue
+		queue, spare = spare or {}, nil
+		queue.first, queue.last, queue.key, queue.rule_name = 1, 0, key, self.rule_name
+		held[name] = queue
 	end
 	queue.last = queue.last + 1
 	queue[queue.last] = place
+end
+
+-- Renew what a rule's requests hold, now and as long as there is any. Not in a worker that shuts down: it gets no timers.
+local function renew(premature, self)
+	local from, any = self.segment, false
+	from.renewed[self.rule_name] = nil
+	local limiter, id = rule(self)
+	if premature or not limiter then
+		return
+	end
+	for _, queue in pairs(from.held) do
+		if queue.rule_name == self.rule_name then
+			any = true
+			for i = queue.first, queue.last do
+				limiter:renew(id, queue.key, queue[i])
+			end
+		end
+	end
+	if any then
+		from.renewed[self.rule_name] = ngx.timer.at(self.hold / 3, renew, self)
+	end
+end
+
+-- WHY NOT with the first request of a Lua state: with lua_code_cache off each request has a state of its own, which a timer
+-- would keep.
+local function renew_later(self)
+	local from = self.segment
+	from.entered = (from.entered or 0) + 1
+	if ngx and from.entered > 1 and not from.renewed[self.rule_name] then
+		from.renewed[self.rule_name] = ngx.timer.at(self.hold / 3, renew, self)
+	end
 end
 
 local function oldest(held, key)
@@ -94,7 +129,7 @@ local function oldest(held, key)
 	queue[queue.first] = nil
 	queue.first = queue.first + 1
 	if queue.first > queue.last then
-		held[key] = nil
+		held[key], spare = nil, queue
 	end
 	return place
 end
@@ -136,7 +171,8 @@ function M:incoming(key, commit)
 			limiter:leave(id, key, place)
 			return nil, "rejected"
 		end
-		keep(self.segment.held, self.rule_name .. key, place)
+		keep(self, key, place)
+		renew_later(self)
 		self.committed = true
 	end
 	if conn > self.max then
@@ -160,7 +196,7 @@ function M:uncommit(key)
 	if not limiter then
 		return nil, id
 	end
-	local place = oldest(self.segment.held, self.rule_name .. key)
+	local place = oldest(self.segment.held, self.rule_name .. "\0" .. key)
 	if not place then
 		return nil, "not found"
 	end

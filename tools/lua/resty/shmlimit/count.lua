@@ -23,7 +23,9 @@ function M.new(name, limit, window)
 	if not limiter then
 		return nil, id
 	end
-	return setmetatable({ segment = from, limit = limit, bound = floor(limit), window = window }, mt)
+	-- WHY NOT return that at once: LuaJIT does not compile it as a tail call.
+	local self = setmetatable({ segment = from, limit = limit, bound = floor(limit), window = window }, mt)
+	return self
 end
 
 -- Add to the key's count: ok, remaining, reset; or nil, err.

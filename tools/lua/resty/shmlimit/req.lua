@@ -26,24 +26,25 @@ local function compile(rate, burst)
 		period = refill / rate
 	end
 	local longest = burst / rate + (burst / 16 + 1) * 1e-9
-	return { limit = shmlimit.limit { capacity = 1, refill = refill, period = period, max_wait = longest }, longest = longest }
+	return { rate = rate, burst = burst, limit = shmlimit.limit { capacity = 1, refill = refill, period = period, max_wait = longest }, longest = longest }
 end
 
--- Those of the last rates and bursts, since most programs call new() with each request.
+-- Those of the last rates and bursts, since most programs call new() with each request. Below 0, since LuaJIT compiles no access to
+-- a table that has some of its numbers as an array.
 local known, known_count = {}, 0
 local function compiled(rate, burst)
-	local of_rate = known[rate]
-	local found = of_rate and of_rate[burst]
-	if not found then
+	local of_rate = known[-rate - 0.5]
+	local found = of_rate and of_rate[-burst - 0.5]
+	if not found or found.rate ~= rate or found.burst ~= burst then
 		if known_count >= 1000 then
 			known, known_count, of_rate = {}, 0, nil
 		end
 		if not of_rate then
 			of_rate = {}
-			known[rate] = of_rate
+			known[-rate - 0.5] = of_rate
 		end
 		found = compile(rate, burst)
-		of_rate[burst], known_count = found, known_count + 1
+		of_rate[-burst - 0.5], known_count = found, known_count + 1
 	end
 	return found
 end

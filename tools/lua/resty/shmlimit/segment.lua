@@ -26,6 +26,7 @@ local function attach(self)
 		return nil, err
 	end
 	self.limiter, self.ids, self.held, self.places = limiter, {}, {}, limiter:window_max()
+	self.renewed = self.renewed or {} -- conn's timers
 	return limiter
 end
 
@@ -75,9 +76,9 @@ end
 
 local M = {}
 
--- The segment of a name, which is created if it is missing, with what the function `options` returns; or one that M.open()
--- returned, with options of its own.
-function M.get(segment, options)
+-- The segment of a name, which is created if it is missing, with what the function `options` returns for these places; or one
+-- that M.open() returned, with options of its own.
+function M.get(segment, options, places)
 	if type(segment) == "table" and getmetatable(segment) == Segment then
 		return segment
 	elseif type(segment) ~= "string" then
@@ -86,7 +87,7 @@ function M.get(segment, options)
 	if opened[segment] then
 		return opened[segment]
 	end
-	return M.open(segment, options and options())
+	return M.open(segment, options and options(places))
 end
 
 -- With the options of shmlimit.open(). It is created if it is missing.
