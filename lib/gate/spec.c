@@ -32,7 +32,7 @@ static const char *read_segment(struct spec *spec, struct spec_limit *limit, con
 	spec->segment = value;
 	return shmlimit_check_names(value, NULL) == 0
 	               ? NULL
-	               : "must be a segment's name: 1 to 255 bytes, no / or control characters, not a dot first";
+	               : "must be a segment's name: 1 to 239 bytes, no / or control characters, not a dot first";
 }
 
 static const char *read_fail(struct spec *spec, struct spec_limit *limit, const char *value)

@@ -106,7 +106,7 @@ shmlimit list lists all)" "$verb needs a segment"
 	is "$rc $out$err" "2 shmlimit: rule no name: bad name: must be 1 to 63 letters, digits and . _ : @ + -" \
 		"$verb needs a rule's name"
 	run shmlimit $verb a/b r key
-	is "$rc $out$err" "2 shmlimit: segment a/b: bad name: must be 1 to 255 bytes without '/' and control \
+	is "$rc $out$err" "2 shmlimit: segment a/b: bad name: must be 1 to 239 bytes without '/' and control \
 characters, the first not '.'" "$verb needs a segment's name"
 	run shmlimit $verb "$segment" r ''
 	is "$rc $out$err" "2 shmlimit: key of 0 bytes: must be 1 to 1024" "$verb needs a key"

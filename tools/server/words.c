@@ -49,7 +49,7 @@ const char *words_check_segment(const char *name)
 {
 	return shmlimit_check_names(name, NULL) == 0
 	               ? NULL
-	               : "must be a segment's name: 1 to 255 bytes, no / or control characters, not a dot first";
+	               : "must be a segment's name: 1 to 239 bytes, no / or control characters, not a dot first";
 }
 
 const char *words_check_rule(const char *name)

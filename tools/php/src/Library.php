@@ -49,8 +49,8 @@ final class Library
      */
     public static function checkNames(?string $segment, ?string $rule = null): void
     {
-        if ($segment !== null && preg_match('#^(?!\.)[^/\x00-\x1f\x7f]{1,255}$#D', $segment) !== 1) {
-            throw new Error($segment, "must be a segment's name: 1 to 255 bytes, no / or control characters, not a dot "
+        if ($segment !== null && preg_match('#^(?!\.)[^/\x00-\x1f\x7f]{1,239}$#D', $segment) !== 1) {
+            throw new Error($segment, "must be a segment's name: 1 to 239 bytes, no / or control characters, not a dot "
                 . 'first', self::EILSEQ);
         }
         if ($rule !== null && preg_match('#^~?[A-Za-z0-9._:@+-]{1,63}$#D', $rule) !== 1) {

@@ -51,7 +51,8 @@ static void add_closed(struct output to, const char *name, int error)
 {
 	if (to.json != NULL) {
 		json_append(to.json,
-		            json_pack("{s:o, s:s}", "name", json_text(name), "error", shmlimit_strerror(error)));
+		            json_pack("{s:o, s:s, s:o}", "name", json_text(name), "error", shmlimit_strerror(error),
+		                      "layout_version", json_number(shmlimit_layout())));
 		return;
 	}
 	table_cell(to.table, "%s", name);
