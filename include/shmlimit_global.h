@@ -217,7 +217,8 @@ struct shmlimit_global_server {
  *
  * Returns 0, or: -EINVAL an argument is NULL, the URL is wrong (options.report gets the reason), an
  * option is out of range, or LOCAL has no share; -E2BIG a field is set that this library does not
- * know; -ENOMEM; or an error of shmlimit_rule_set(): -EROFS, -EXFULL, -ENOENT ...; or with
+ * know; -ELIBBAD libshmlimit has another layout version than this library was built with, as in a
+ * program that runs since before an upgrade; -ENOMEM; or an error of shmlimit_rule_set(): -EROFS, -EXFULL, -ENOENT ...; or with
  * SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD -EAGAIN: no thread can be made.
  *
  * Threads: any number may use the handle at once, in all functions but shmlimit_global_close().

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "global_library.h"
 #include "gate_request.h"
 #include "export.h"
 #include "sized.h"
@@ -39,6 +40,8 @@ EXPORT int shmlimit_gate_open(const char *text, struct shmlimit_gate **out)
 		return -ENOMEM;
 	error = spec_read(text, &gate->spec, &wrong);
 	if (error == 0) {
+		if (gate->spec.backend != NULL)
+			global_library_pin();
 		error = segment_ref_begin(&gate->segment_ref, &gate->spec);
 		if (error == 0) {
 			*out = gate;

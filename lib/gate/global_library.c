@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 
 #include "global_library.h"
@@ -16,8 +17,23 @@
 #pragma weak shmlimit_global_status
 #pragma weak shmlimit_global_close
 
+#define NAME "libshmlimit-global.so.0"
+
 static struct global_library loaded;
+static int is_other_version;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/*
+ * A module of a server can have its libshmlimit within it, and libshmlimit-global brings the one that
+ * is installed. A handle goes from the first to the second, so both must be of one version.
+ */
+static int is_of_this_version(void *library)
+{
+	__typeof__(&shmlimit_layout) layout;
+
+	*(void **)&layout = dlsym(library, "shmlimit_layout");
+	return layout != NULL && layout() == shmlimit_layout();
+}
 
 static void load(void)
 {
@@ -27,8 +43,11 @@ static void load(void)
 	void *library;
 
 	if (found.open == NULL) {
-		library = dlopen("libshmlimit-global.so.0", RTLD_NOW | RTLD_LOCAL);
+		library = dlopen(NAME, RTLD_NOW | RTLD_LOCAL);
 		if (library == NULL)
+			return;
+		is_other_version = !is_of_this_version(library);
+		if (is_other_version)
 			return;
 		/*
 		 * ISO C does not convert a data pointer to a function pointer; POSIX allows this
@@ -43,6 +62,21 @@ static void load(void)
 		*(void **)&found.close = dlsym(library, "shmlimit_global_close");
 	}
 	loaded = found;
+}
+
+/*
+ * WHY NOT global_library_load(): where the library is not installed yet, forked children would not
+ * look for it again.
+ */
+void global_library_pin(void)
+{
+	if (shmlimit_global_open == NULL)
+		(void)dlopen(NAME, RTLD_NOW | RTLD_LOCAL);
+}
+
+int global_library_error(void)
+{
+	return is_other_version ? -ELIBBAD : -ELIBACC;
 }
 
 const struct global_library *global_library_load(void)

@@ -20,7 +20,16 @@ struct global_library {
 	__typeof__(&shmlimit_global_close) close;
 };
 
-/* Returns NULL if the library is not installed. Threads: safe. */
+/* Returns NULL if the library is not installed, or is of another version. Threads: safe. */
 const struct global_library *global_library_load(void);
+
+/* Why that returned NULL: -ELIBACC or -ELIBBAD. */
+int global_library_error(void);
+
+/*
+ * Keep the library that is installed now in this process and in children that it forks, where an
+ * upgrade may replace the file before they load it: the old workers of a server go on with the old one.
+ */
+void global_library_pin(void);
 
 #endif

@@ -125,6 +125,9 @@ static const char *words(const struct segment_ref *ref, int error)
 		return "it is not a gcra rule, which limits that come with requests need";
 	case -EINVAL:
 		return "it is a lease, and the backend's URL is wrong";
+	case -ELIBBAD:
+		return "it is a lease, and libshmlimit-global.so.0 is of another version: restart the server after an "
+		       "upgrade";
 	case -ELIBACC:
 		return "it is a lease, and libshmlimit-global.so.0 is not installed";
 	default:
@@ -333,8 +336,8 @@ static void open_global(struct segment_ref *ref, struct view *view)
 
 	view->no_global = -EDESTADDRREQ;
 	if (s->backend != NULL)
-		view->no_global =
-			library == NULL ? -ELIBACC : library->open(view->limiter, s->backend, &options, &view->global);
+		view->no_global = library == NULL ? global_library_error()
+		                                  : library->open(view->limiter, s->backend, &options, &view->global);
 	/*
 	 * No thread can be made, or the segment is read-only: the process asks the backend itself.
 	 */

@@ -5,6 +5,9 @@
  * forked children, and why a header that a process overwrites later misleads no process that has
  * the segment open.
  *
+ * A change of this structure changes LAYOUT_VERSION, too, as does one of what libshmlimit-global keeps
+ * in shmlimit_area(): see lib/gate/global_library.c.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef SHMLIMIT_LIB_LIMITER_H

@@ -11,6 +11,7 @@
 #include "export.h"
 #include "sized.h"
 #include "handle.h"
+#include "layout.h"
 #include "pool.h"
 
 #define PREFIX_DEFAULT "shmlimit:"
@@ -84,6 +85,9 @@ EXPORT int shmlimit_global_open(struct shmlimit *limiter, const char *text,
 
 	if (limiter == NULL || text == NULL || out == NULL)
 		return -EINVAL;
+	/* WHY: the old libshmlimit of a program that still runs, whose segment's area old processes share. */
+	if (shmlimit_layout() != LAYOUT_VERSION)
+		return -ELIBBAD;
 	if (options != NULL)
 		error = sized_in(&o, options, sizeof(o));
 	if (error == 0)

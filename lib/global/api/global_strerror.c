@@ -25,6 +25,8 @@ EXPORT const char *shmlimit_global_strerror(int error)
 	case ENOBUFS:
 	case ENOMEM:
 		return shmlimit_strerror(positive);
+	case ELIBBAD:
+		return "libshmlimit is of another version: restart the program after an upgrade";
 	case EAGAIN:
 		return "the host has no agent";
 	default:

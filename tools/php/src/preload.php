@@ -13,3 +13,12 @@ foreach ($classes as $class) {
         require __DIR__ . "/$class.php";
     }
 }
+
+// The library that is installed now stays with this process and its children: an upgrade may replace the file before a
+// child asks for it, which would then limit in the segment of another version, beside the older children.
+if (ini_get('opcache.preload') && class_exists('FFI', false)) {
+    try {
+        Shmlimit\Library::ffi();
+    } catch (Throwable) { // each request says why
+    }
+}
