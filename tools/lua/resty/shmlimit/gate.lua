@@ -9,7 +9,7 @@ require "resty.shmlimit.cdef"
 local G = ffi.load("libshmlimit-gate.so.0")
 local C = ffi.load("libshmlimit.so.0")
 local ngx = rawget(_G, "ngx")
-local select, type, error, tostring, huge = select, type, error, tostring, math.huge
+local select, type, error, tostring, huge, max = select, type, error, tostring, math.huge, math.max
 
 local Gate = { _VERSION = "0.1.0" }
 Gate.__index = Gate
@@ -139,7 +139,12 @@ local function wait(self, held)
 	self.waiting[waits] = entry
 	while rc == PENDING do
 		entry.polled = ngx.now()
-		ngx.sleep(whole(1) / 1e9)
+		-- Below a millisecond nginx does not sleep.
+		ngx.sleep(max(whole(1) / 1e9, 0.001))
+		if self.waiting[waits] ~= entry then
+			-- The gate was closed, or the whole process stood still for a minute: `waits` is no more.
+			return -EAGAIN
+		end
 		rc = G.shmlimit_gate_poll(self.handle, waits, answer, held)
 	end
 	self.waiting[waits] = nil
@@ -212,7 +217,7 @@ function Gate:fields(headers)
 	return headers
 end
 
--- Not while a request waits in it.
+-- A request that waits in it fails.
 function Gate:close()
 	if self.handle ~= nil then
 		cancel(self.handle, self.waiting, huge)
