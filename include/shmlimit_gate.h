@@ -110,12 +110,22 @@ struct shmlimit_gate_place {
 	struct shmlimit_place place;
 };
 
-/* All places that a request holds. Set struct_size before the call. */
+/* What a request has paid in a limit with estimate=. */
+struct shmlimit_gate_bill {
+	uint32_t key; /* index in `keys` */
+	uint32_t reserved32;
+	uint64_t paid; /* tokens */
+};
+
+/* All places that a request holds, and what it has paid where that is not its cost yet. Set struct_size before the call. */
 struct shmlimit_gate_held {
 	uint32_t struct_size; /* sizeof(struct shmlimit_gate_held) */
 	uint32_t count;       /* 0: there is nothing to leave */
-	uint64_t segment;     /* which of the segments that the process had open has the places */
+	uint64_t segment;     /* which of the segments that the process had open has the places and tokens */
 	struct shmlimit_gate_place places[SHMLIMIT_REQUESTS_MAX];
+	uint32_t bill_count; /* 0: there is nothing to settle */
+	uint32_t reserved32;
+	struct shmlimit_gate_bill bills[SHMLIMIT_REQUESTS_MAX];
 };
 
 /*
@@ -207,8 +217,11 @@ int shmlimit_gate_ask(struct shmlimit_gate *gate, const struct shmlimit_gate_key
  * such a limit must be 1. Its field RateLimit says how many places are free; it has no Retry-After, since nobody
  * knows when a place will become free.
  *
- * Set the struct_size of *held first; held->count is 0 when nothing is held, also after an error. With shmlimit_gate_ask()
- * a request takes a place, too, which ends only with the period. More errors: -EINVAL `held` is NULL or its struct_size is
+ * Limits with the word estimate=N take N tokens, and are settled afterwards: see shmlimit_gate_settle().
+ *
+ * Set the struct_size of *held first; held->count is 0 when nothing is held, and held->bill_count when nothing is to be
+ * settled, also after an error. With shmlimit_gate_ask()
+ * a request takes a place, too, which ends only with the period, and pays its estimate. More errors: -EINVAL `held` is NULL or its struct_size is
  * too small.
  */
 int shmlimit_gate_enter(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
@@ -222,6 +235,26 @@ int shmlimit_gate_enter(struct shmlimit_gate *gate, const struct shmlimit_gate_k
  */
 int shmlimit_gate_leave(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
                         struct shmlimit_gate_held *held);
+
+#define SHMLIMIT_GATE_NOT_KNOWN UINT64_MAX
+
+/*
+ * Settle what a request turned out to cost, in its limits with estimate=: used[i] is the number of tokens that keys[i] has used
+ * in all, or SHMLIMIT_GATE_NOT_KNOWN, which leaves what it has paid. The difference to what it has paid is charged or given
+ * back, and held->bills then says what it has paid: so the same call again changes nothing, and a request that goes on for long
+ * can be settled as often as its cost is known better. Whatever is never settled, such as a request of a killed process, has paid
+ * its estimate. What is charged makes debt, which is never denied: later requests of the key are, until it is paid.
+ *
+ * `keys` are those of shmlimit_gate_enter(), with the same bytes and limits; `n` is their number, also of `used`. Call it before
+ * or after shmlimit_gate_leave(), in the same process, or in one that was forked since. Where the segment was
+ * replaced since, nothing is settled. Where a rule allows no more debt, by its max-wait, or cannot be charged, as a window, what
+ * could be is charged, which is reported once a minute.
+ *
+ * Returns 0, or -EINVAL: an argument is NULL, or `keys` are others. Threads, fork, signals: as shmlimit_gate_ask(). If killed
+ * inside: some are settled. Cost: less than a take for each bill.
+ */
+int shmlimit_gate_settle(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
+                         const uint64_t *used, struct shmlimit_gate_held *held);
 
 /*
  * For event loops: shmlimit_gate_ask() or, unless `held` is NULL, shmlimit_gate_enter() in steps, none of which waits for the

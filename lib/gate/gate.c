@@ -96,10 +96,15 @@ EXPORT int shmlimit_gate_enter(struct shmlimit_gate *gate, const struct shmlimit
 
 	if (held == NULL || held->struct_size < HELD_SIZE_1_0)
 		return -EINVAL;
-	held->count = 0;
+	held->count = held->bill_count = 0;
 	q.held = held;
 	q.take.steps = 0;
 	return gate_request_begin(gate, keys, n, out, &q);
+}
+
+int gate_has_key(const struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n, uint32_t key)
+{
+	return key < n && keys[key].limit < gate->spec.limit_count && keys[key].length > 0 && keys[key].bytes != NULL;
 }
 
 static void leave(const struct spec *spec, const struct view *view, const struct shmlimit_gate_key *keys,
@@ -122,8 +127,7 @@ EXPORT int shmlimit_gate_leave(struct shmlimit_gate *gate, const struct shmlimit
 	    held->count > SHMLIMIT_REQUESTS_MAX)
 		return -EINVAL;
 	for (uint32_t i = 0; i < held->count; i++)
-		if (held->places[i].key >= n || keys[held->places[i].key].limit >= gate->spec.limit_count ||
-		    keys[held->places[i].key].length == 0 || keys[held->places[i].key].bytes == NULL)
+		if (!gate_has_key(gate, keys, n, held->places[i].key))
 			return -EINVAL;
 	if (held->count == 0)
 		return 0;

@@ -193,6 +193,19 @@ static int lacks_agent(const struct view *view, const struct gate_request *q)
 	return 0;
 }
 
+/* What the request has paid of an estimate, unless a rule in a dry run would have denied it. */
+__attribute__((noinline, cold)) static void bill(const struct gate_request *q, size_t which,
+                                                 const struct shmlimit_result *r)
+{
+	struct shmlimit_gate_held *held = q->held;
+
+	if (held != NULL && r->retry_after_ns == 0)
+		held->bills[held->bill_count++] = (struct shmlimit_gate_bill){
+			.key = (uint32_t)q->key_index[which],
+			.paid = q->costs[which],
+		};
+}
+
 static void rehearse(struct shmlimit_gate *gate, struct view *view, struct gate_request *q, size_t which)
 {
 	struct shmlimit_result r;
@@ -208,6 +221,8 @@ static void rehearse(struct shmlimit_gate *gate, struct view *view, struct gate_
 		note_remaining(q, &r);
 	if (answer == SHMLIMIT_DENIED || (answer == SHMLIMIT_ALLOWED && r.retry_after_ns > 0))
 		q->dry_denied = 1;
+	else if (answer == SHMLIMIT_ALLOWED && q->limits[which]->settled)
+		bill(q, which, &r);
 }
 
 /* Go on where the last call stopped. */
@@ -240,6 +255,8 @@ static int go_on(struct shmlimit_gate *gate, struct view *view, struct gate_requ
 	}
 	for (size_t i = 0; i < q->enforced_count; i++) {
 		note_remaining(q, &q->results[i]);
+		if (q->limits[q->enforced[i]]->settled)
+			bill(q, q->enforced[i], &q->results[i]);
 		header_fields_add(view, q, q->enforced[i], answer, &q->results[i], out);
 	}
 	return answer;
@@ -275,7 +292,7 @@ static void begin_in(const struct segment_ref *ref, struct gate_request *q, cons
 	choose_enforced(ref, view, q);
 	if (q->held != NULL) {
 		q->held->segment = view->number;
-		q->held->count = 0;
+		q->held->count = q->held->bill_count = 0;
 	}
 }
 

@@ -17,7 +17,7 @@
  * programs that were built before a structure grows would be refused.
  */
 #define ANSWER_SIZE_1_0 920u
-#define HELD_SIZE_1_0 400u
+#define HELD_SIZE_1_0 664u
 
 struct shmlimit_gate {
 	struct spec spec;
@@ -68,6 +68,9 @@ int gate_request_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_ke
 
 /* Go on with what is pending. -ENOBUFS: the answer's buffer is too small, and nothing was done. */
 int gate_request_continue(struct shmlimit_gate *gate, struct gate_request *q, struct shmlimit_gate_answer *out);
+
+/* May keys[key] be one of a request that was asked? */
+int gate_has_key(const struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n, uint32_t key);
 
 /* Give back what was taken in the step that is pending. */
 void gate_request_cancel(struct shmlimit_gate *gate, struct gate_request *q);

@@ -57,7 +57,7 @@ EXPORT int shmlimit_gate_begin(struct shmlimit_gate *gate, const struct shmlimit
 	if (pending == NULL || (held != NULL && held->struct_size < HELD_SIZE_1_0))
 		return -EINVAL;
 	if (held != NULL)
-		held->count = 0;
+		held->count = held->bill_count = 0;
 	q.held = held;
 	q.take.steps = 1;
 	answer = gate_request_begin(gate, keys, n, out, &q);

@@ -168,6 +168,12 @@ static const char *read_cost(struct spec *spec, struct spec_limit *limit, const 
 	return number(value, 1, UINT64_MAX, '\0', &limit->cost) != NULL ? NULL : "must be cost=N, 1 or more";
 }
 
+static const char *read_estimate(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	limit->settled = 1;
+	return read_cost(spec, limit, value) == NULL ? NULL : "must be estimate=N, 1 or more";
+}
+
 static const char *read_prefix(struct spec *spec, struct spec_limit *limit, const char *value)
 {
 	uint64_t v4 = 0, v6 = 0;
@@ -295,13 +301,21 @@ static const char *read_rule(struct spec *spec, struct spec_limit *limit, const 
 }
 
 static const struct option of_limits[] = {
-	{ "rule=", read_rule },           { "cost=", read_cost },
-	{ "prefix=", read_prefix },       { "nth=", read_nth },
-	{ "status=", read_status },       { "fields=", read_fields },
-	{ "dry_run", read_dry_run },      { "peek", read_peek },
-	{ "rate=", read_rate },           { "rate_error=", read_rate_error },
-	{ "algorithm=", read_algorithm }, { "local", read_local },
-	{ "protected", read_protected },  { NULL, NULL },
+	{ "rule=", read_rule },
+	{ "cost=", read_cost },
+	{ "prefix=", read_prefix },
+	{ "nth=", read_nth },
+	{ "status=", read_status },
+	{ "fields=", read_fields },
+	{ "dry_run", read_dry_run },
+	{ "peek", read_peek },
+	{ "rate=", read_rate },
+	{ "rate_error=", read_rate_error },
+	{ "algorithm=", read_algorithm },
+	{ "local", read_local },
+	{ "protected", read_protected },
+	{ "estimate=", read_estimate },
+	{ NULL, NULL },
 };
 
 static const struct option of_gates[] = {
@@ -334,7 +348,7 @@ static const char *read_word(struct spec *spec, const char *word)
 	if (option != NULL)
 		return option->read(spec, limit, value);
 	return spec->limit_count > 0
-	               ? "must be cost=N, prefix=V4,V6, nth=N, status=N, fields=..., dry_run, peek, rate_error=... or local; or, with create=yes, rate=..., algorithm=... or protected"
+	               ? "must be cost=N, estimate=N, prefix=V4,V6, nth=N, status=N, fields=..., dry_run, peek, rate_error=... or local; or, with create=yes, rate=..., algorithm=... or protected"
 	               : "must be fail=open or fail=closed, owner=USER, backend=URL, deadline=Nms, wait=0, share=N, "
 	                 "agent=no, x_fields or create=yes, with mode=, group=, slots=";
 }
@@ -426,6 +440,24 @@ static int has_no_rate(const struct spec_rule *rule)
 	return rule->rate.algorithm == SHMLIMIT_GCRA && rule->rate.capacity == 0;
 }
 
+/* Returns NULL, or how to correct a rate whose rule is charged afterwards. */
+static const char *settle_rate(const struct spec_rule *rule, struct shmlimit_rule *rate)
+{
+	if (!rule->settled)
+		return NULL;
+	switch (rate->algorithm) {
+	case SHMLIMIT_HOLD:
+	case SHMLIMIT_WINDOW:
+		return "cannot be charged afterwards, as estimate= wants";
+	case SHMLIMIT_LEASE:
+		return "has an estimate=, and hosts cannot share what is charged afterwards: it needs the word local";
+	default:
+		/* What was used is charged in full. */
+		rate->max_wait_ns = DEBT_MAX_NS;
+		return NULL;
+	}
+}
+
 /* A rule whose requests bring their limits needs none of its own, which another limit may give it. */
 static const char *set_gcra(struct spec *spec, const struct spec_limit *limit)
 {
@@ -433,6 +465,8 @@ static const char *set_gcra(struct spec *spec, const struct spec_limit *limit)
 	struct shmlimit_rule rate = { .struct_size = sizeof(rate), .algorithm = SHMLIMIT_GCRA };
 	const char *right = share_rate(spec, limit, &rate);
 
+	if (right == NULL)
+		right = settle_rate(rule, &rate);
 	if (right != NULL || !spec->create)
 		return right;
 	if (rule->has_rate && rule->rate.algorithm != SHMLIMIT_GCRA)
@@ -468,6 +502,9 @@ static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
 	/* Again, for the algorithm that it has now. */
 	if (shmlimit_rule_parse(limit->rate, &rate, &spec->problem) != 0)
 		return spec->problem.text;
+	right = settle_rate(rule, &rate);
+	if (right != NULL)
+		return right;
 	if (rate.mode == SHMLIMIT_ENFORCE && limit->cost > rate.capacity)
 		return "allows at most less than the cost at once, so every request would be refused";
 	/* It is the rule that is protected: its other limits may leave the word out. */
@@ -492,6 +529,8 @@ static int check_whole(struct spec *spec, struct shmlimit_gate_wrong *wrong)
 
 	if (spec->segment == NULL)
 		return say_wrong(wrong, 0, 0, "needs segment=NAME before the first rule=");
+	for (size_t i = 0; i < spec->limit_count; i++)
+		spec->rules[spec->limits[i].rule].settled |= spec->limits[i].settled;
 	for (size_t i = 0; i < spec->limit_count; i++) {
 		const char *right = set_rate(spec, &spec->limits[i]);
 		struct spec_rule *rule = &spec->rules[spec->limits[i].rule];
@@ -502,6 +541,11 @@ static int check_whole(struct spec *spec, struct shmlimit_gate_wrong *wrong)
 		rule->gcra |= spec->limits[i].algorithm == SHMLIMIT_GCRA;
 		if (spec->limits[i].nth != 0 && !spec->limits[i].by_net) {
 			snprintf(text, sizeof(text), "rule=%s: nth= needs prefix=", rule->name);
+			return say_wrong(wrong, spec->limits[i].offset, 0, text);
+		}
+		if (spec->limits[i].settled && spec->limits[i].peek) {
+			snprintf(text, sizeof(text),
+			         "rule=%s: a limit with peek takes nothing, and needs no estimate=", rule->name);
 			return say_wrong(wrong, spec->limits[i].offset, 0, text);
 		}
 		if (right == NULL)

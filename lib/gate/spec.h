@@ -8,6 +8,9 @@
 
 #include "shmlimit_gate.h"
 
+/* The longest debt that a rule can allow. */
+#define DEBT_MAX_NS (UINT64_C(366) * 86400 * 1000000000)
+
 /* A rule that one or more limits name. */
 struct spec_rule {
 	const char *name;
@@ -16,6 +19,7 @@ struct spec_rule {
 	int taken, peeked; /* a limit takes from it; a limit peeks at it */
 	int local;         /* a limit says that it is this host's */
 	int gcra;          /* a limit says that requests bring theirs */
+	int settled;       /* a limit has an estimate */
 };
 
 struct spec_limit {
@@ -37,6 +41,7 @@ struct spec_limit {
 	/* what decides where the limit of a request cannot be read; without it the rule's own limit */
 	struct shmlimit_limit rate_error;
 	int has_rate_error;
+	int settled; /* the cost is an estimate: shmlimit_gate_settle() says what it was */
 };
 
 /* Is a thread the host's agent while it has no other? */

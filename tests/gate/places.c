@@ -5,40 +5,7 @@
  */
 #include <sys/wait.h>
 
-#include "gate.h"
-
-static struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
-static size_t n;
-
-/* Enter with one key the limits that are listed, up to -1. */
-static int gate_enter(struct shmlimit_gate *gate, struct shmlimit_gate_held *held, const char *key, const int *limits)
-{
-	for (n = 0; limits[n] >= 0; n++)
-		keys[n] = (struct shmlimit_gate_key){ .limit = (uint32_t)limits[n],
-			                              .bytes = key,
-			                              .length = (uint32_t)strlen(key) };
-	memset(&answer, 0x77, sizeof(answer));
-	answer.struct_size = sizeof(answer);
-	answer.buffer = gate_buffer;
-	answer.buffer_size = sizeof(gate_buffer);
-	memset(held, 0x77, sizeof(*held));
-	held->struct_size = sizeof(*held);
-	return shmlimit_gate_enter(gate, keys, n, &answer, held);
-}
-
-#define ENTER(gate, held, key, ...) gate_enter(gate, held, key, (const int[]){ __VA_ARGS__, -1 })
-
-static uint64_t left(const char *rule, const char *key)
-{
-	struct shmlimit_result r = { 0 };
-	struct shmlimit *l;
-
-	if (shmlimit_open(unit_name, 0, NULL, &l) != 0)
-		bail("shmlimit_open");
-	shmlimit_peek(l, shmlimit_rule_find(l, rule), key, strlen(key), 1, &r);
-	shmlimit_close(l);
-	return r.remaining;
-}
+#include "entered.h"
 
 static void enters(void)
 {
@@ -56,10 +23,10 @@ static void enters(void)
 	is_str(gate_field("Retry-After"), "", "nobody knows when a place will become free, so there is no Retry-After");
 	is(left("day", "k"), 3, "a denied place costs no token of the other limit");
 	is(ENTER(g, &c, "other", 0), SHMLIMIT_ALLOWED, "another key has its own places");
-	is(shmlimit_gate_leave(g, keys, n, &c), 0, "a place can be left");
+	is(shmlimit_gate_leave(g, keys, key_count, &c), 0, "a place can be left");
 	is(c.count, 0, "nothing is held after leaving");
 	is(left("r", "other"), 2, "all places are free when the last was left");
-	is(shmlimit_gate_leave(g, keys, n, &c), 0, "leaving again is no error");
+	is(shmlimit_gate_leave(g, keys, key_count, &c), 0, "leaving again is no error");
 	keys[0] = (struct shmlimit_gate_key){ .limit = 1, .bytes = "k", .length = 1 };
 	keys[1] = (struct shmlimit_gate_key){ .limit = 0, .bytes = "k", .length = 1 };
 	shmlimit_gate_leave(g, keys, 2, &b);
@@ -93,7 +60,7 @@ static void modes(void)
 		is(a.count, held[mode], "a first request holds what a rule in mode %u gives", mode);
 		is(ENTER(g, &b, "m", 0), SHMLIMIT_ALLOWED, "a rule in mode %u allows a second request", mode);
 		is(b.count, 0, "a second request holds no place in mode %u", mode);
-		shmlimit_gate_leave(g, keys, n, &a);
+		shmlimit_gate_leave(g, keys, key_count, &a);
 	}
 	shmlimit_gate_close(g);
 }
@@ -130,7 +97,7 @@ static void dry_runs(void)
 	ok(b.count == 0 && answer.outcome == SHMLIMIT_GATE_REJECTED_DRY_RUN,
 	   "a dry run says that it would have denied");
 	ENTER(g, &b, "dry", 0);
-	shmlimit_gate_leave(g, keys, n, &a);
+	shmlimit_gate_leave(g, keys, key_count, &a);
 	is(left("s", "dry"), 1, "a place of a dry run is left");
 	shmlimit_gate_close(g);
 }
@@ -154,10 +121,11 @@ static void replaced(void)
 	shmlimit_destroy(unit_name);
 	(void)shmlimit_gate_attach(g);
 	is(ENTER(g, &b, "k", 0), SHMLIMIT_ALLOWED, "a new segment gives its own places");
-	is(shmlimit_gate_leave(g, keys, n, &a), 0, "a place of a segment that is gone can be left");
+	is(shmlimit_gate_leave(g, keys, key_count, &a), 0, "a place of a segment that is gone can be left");
 	is(left("r", "k"), 1, "leaving a place of a segment that is gone frees none of the new one");
 	shmlimit_destroy(unit_name);
-	is(shmlimit_gate_leave(g, keys, n, &b), 0, "a place of a segment that was destroyed just now can be left");
+	is(shmlimit_gate_leave(g, keys, key_count, &b), 0,
+	   "a place of a segment that was destroyed just now can be left");
 	(void)shmlimit_gate_attach(g);
 	shmlimit_gate_close(g);
 }
@@ -172,7 +140,7 @@ static void forked(void)
 	ENTER(g, &a, "forked", 0);
 	pid = fork();
 	if (pid == 0)
-		_exit(shmlimit_gate_leave(g, keys, n, &a) != 0);
+		_exit(shmlimit_gate_leave(g, keys, key_count, &a) != 0);
 	waitpid(pid, &status, 0);
 	ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child leaves the place of its parent");
 	is(left("r", "forked"), 2, "the place that a child left is free");
@@ -190,19 +158,20 @@ static void wrong(void)
 	is(ENTER(g, &held, longest, 0), SHMLIMIT_ALLOWED, "a key of 2,999 bytes gets a place");
 	is(shmlimit_gate_leave(g, keys, 0, &held), -EINVAL, "leaving needs the keys of entering");
 	keys[0].limit = 7;
-	is(shmlimit_gate_leave(g, keys, n, &held), -EINVAL, "leaving needs a limit of the gate");
+	is(shmlimit_gate_leave(g, keys, key_count, &held), -EINVAL, "leaving needs a limit of the gate");
 	keys[0].limit = 0;
 	is(held.count, 1, "a place is still held when leaving it failed");
-	is(shmlimit_gate_leave(g, keys, n, &held), 0, "a place of a key of 2,999 bytes is left");
+	is(shmlimit_gate_leave(g, keys, key_count, &held), 0, "a place of a key of 2,999 bytes is left");
 	is(ENTER(g, &held, longest, 0, 0), SHMLIMIT_ALLOWED, "one request may hold two places of a key");
 	is(held.count, 2, "two places of a key are held");
-	shmlimit_gate_leave(g, keys, n, &held);
+	shmlimit_gate_leave(g, keys, key_count, &held);
 	is(ENTER(g, &held, longest, 0, 0), SHMLIMIT_ALLOWED, "two places of a key are both left");
-	shmlimit_gate_leave(g, keys, n, &held);
+	shmlimit_gate_leave(g, keys, key_count, &held);
 	held.struct_size = 8;
-	is(shmlimit_gate_enter(g, keys, n, &answer, &held), -EINVAL, "entering needs the whole structure");
-	is(shmlimit_gate_enter(g, keys, n, &answer, NULL), -EINVAL, "entering needs somewhere to put the places");
-	is(shmlimit_gate_leave(NULL, keys, n, &held), -EINVAL, "leaving needs a gate");
+	is(shmlimit_gate_enter(g, keys, key_count, &answer, &held), -EINVAL, "entering needs the whole structure");
+	is(shmlimit_gate_enter(g, keys, key_count, &answer, NULL), -EINVAL,
+	   "entering needs somewhere to put the places");
+	is(shmlimit_gate_leave(NULL, keys, key_count, &held), -EINVAL, "leaving needs a gate");
 	held.struct_size = sizeof(held);
 	is(shmlimit_gate_enter(g, keys, SHMLIMIT_REQUESTS_MAX + 1, &answer, &held), -EINVAL,
 	   "a request has at most 16 limits");

@@ -4,7 +4,7 @@
  * It decides when the configuration of a request is known and before any module
  * is asked to authenticate, once for each request of a client: not again after
  * internal redirects, and not for subrequests. A place in a limit of a HOLD rule is
- * left when the request ends.
+ * left when the request ends, and what the request used is charged when it is logged.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -32,6 +32,8 @@ typedef struct {
     const char *rule;
     ap_expr_info_t *key;
     ap_expr_info_t *rate;          /* of each request; NULL: the rule's own */
+    ap_expr_info_t *charge;        /* what it used; NULL: the cost is known before */
+    uint64_t scale;                /* tokens of a unit of it */
 } shmlimit_limit;
 
 typedef struct {
@@ -73,22 +75,35 @@ static void note(request_rec *r, const struct shmlimit_gate_answer *answer)
     }
 }
 
+/* What a request keeps until it ends. */
+struct kept {
+    apr_table_t *fields;           /* of the response; NULL: there are none */
+    struct places *places;         /* NULL: it holds nothing */
+};
+
 /* The filter that adds the fields to the response. */
 static ap_filter_rec_t *fields_filter;
 
-/* Keep the fields until the response begins. */
-static void keep_fields(request_rec *r, const struct shmlimit_gate_answer *answer)
+/* The fields, until the response begins. */
+static apr_table_t *make_fields(apr_pool_t *pool, const struct shmlimit_gate_answer *answer)
 {
     apr_table_t *fields;
 
     if (answer->field_count == 0)
-        return;
-    fields = apr_table_make(r->pool, (int)answer->field_count);
+        return NULL;
+    fields = apr_table_make(pool, (int)answer->field_count);
     for (uint32_t i = 0; i < answer->field_count; i++)
         apr_table_addn(fields, answer->fields[i].name,
-                       apr_pstrmemdup(r->pool, answer->fields[i].value,
-                                      answer->fields[i].value_length));
-    ap_set_module_config(r->request_config, &shmlimit_module, fields);
+                       apr_pstrmemdup(pool, answer->fields[i].value, answer->fields[i].value_length));
+    return fields;
+}
+
+/* After internal redirects it is that of the original request. NULL: the request was not limited. */
+static struct kept *kept_of(const request_rec *r)
+{
+    while (r->prev != NULL)
+        r = r->prev;
+    return ap_get_module_config(r->request_config, &shmlimit_module);
 }
 
 /*
@@ -105,19 +120,13 @@ static apr_status_t add_fields(ap_filter_t *f, apr_bucket_brigade *brigade)
     return ap_pass_brigade(f->next, brigade);
 }
 
-/* For responses and for error responses. After internal redirects the fields are those of the original request. */
+/* For responses and for error responses. */
 static void insert_filter(request_rec *r)
 {
-    const request_rec *original = r;
-    apr_table_t *fields;
+    struct kept *kept = r->main == NULL ? kept_of(r) : NULL;
 
-    if (r->main != NULL)
-        return;
-    while (original->prev != NULL)
-        original = original->prev;
-    fields = ap_get_module_config(original->request_config, &shmlimit_module);
-    if (fields != NULL)
-        ap_add_output_filter_handle(fields_filter, fields, r, r->connection);
+    if (kept != NULL && kept->fields != NULL)
+        ap_add_output_filter_handle(fields_filter, kept->fields, r, r->connection);
 }
 
 /* An expression's text, or NULL. */
@@ -132,8 +141,9 @@ static const char *value_of(request_rec *r, const char *rule, const char *what, 
     return NULL;
 }
 
-/* Fill the keys that are not empty. Returns how many, or -1. */
-static int find_keys(request_rec *r, const shmlimit_dir_conf *conf, struct shmlimit_gate_key *keys)
+/* Fill the keys that are not empty, and of which limits they are. Returns how many, or -1. */
+static int find_keys(request_rec *r, const shmlimit_dir_conf *conf, struct shmlimit_gate_key *keys,
+                     const shmlimit_limit **from)
 {
     int n = 0;
 
@@ -147,6 +157,7 @@ static int find_keys(request_rec *r, const shmlimit_dir_conf *conf, struct shmli
             rate = value_of(r, limit->rule, "rate", limit->rate);
         if (text == NULL || (limit->rate != NULL && rate == NULL))
             return -1;
+        from[n] = limit;
         keys[n++] = (struct shmlimit_gate_key){ .limit = limit->limit, .bytes = text,
                                                 .length = (uint32_t)strlen(text), .rate = rate,
                                                 .rate_length = rate != NULL ? (uint32_t)strlen(rate) : 0 };
@@ -154,12 +165,13 @@ static int find_keys(request_rec *r, const shmlimit_dir_conf *conf, struct shmli
     return n;
 }
 
-/* The places that a request holds. */
+/* The places that a request holds, and what it has paid. */
 struct places {
     APR_RING_ENTRY(places) link;
-    struct shmlimit_gate_held held; /* of none: it is not in the ring */
+    struct shmlimit_gate_held held; /* of no place: it is not in the ring */
     int n;
     struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
+    const shmlimit_limit *limits[SHMLIMIT_REQUESTS_MAX];
 };
 
 /*
@@ -204,33 +216,67 @@ static void shmlimit_child_stopping(apr_pool_t *pool, int graceful)
 }
 
 /* The bytes of the keys are in the request's pool. */
-static void keep_places(request_rec *r, const struct shmlimit_gate_key *keys, int n, const struct shmlimit_gate_held *held)
+static struct places *keep_places(request_rec *r, const struct shmlimit_gate_key *keys, const shmlimit_limit **from, int n,
+                                  const struct shmlimit_gate_held *held)
 {
     struct places *places = apr_palloc(r->pool, sizeof(*places));
 
     places->held = *held;
     places->n = n;
     memcpy(places->keys, keys, (size_t)n * sizeof(keys[0]));
+    memcpy(places->limits, from, (size_t)n * sizeof(from[0]));
+    if (held->count == 0)
+        return places;
     if (ring_lock != NULL) {
         apr_thread_mutex_lock(ring_lock);
         APR_RING_INSERT_TAIL(&ring, places, places, link);
         apr_thread_mutex_unlock(ring_lock);
     }
     apr_pool_cleanup_register(r->pool, places, leave_places, apr_pool_cleanup_null);
+    return places;
+}
+
+/* What the request has used of a limit, or SHMLIMIT_GATE_NOT_KNOWN. */
+static uint64_t used_of(request_rec *r, const shmlimit_limit *limit)
+{
+    const char *text = limit->charge != NULL ? value_of(r, limit->rule, "charge", limit->charge) : NULL;
+    uint64_t used = text != NULL ? words_used(text, strlen(text), limit->scale) : SHMLIMIT_GATE_NOT_KNOWN;
+
+    if (used == SHMLIMIT_GATE_NOT_KNOWN && text != NULL && text[0] != '\0')
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "charge \"%s\" of rule %s is no number: the estimate stays", text,
+                      limit->rule);
+    return used;
+}
+
+/* Of a client that has gone, too. */
+static int shmlimit_log_transaction(request_rec *r)
+{
+    struct kept *kept = kept_of(r);
+    struct places *places = kept != NULL ? kept->places : NULL;
+    uint64_t used[SHMLIMIT_REQUESTS_MAX];
+
+    if (places == NULL || places->held.bill_count == 0)
+        return DECLINED;
+    for (int i = 0; i < places->n; i++)
+        used[i] = used_of(r, places->limits[i]);
+    (void)shmlimit_gate_settle(gate, places->keys, (size_t)places->n, used, &places->held);
+    return DECLINED;
 }
 
 static int shmlimit_header_parser(request_rec *r)
 {
     const shmlimit_dir_conf *conf = ap_get_module_config(r->per_dir_config, &shmlimit_module);
     struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
+    const shmlimit_limit *from[SHMLIMIT_REQUESTS_MAX];
     struct shmlimit_gate_held held;
     struct shmlimit_gate_answer answer;
+    struct kept *kept;
     char buffer[SHMLIMIT_GATE_BUFFER];
     int n, answered;
 
     if (conf->limits == NULL || gate == NULL || !ap_is_initial_req(r))
         return DECLINED;
-    n = find_keys(r, conf, keys);
+    n = find_keys(r, conf, keys, from);
     if (n < 0)
         return HTTP_INTERNAL_SERVER_ERROR;
     answer.struct_size = sizeof(answer);
@@ -240,10 +286,12 @@ static int shmlimit_header_parser(request_rec *r)
     answered = shmlimit_gate_enter(gate, keys, (size_t)n, &answer, &held);
     if (answered < 0)
         return HTTP_INTERNAL_SERVER_ERROR;
-    if (held.count > 0)
-        keep_places(r, keys, n, &held);
+    kept = apr_pcalloc(r->pool, sizeof(*kept));
+    if (held.count > 0 || held.bill_count > 0)
+        kept->places = keep_places(r, keys, from, n, &held);
+    kept->fields = make_fields(r->pool, &answer);
+    ap_set_module_config(r->request_config, &shmlimit_module, kept);
     note(r, &answer);
-    keep_fields(r, &answer);
     return answered == SHMLIMIT_DENIED ? (int)answer.status : DECLINED;
 }
 
@@ -317,22 +365,51 @@ static const char *set_segment(cmd_parms *cmd, void *conf, int argc, char *const
     return add_words(cmd, gate_words, argc - 1, argv + 1, words_check_gate);
 }
 
-/* "rate=%{reqenv:RATE}": each request brings its limit. Returns what is wrong. */
-static const char *read_rates(cmd_parms *cmd, int argc, char *argv[], shmlimit_limit *limit)
+/* The expression in "NAME=EXPRESSION". Returns what is wrong. */
+static const char *read_expression(cmd_parms *cmd, const char *word, ap_expr_info_t **expression)
 {
     const char *wrong = NULL;
 
-    for (int i = 0; i < argc; i++) {
-        if (strncmp(argv[i], "rate=", 5) != 0 || strstr(argv[i], "%{") == NULL)
+    if (*expression != NULL)
+        return apr_psprintf(cmd->pool, "ShmlimitRule: \"%s\" is duplicate", word);
+    *expression = ap_expr_parse_cmd(cmd, strchr(word, '=') + 1, AP_EXPR_FLAG_STRING_RESULT, &wrong, NULL);
+    return wrong != NULL ? apr_psprintf(cmd->pool, "ShmlimitRule: \"%s\": %s", word, wrong) : NULL;
+}
+
+/*
+ * Read the words that are this module's own, such as "rate=%{reqenv:RATE}", and replace them by what the spec has. Returns what is
+ * wrong.
+ */
+static const char *read_own_words(cmd_parms *cmd, int *argc, char *argv[], shmlimit_limit *limit)
+{
+    const char *wrong = NULL;
+    int n = 0, estimated = 0;
+
+    limit->scale = 1;
+    for (int i = 0; i < *argc && wrong == NULL; i++) {
+        char *word = argv[i], *end;
+
+        if (strncmp(word, "rate=", 5) == 0 && strstr(word, "%{") != NULL) {
+            wrong = read_expression(cmd, word, &limit->rate);
+            word = apr_pstrdup(cmd->pool, "algorithm=gcra");
+        } else if (strncmp(word, "charge=", 7) == 0) {
+            wrong = read_expression(cmd, word, &limit->charge);
             continue;
-        if (limit->rate != NULL)
-            return apr_psprintf(cmd->pool, "ShmlimitRule: \"%s\" is duplicate", argv[i]);
-        limit->rate = ap_expr_parse_cmd(cmd, argv[i] + 5, AP_EXPR_FLAG_STRING_RESULT, &wrong, NULL);
-        if (wrong != NULL)
-            return apr_psprintf(cmd->pool, "ShmlimitRule: \"%s\": %s", argv[i], wrong);
-        argv[i] = apr_pstrdup(cmd->pool, "algorithm=gcra");
+        } else if (strncmp(word, "charge_scale=", 13) == 0) {
+            limit->scale = (uint64_t)apr_strtoi64(word + 13, &end, 10);
+            if (word[13] < '0' || word[13] > '9' || *end != '\0' || limit->scale < 1 || limit->scale > 1000000000)
+                return apr_psprintf(cmd->pool, "ShmlimitRule: \"%s\" must be charge_scale=N, 1 to 1000000000", word);
+            continue;
+        }
+        estimated |= strncmp(word, "estimate=", 9) == 0;
+        argv[n++] = word;
     }
-    return NULL;
+    if (wrong == NULL && limit->charge == NULL && (estimated || limit->scale != 1))
+        return "ShmlimitRule: needs charge=%{...} beside estimate= and charge_scale=";
+    if (limit->charge != NULL && !estimated)
+        argv[n++] = apr_pstrdup(cmd->pool, "estimate=1"); /* in place of charge= */
+    *argc = n;
+    return wrong;
 }
 
 static const char *add_rule(cmd_parms *cmd, void *dir_conf, int argc, char *const argv[])
@@ -366,14 +443,15 @@ static const char *add_rule(cmd_parms *cmd, void *dir_conf, int argc, char *cons
     if (wrong != NULL)
         return apr_psprintf(cmd->pool, "ShmlimitRule: key \"%s\": %s", argv[1], wrong);
     words = apr_pmemdup(cmd->pool, argv, (apr_size_t)argc * sizeof(argv[0]));
-    wrong = read_rates(cmd, argc - 2, words + 2, &limit);
+    argc -= 2;
+    wrong = read_own_words(cmd, &argc, words + 2, &limit);
     if (wrong != NULL)
         return wrong;
     APR_ARRAY_PUSH(lines, shmlimit_line) = (shmlimit_line){ .offset = (size_t)limit_words->nelts,
                                                             .file = cmd->directive->filename,
                                                             .line = cmd->directive->line_num };
     add_word(limit_words, apr_pstrcat(cmd->pool, "rule=", argv[0], NULL));
-    wrong = add_words(cmd, limit_words, argc - 2, words + 2, words_check_limit);
+    wrong = add_words(cmd, limit_words, argc, words + 2, words_check_limit);
     if (wrong != NULL)
         return wrong;
     limits++;
@@ -467,6 +545,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_child_init(shmlimit_child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_stopping(shmlimit_child_stopping, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_header_parser(shmlimit_header_parser, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_log_transaction(shmlimit_log_transaction, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_filter(insert_filter, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_error_filter(insert_filter, NULL, NULL, APR_HOOK_MIDDLE);
     /* Behind all that makes or stores content, before the header is written. */

@@ -36,6 +36,9 @@ typedef struct {
 typedef struct {
     ngx_http_complex_value_t     key;
     ngx_http_complex_value_t    *rate;        /* NULL if it is the rule's own */
+    ngx_http_complex_value_t    *charge;      /* NULL if the cost is known before */
+    ngx_uint_t                   scale;       /* tokens of a unit of it */
+    ngx_uint_t                   estimated;   /* there is an estimate= */
     uint32_t                     limit;       /* its place in the spec */
 } ngx_http_shmlimit_limit_t;
 
@@ -46,20 +49,21 @@ typedef struct {
 } ngx_http_shmlimit_conf_t;
 
 
-/* The places that a request holds. */
+/* What a request holds: places, and bills to settle. */
 typedef struct {
     struct shmlimit_gate        *gate;
     struct shmlimit_gate_held    held;
     ngx_uint_t                   n;
+    ngx_http_shmlimit_limit_t   *limits[SHMLIMIT_REQUESTS_MAX];
     struct shmlimit_gate_key     keys[1];     /* n of them */
 } ngx_http_shmlimit_places_t;
 
 
 typedef struct {
-    ngx_queue_t                    queue;     /* if it has places */
+    ngx_queue_t                    queue;     /* if it holds something */
     const char                    *status;
     uint64_t                       remaining;
-    ngx_http_shmlimit_places_t    *places;    /* NULL if it holds none */
+    ngx_http_shmlimit_places_t    *places;    /* NULL if it holds nothing */
     struct shmlimit_gate_pending  *pending;   /* NULL if it is decided */
 } ngx_http_shmlimit_ctx_t;
 
@@ -77,9 +81,10 @@ void *ngx_http_shmlimit_create_conf(ngx_conf_t *cf);
 char *ngx_http_shmlimit_merge_conf(ngx_conf_t *cf, void *parent, void *child);
 
 
-/* handler: a request in the preaccess phase. */
+/* handler: a request in the preaccess phase, and in the log phase. */
 
 ngx_int_t ngx_http_shmlimit_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_shmlimit_log_handler(ngx_http_request_t *r);
 
 
 /* ctx: what a request keeps until it ends. */
@@ -87,8 +92,8 @@ ngx_int_t ngx_http_shmlimit_handler(ngx_http_request_t *r);
 ngx_http_shmlimit_ctx_t *ngx_http_shmlimit_get_ctx(ngx_http_request_t *r);
 ngx_http_shmlimit_ctx_t *ngx_http_shmlimit_add_ctx(ngx_http_request_t *r);
 ngx_int_t ngx_http_shmlimit_keep_places(ngx_http_request_t *r,
-    ngx_http_shmlimit_ctx_t *ctx, struct shmlimit_gate *gate,
-    struct shmlimit_gate_key *keys, ngx_uint_t n,
+    ngx_http_shmlimit_ctx_t *ctx, struct shmlimit_gate_key *keys,
+    ngx_http_shmlimit_limit_t **limits, ngx_uint_t n,
     struct shmlimit_gate_held *held);
 void ngx_http_shmlimit_leave_all(ngx_cycle_t *cycle);
 

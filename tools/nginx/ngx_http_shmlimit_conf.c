@@ -254,36 +254,87 @@ ngx_http_shmlimit_segment(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* "rate=$plan_rate": each request brings its limit. */
+/* The value of "NAME=VALUE", which each request has of its own. */
 static char *
-ngx_http_shmlimit_rate(ngx_conf_t *cf, ngx_str_t *value,
-    ngx_http_shmlimit_limit_t *limit)
+ngx_http_shmlimit_complex(ngx_conf_t *cf, ngx_str_t *value, size_t name,
+    ngx_http_complex_value_t **complex)
 {
-    ngx_str_t                          rate;
+    ngx_str_t                          text;
     ngx_http_compile_complex_value_t   ccv;
 
-    if (limit->rate != NULL) {
+    if (*complex != NULL) {
         return ngx_http_shmlimit_wrong(cf, value, "is duplicate");
     }
 
-    limit->rate = ngx_palloc(cf->pool, sizeof(ngx_http_complex_value_t));
-    if (limit->rate == NULL) {
+    *complex = ngx_palloc(cf->pool, sizeof(ngx_http_complex_value_t));
+    if (*complex == NULL) {
         return NGX_CONF_ERROR;
     }
 
-    rate.data = value->data + 5;
-    rate.len = value->len - 5;
+    text.data = value->data + name;
+    text.len = value->len - name;
 
     ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
     ccv.cf = cf;
-    ccv.value = &rate;
-    ccv.complex_value = limit->rate;
+    ccv.value = &text;
+    ccv.complex_value = *complex;
 
-    if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
-        return NGX_CONF_ERROR;
+    return ngx_http_compile_complex_value(&ccv) == NGX_OK ? NGX_CONF_OK
+                                                          : NGX_CONF_ERROR;
+}
+
+
+/*
+ * Take a word that is this module's own out of the list: "charge=$used", and
+ * "charge_scale=N"; and of the others make what the spec has.
+ */
+static char *
+ngx_http_shmlimit_own_word(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_http_shmlimit_limit_t *limit)
+{
+    ngx_int_t  scale;
+
+    if (ngx_strncmp(value->data, "rate=", 5) == 0
+        && ngx_http_script_variables_count(value) > 0)
+    {
+        if (ngx_http_shmlimit_complex(cf, value, 5, &limit->rate)
+            != NGX_CONF_OK)
+        {
+            return NGX_CONF_ERROR;
+        }
+
+        ngx_str_set(value, "algorithm=gcra");
+
+    } else if (ngx_strncmp(value->data, "charge=", 7) == 0) {
+
+        if (ngx_http_script_variables_count(value) == 0) {
+            return ngx_http_shmlimit_wrong(cf, value,
+                                           "must be charge=$variable");
+        }
+
+        if (ngx_http_shmlimit_complex(cf, value, 7, &limit->charge)
+            != NGX_CONF_OK)
+        {
+            return NGX_CONF_ERROR;
+        }
+
+        value->len = 0;
+
+    } else if (ngx_strncmp(value->data, "charge_scale=", 13) == 0) {
+
+        scale = ngx_atoi(value->data + 13, value->len - 13);
+
+        if (scale < 1 || scale > 1000000000) {
+            return ngx_http_shmlimit_wrong(cf, value,
+                                  "must be charge_scale=N, 1 to 1000000000");
+        }
+
+        limit->scale = scale;
+        value->len = 0;
+
+    } else if (ngx_strncmp(value->data, "estimate=", 9) == 0) {
+        limit->estimated = 1;
     }
-
-    ngx_str_set(value, "algorithm=gcra");
 
     return NGX_CONF_OK;
 }
@@ -353,14 +404,18 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     limit->rate = NULL;
+    limit->charge = NULL;
+    limit->scale = 1;
+    limit->estimated = 0;
 
     for (i = 2, rule = NULL; i < cf->args->nelts; i++) {
 
-        if (ngx_strncmp(value[i].data, "rate=", 5) == 0
-            && ngx_http_script_variables_count(&value[i]) > 0
-            && ngx_http_shmlimit_rate(cf, &value[i], limit) != NGX_CONF_OK)
-        {
+        if (ngx_http_shmlimit_own_word(cf, &value[i], limit) != NGX_CONF_OK) {
             return NGX_CONF_ERROR;
+        }
+
+        if (value[i].len == 0) {
+            continue;
         }
 
         if (ngx_strncmp(value[i].data, "rule=", 5) == 0 && rule == NULL) {
@@ -378,6 +433,10 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     if (rule == NULL) {
         return "needs one rule=NAME";
+    }
+
+    if (limit->charge == NULL && (limit->estimated || limit->scale != 1)) {
+        return "needs charge=$variable beside estimate= and charge_scale=";
     }
 
     line = ngx_array_push(&main_conf->lines);
@@ -398,13 +457,20 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     for (i = 2; i < cf->args->nelts; i++) {
-        if (&value[i] != rule
+        if (&value[i] != rule && value[i].len > 0
             && ngx_http_shmlimit_add_word(&main_conf->limit_words,
                                           (char *) value[i].data)
                != NGX_OK)
         {
             return NGX_CONF_ERROR;
         }
+    }
+
+    if (limit->charge != NULL && !limit->estimated
+        && ngx_http_shmlimit_add_word(&main_conf->limit_words, "estimate=1")
+           != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
     }
 
     limit->limit = main_conf->limits++;

@@ -8,7 +8,7 @@
 #include "ngx_http_shmlimit.h"
 
 
-/* Requests of this worker that have places. */
+/* Requests of this worker that hold something. */
 static ngx_queue_t  ngx_http_shmlimit_queue = {
     &ngx_http_shmlimit_queue, &ngx_http_shmlimit_queue
 };
@@ -82,19 +82,22 @@ ngx_http_shmlimit_add_ctx(ngx_http_request_t *r)
 /* The keys are copied, since a variable's value may be in a buffer of the connection. */
 ngx_int_t
 ngx_http_shmlimit_keep_places(ngx_http_request_t *r,
-    ngx_http_shmlimit_ctx_t *ctx, struct shmlimit_gate *gate,
-    struct shmlimit_gate_key *keys, ngx_uint_t n,
+    ngx_http_shmlimit_ctx_t *ctx, struct shmlimit_gate_key *keys,
+    ngx_http_shmlimit_limit_t **limits, ngx_uint_t n,
     struct shmlimit_gate_held *held)
 {
-    size_t                       len;
-    u_char                      *p;
-    ngx_uint_t                   i;
-    ngx_http_shmlimit_places_t  *places;
+    size_t                          len;
+    u_char                         *p;
+    ngx_uint_t                      i;
+    ngx_http_shmlimit_places_t     *places;
+    ngx_http_shmlimit_main_conf_t  *main_conf;
+
+    main_conf = ngx_http_get_module_main_conf(r, ngx_http_shmlimit_module);
 
     len = sizeof(ngx_http_shmlimit_places_t)
           + n * sizeof(struct shmlimit_gate_key);
     for (i = 0; i < n; i++) {
-        len += keys[i].length;
+        len += keys[i].length + keys[i].rate_length;
     }
 
     places = ngx_palloc(r->pool, len);
@@ -102,15 +105,18 @@ ngx_http_shmlimit_keep_places(ngx_http_request_t *r,
         return NGX_ERROR;
     }
 
-    places->gate = gate;
+    places->gate = main_conf->gate;
     places->held = *held;
     places->n = n;
     p = (u_char *) &places->keys[n];
 
     for (i = 0; i < n; i++) {
+        places->limits[i] = limits[i];
         places->keys[i] = keys[i];
         places->keys[i].bytes = p;
         p = ngx_cpymem(p, keys[i].bytes, keys[i].length);
+        places->keys[i].rate = (char *) p;
+        p = ngx_cpymem(p, keys[i].rate, keys[i].rate_length);
     }
 
     ctx->places = places;

@@ -3,7 +3,7 @@
  *
  * As limit_req does, it is decided once for each request of a client: not again
  * after internal redirects, and not for subrequests. A request that needs the
- * host's agent is suspended, as limit_req delays one.
+ * host's agent is suspended, as limit_req delays one. What it cost is charged when it is logged.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -163,7 +163,7 @@ ngx_http_shmlimit_handler(ngx_http_request_t *r)
     ngx_uint_t                      i, n;
     ngx_http_shmlimit_ctx_t        *ctx;
     ngx_http_shmlimit_conf_t       *conf;
-    ngx_http_shmlimit_limit_t      *limits;
+    ngx_http_shmlimit_limit_t      *limits, *kept[SHMLIMIT_REQUESTS_MAX];
     struct shmlimit_gate_key        keys[SHMLIMIT_REQUESTS_MAX];
     struct shmlimit_gate_held       held;
     struct shmlimit_gate_answer     answer;
@@ -208,6 +208,7 @@ ngx_http_shmlimit_handler(ngx_http_request_t *r)
             continue;
         }
 
+        kept[n] = &limits[i];
         keys[n].limit = limits[i].limit;
         keys[n].bytes = text.data;
         keys[n].length = text.len;
@@ -257,9 +258,9 @@ ngx_http_shmlimit_handler(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if ((held.count > 0 || answered == SHMLIMIT_GATE_PENDING)
-        && ngx_http_shmlimit_keep_places(r, ctx, main_conf->gate, keys, n,
-                                         &held)
+    if ((held.count > 0 || held.bill_count > 0
+         || answered == SHMLIMIT_GATE_PENDING)
+        && ngx_http_shmlimit_keep_places(r, ctx, keys, kept, n, &held)
            != NGX_OK)
     {
         if (answered == SHMLIMIT_GATE_PENDING) {
@@ -276,4 +277,63 @@ ngx_http_shmlimit_handler(ngx_http_request_t *r)
     }
 
     return ngx_http_shmlimit_answer(r, ctx, answered, &answer);
+}
+
+
+/* What the request has used of a limit, or SHMLIMIT_GATE_NOT_KNOWN. */
+static uint64_t
+ngx_http_shmlimit_used(ngx_http_request_t *r, ngx_http_shmlimit_limit_t *limit)
+{
+    uint64_t   used;
+    ngx_str_t  text;
+
+    if (limit->charge == NULL
+        || ngx_http_complex_value(r, limit->charge, &text) != NGX_OK)
+    {
+        return SHMLIMIT_GATE_NOT_KNOWN;
+    }
+
+    used = words_used((char *) text.data, text.len, limit->scale);
+
+    if (used == SHMLIMIT_GATE_NOT_KNOWN && text.len > 0) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "shmlimit: charge \"%V\" is no number: "
+                      "the estimate stays", &text);
+    }
+
+    return used;
+}
+
+
+/* Of a client that has gone, too. */
+ngx_int_t
+ngx_http_shmlimit_log_handler(ngx_http_request_t *r)
+{
+    uint64_t                     used[SHMLIMIT_REQUESTS_MAX];
+    ngx_uint_t                   i;
+    ngx_http_shmlimit_ctx_t     *ctx;
+    ngx_http_shmlimit_places_t  *places;
+
+    if (r != r->main) {
+        return NGX_OK;
+    }
+
+    ctx = ngx_http_shmlimit_get_ctx(r);
+
+    if (ctx == NULL || ctx->places == NULL
+        || ctx->places->held.bill_count == 0)
+    {
+        return NGX_OK;
+    }
+
+    places = ctx->places;
+
+    for (i = 0; i < places->n; i++) {
+        used[i] = ngx_http_shmlimit_used(r, places->limits[i]);
+    }
+
+    (void) shmlimit_gate_settle(places->gate, places->keys, places->n, used,
+                                &places->held);
+
+    return NGX_OK;
 }

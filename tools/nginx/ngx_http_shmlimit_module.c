@@ -22,6 +22,13 @@ ngx_http_shmlimit_init(ngx_conf_t *cf)
 
     *h = ngx_http_shmlimit_handler;
 
+    h = ngx_array_push(&cmcf->phases[NGX_HTTP_LOG_PHASE].handlers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    *h = ngx_http_shmlimit_log_handler;
+
     return NGX_OK;
 }
 

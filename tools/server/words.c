@@ -68,6 +68,48 @@ const char *words_check_limit(const char *word, struct shmlimit_gate_wrong *wron
 	return strncmp(word, "rule=", 5) == 0 ? "is a second rule" : check("segment=x create=yes rule=x", word, wrong);
 }
 
+/* Read one number from *at, times `scale`, rounded up. Returns 0 if it is none, or too large. */
+static int read_number(const char **at, const char *end, uint64_t scale, uint64_t *out)
+{
+	unsigned __int128 scaled = 0;
+	uint64_t unit = 1;
+	const char *begin = *at;
+
+	for (; *at < end && **at >= '0' && **at <= '9' && scaled <= UINT64_MAX; (*at)++)
+		scaled = scaled * 10 + (unsigned)(**at - '0') * scale;
+	if (*at == begin || scaled >= UINT64_MAX)
+		return 0;
+	if (*at < end && **at == '.')
+		for ((*at)++; *at < end && **at >= '0' && **at <= '9'; (*at)++) {
+			/* Nine places are exact; what is behind them is more than nothing. */
+			if (unit == 1000000000)
+				scaled += **at != '0' && scaled % unit == 0;
+			else
+				unit *= 10, scaled = scaled * 10 + (unsigned)(**at - '0') * scale;
+		}
+	*out = (uint64_t)((scaled + unit - 1) / unit);
+	return 1;
+}
+
+uint64_t words_used(const char *text, size_t length, uint64_t scale)
+{
+	const char *end = text + length;
+	uint64_t sum = 0, one;
+	int numbers = 0;
+
+	for (const char *at = text; at < end;) {
+		if (*at == ' ' || *at == ',' || *at == ':' || *at == '-') {
+			at++;
+			continue;
+		}
+		if (!read_number(&at, end, scale, &one) || (at < end && strchr(" ,:", *at) == NULL) ||
+		    __builtin_add_overflow(sum, one, &sum) || sum == SHMLIMIT_GATE_NOT_KNOWN)
+			return SHMLIMIT_GATE_NOT_KNOWN;
+		numbers = 1;
+	}
+	return numbers ? sum : SHMLIMIT_GATE_NOT_KNOWN;
+}
+
 const char *words_outcome(const struct shmlimit_gate_answer *answer)
 {
 	static const char *const outcomes[] = {

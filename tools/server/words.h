@@ -25,6 +25,12 @@ const char *words_check_rule(const char *name);
 const char *words_check_gate(const char *word, struct shmlimit_gate_wrong *wrong);
 const char *words_check_limit(const char *word, struct shmlimit_gate_wrong *wrong);
 
+/*
+ * What a request used: the sum of the numbers in the text, such as "1234" or "0.120, 1.052 : -", times `scale`, rounded up.
+ * SHMLIMIT_GATE_NOT_KNOWN: there is no number, or anything else.
+ */
+uint64_t words_used(const char *text, size_t length, uint64_t scale);
+
 /* What became of a request, for logs: "PASSED" ...; NULL if there was no limit. */
 const char *words_outcome(const struct shmlimit_gate_answer *answer);
 

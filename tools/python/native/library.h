@@ -64,6 +64,11 @@ struct gate_held {
 		uint32_t struct_size, index;
 		uint64_t value;
 	} places[REQUESTS_MAX];
+	uint32_t bill_count, reserved32;
+	struct {
+		uint32_t key, reserved32;
+		uint64_t paid;
+	} bills[REQUESTS_MAX];
 };
 
 #ifdef SHMLIMIT_GATE_H /* tests/server/python_native.sh includes it */
@@ -76,7 +81,7 @@ SAME(count, ttl_ns);
 SAME(gate_key, parsed);
 SAME(gate_field, value_length);
 SAME(gate_answer, fields);
-SAME(gate_held, places);
+SAME(gate_held, bills);
 _Static_assert(BUFFER_EACH == SHMLIMIT_GATE_BUFFER_EACH && REQUESTS_MAX == SHMLIMIT_REQUESTS_MAX, "constants");
 #endif
 

@@ -77,12 +77,23 @@ class Place(Structure):
     ]
 
 
+class Bill(Structure):
+    _fields_ = [
+        ("key", c_uint32),
+        ("reserved32", c_uint32),
+        ("paid", c_uint64),
+    ]
+
+
 class Held(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
         ("count", c_uint32),
         ("segment", c_uint64),
         ("places", Place * _c.REQUESTS_MAX),
+        ("bill_count", c_uint32),
+        ("reserved32", c_uint32),
+        ("bills", Bill * _c.REQUESTS_MAX),
     ]
 
 
@@ -92,6 +103,7 @@ STRUCTURES = {
     "gate_field": Field,
     "gate_answer": Answer,
     "gate_place": Place,
+    "gate_bill": Bill,
     "gate_held": Held,
 }
 

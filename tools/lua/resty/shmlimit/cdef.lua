@@ -143,10 +143,16 @@ struct shmlimit_gate_place {
 	int32_t rule;
 	struct shmlimit_place place;
 };
+struct shmlimit_gate_bill {
+	uint32_t key, reserved32;
+	uint64_t paid;
+};
 struct shmlimit_gate_held {
 	uint32_t struct_size, count;
 	uint64_t segment;
 	struct shmlimit_gate_place places[16];
+	uint32_t bill_count, reserved32;
+	struct shmlimit_gate_bill bills[16];
 };
 int shmlimit_gate_open(const char *spec, struct shmlimit_gate **out);
 void shmlimit_gate_close(struct shmlimit_gate *gate);

@@ -1,0 +1,90 @@
+/*
+ * bill: what a request cost, once that is known.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "gate_request.h"
+#include "export.h"
+
+static void report(struct segment_ref *ref, const struct spec_limit *limit, uint64_t tokens, int error)
+{
+	char text[SHMLIMIT_NAME_MAX + SHMLIMIT_RULE_NAME_MAX + 200];
+
+	if (!segment_ref_may_report(ref, limit->rule))
+		return;
+	snprintf(text, sizeof(text),
+	         "segment %.*s: rule %.*s: %" PRIu64 " tokens that a request used are not all charged: %s",
+	         SHMLIMIT_NAME_MAX, ref->spec->segment, SHMLIMIT_RULE_NAME_MAX, ref->spec->rules[limit->rule].name,
+	         tokens,
+	         error != -ENOSPC ? shmlimit_strerror(error) : "its max-wait allows no more debt, or there is no slot");
+	segment_ref_report_rate(ref, text);
+}
+
+/* Change what was paid to what was used. Returns 0, an error, or -ENOSPC: a part was charged. */
+static int change(struct shmlimit *l, int rule, const struct key *key, const struct shmlimit_limit *limit,
+                  uint64_t paid, uint64_t used)
+{
+	struct shmlimit_result r = { .retry_after_ns = 0 };
+	int answer;
+
+	if (used < paid)
+		return limit == NULL
+		               ? shmlimit_refund(l, rule, key->bytes, key->length, paid - used, NULL)
+		               : shmlimit_refund_limit(l, rule, key->bytes, key->length, paid - used, limit, NULL);
+	answer = limit == NULL ? shmlimit_charge(l, rule, key->bytes, key->length, used - paid, &r)
+	                       : shmlimit_charge_limit(l, rule, key->bytes, key->length, used - paid, limit, &r);
+	return answer >= 0 && r.retry_after_ns != 0 ? -ENOSPC : answer;
+}
+
+static void settle(struct shmlimit_gate *gate, struct view *view, const struct shmlimit_gate_key *from,
+                   struct shmlimit_gate_bill *bill, uint64_t used)
+{
+	const struct spec_limit *limit = &gate->spec.limits[from->limit];
+	struct shmlimit_limit own;
+	struct key key;
+	int answer = -ESRCH, has_own = rate_find(&gate->rates, &gate->segment_ref, limit, from, &own);
+
+	if (used == bill->paid)
+		return;
+	own.max_wait_ns = DEBT_MAX_NS;
+	key_make(limit, from->bytes, from->length, &key);
+	/* BOUND: as a take, a missing rule may have been set again under another id. */
+	for (int again = 0; answer == -ESRCH && again < 2; again++) {
+		if (again)
+			segment_ref_find_rules(&gate->segment_ref, view);
+		answer = change(view->limiter, __atomic_load_n(&view->ids[limit->rule], __ATOMIC_RELAXED), &key,
+		                has_own > 0 ? &own : NULL, bill->paid, used);
+	}
+	bill->paid = used;
+	if (answer < 0)
+		report(&gate->segment_ref, limit, used, answer);
+}
+
+EXPORT int shmlimit_gate_settle(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
+                                const uint64_t *used, struct shmlimit_gate_held *held)
+{
+	struct view *view;
+	int error;
+
+	if (gate == NULL || ((keys == NULL || used == NULL) && n > 0) || held == NULL ||
+	    held->struct_size < HELD_SIZE_1_0 || held->bill_count > SHMLIMIT_REQUESTS_MAX)
+		return -EINVAL;
+	for (uint32_t i = 0; i < held->bill_count; i++)
+		if (!gate_has_key(gate, keys, n, held->bills[i].key))
+			return -EINVAL;
+	if (held->bill_count == 0)
+		return 0;
+	view = segment_ref_enter(&gate->segment_ref, &error);
+	for (uint32_t i = 0; view != NULL && view->number == held->segment && i < held->bill_count; i++) {
+		struct shmlimit_gate_bill *bill = &held->bills[i];
+
+		if (used[bill->key] != SHMLIMIT_GATE_NOT_KNOWN)
+			settle(gate, view, &keys[bill->key], bill, used[bill->key]);
+	}
+	segment_ref_leave();
+	return 0;
+}

@@ -1,0 +1,187 @@
+#!/bin/sh
+# charge: nginx and Apache charge requests for what they turned out to cost, by a header field of the response: the sum is what the
+# log says, with clients that go away, and workers that are killed.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+. "$SOURCE/tests/server/server.inc"
+. "$SOURCE/tests/server/nginx.inc"
+. "$SOURCE/tests/server/apache.inc"
+
+need curl jq python3 pgrep setpriv
+REQUESTS=${REQUESTS:-2000}
+KILLS=${KILLS:-3}
+ESTIMATE=10
+CAPACITY=${CAPACITY:-1000000}
+limit="${RATE:-1}/hour burst $CAPACITY"
+
+# load N PATH: N requests of some tokens, over 16 connections; each 100th client goes away at once.
+cat >"$TMP/load.py" <<'END'
+import http.client, random, socket, sys, threading
+
+port, n, path = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+left, lock = iter(range(n)), threading.Lock()
+
+def ask():
+    connection = None
+    while True:
+        with lock:
+            i = next(left, None)
+        if i is None:
+            return
+        url = f"{path}?tokens={random.choice((0, 1, 9, 10, 11, 500))}"
+        if i % 100 == 7:
+            with socket.create_connection(("127.0.0.1", port)) as gone:
+                gone.sendall(f"GET {url} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+            continue
+        try:
+            connection = connection or http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            connection.request("GET", url)
+            connection.getresponse().read()
+        except (OSError, http.client.HTTPException):
+            connection = None
+
+threads = [threading.Thread(target=ask) for _ in range(16)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+END
+load() { python3 "$TMP/load.py" "$port" "$1" /used; }
+spent() { echo $((CAPACITY - $(remaining used all))); }
+# What the log says that requests cost; of those without a number the estimate.
+logged() { awk -v estimate=$ESTIMATE '$2 != 429 { n += $1 ~ /^[0-9]+$/ ? $1 : estimate } END { printf "%d\n", n }' "$TMP/$host.used"; }
+same() { [ "$(spent)" = "$(logged)" ]; }
+# What a killed worker had in its hands is not logged, and has paid its estimate.
+near() {
+	lost=$(($(spent) - $(logged)))
+	[ $lost -ge 0 ] && [ $((lost % ESTIMATE)) -eq 0 ] && [ $lost -le $((ESTIMATE * 16 * KILLS)) ]
+}
+
+charges() {
+	load $((REQUESTS / 2))
+	within same
+	ok $? "$what: the sum of what was charged is what responses cost, to the token"
+	load $((REQUESTS / 2)) &
+	busy=$!
+	for _ in $(seq "$KILLS"); do
+		kill -KILL "$(workers | head -n 1)"
+		sleep 0.2
+		within four
+	done
+	wait $busy
+	within near
+	ok $? "$what: of killed workers' requests the estimates stay"
+	is "$(curl -s -o "$TMP/body" -w '%{http_code}' "$url/used?tokens=many")" 200 "$what: a response with no number is served"
+	within eval '[ "$(said "\"many\".* is no number")" = 1 ]'
+	ok $? "$what: it is logged that the estimate stays"
+
+	# Debt: one request uses more than there is.
+	is "$(for n in 3 900 0; do codes "$url/debt?tokens=$n"; done | tr '\n' ' ')" "200 200 429 " \
+		"$what: a client that used too much is refused until that is paid"
+	is "$(for n in 0.0101 0.3,-:0.4 0.289 0 0; do codes "$url/scaled?tokens=$n"; done | tr '\n' ' ')" "200 200 200 429 429 " \
+		"$what: with charge_scale=1000 seconds are milliseconds, rounded up, and several are added"
+	is "$(shmlimit peek "$SEGMENT" scaled all --json | jq '.remaining, .allowed' | tr '\n' ' ')" "0 false " "$what: parts of a token are charged as one"
+	is "$(codes -H 'X-Api-Key: k' "$url/v1/?tokens=5") $(shmlimit rule list "$SEGMENT" --json | jq '[.[].name] | index("tokens") != null')" \
+		"200 true" "$what: README's limits serve"
+	stop
+	shmlimit destroy "$SEGMENT"
+}
+
+as_root() { [ "$(id -u)" -ne 0 ] || echo "$1"; }
+configure_nginx() {
+	cat >"$TMP/nginx.conf" <<-END
+		load_module $nginx_module;
+		$(as_root 'user www-data;')
+		worker_processes 4;
+		daemon off;
+		pid $TMP/nginx.pid;
+		error_log $TMP/nginx.err warn;
+		events { worker_connections 128; }
+		http {
+		    client_body_temp_path $TMP/nginx.body;
+		    proxy_temp_path $TMP/nginx.proxy;
+		    fastcgi_temp_path $TMP/nginx.fastcgi;
+		    uwsgi_temp_path $TMP/nginx.uwsgi;
+		    scgi_temp_path $TMP/nginx.scgi;
+		    log_format used '\$upstream_http_x_tokens \$status';
+		    access_log off;
+		    shmlimit_segment $SEGMENT create=yes;
+		    server {
+		        listen unix:$TMP/upstream.sock;
+		        location / { add_header X-Tokens \$arg_tokens; return 200 used; }
+		    }
+		    server {
+		        listen 127.0.0.1:$port;
+		        location /used {
+		            access_log $TMP/nginx.used used;
+		            shmlimit all rule=used "rate=$limit" estimate=$ESTIMATE charge=\$upstream_http_x_tokens;
+		            proxy_pass http://unix:$TMP/upstream.sock;
+		        }
+		        location /debt {
+		            shmlimit all rule=debt "rate=1/day burst 100" charge=\$upstream_http_x_tokens;
+		            proxy_pass http://unix:$TMP/upstream.sock;
+		        }
+		        location /scaled {
+		            shmlimit all rule=scaled "rate=1/day burst 1000" charge=\$upstream_http_x_tokens charge_scale=1000;
+		            proxy_pass http://unix:$TMP/upstream.sock;
+		        }
+		        $(snippet nginx nginx charge= | sed "s|http://127.0.0.1:8090|http://unix:$TMP/upstream.sock|")
+		    }
+		}
+	END
+}
+configure_apache() {
+	cat >"$TMP/apache.conf" <<-END
+		LoadModule mpm_prefork_module $apache_modules/mod_mpm_prefork.so
+		LoadModule authz_core_module $apache_modules/mod_authz_core.so
+		LoadModule dir_module $apache_modules/mod_dir.so
+		LoadModule headers_module $apache_modules/mod_headers.so
+		LoadModule shmlimit_module $apache_module
+		$(as_root 'User www-data')
+		$(as_root 'Group www-data')
+		StartServers 4
+		MinSpareServers 4
+		MaxSpareServers 4
+		MaxRequestWorkers 4
+		KeepAliveTimeout 50ms
+		PidFile $TMP/apache.pid
+		DefaultRuntimeDir $TMP
+		ServerName localhost
+		ErrorLog $TMP/apache.err
+		LogFormat "%{X-Tokens}o %>s" used
+		CustomLog $TMP/apache.used used env=used
+		Listen 127.0.0.1:$port
+		DocumentRoot $TMP/html
+		FallbackResource /index.html
+		ShmlimitSegment $SEGMENT create=yes
+		Header always set X-Tokens "expr=%{reqenv:TOKENS}" env=TOKENS
+		LoadModule setenvif_module $apache_modules/mod_setenvif.so
+		SetEnvIf Request_URI ^/used used
+		SetEnvIfExpr "%{QUERY_STRING} =~ /tokens=(.*)/" TOKENS=\$1
+		<Location /used>
+		    ShmlimitRule used all "rate=$limit" estimate=$ESTIMATE charge=%{resp:X-Tokens}
+		</Location>
+		<Location /debt>
+		    ShmlimitRule debt all "rate=1/day burst 100" charge=%{resp:X-Tokens}
+		</Location>
+		<Location /scaled>
+		    ShmlimitRule scaled all "rate=1/day burst 1000" charge=%{resp:X-Tokens} charge_scale=1000
+		</Location>
+		$(snippet apache apache charge=)
+	END
+}
+
+mkdir -p "$TMP/html"
+for what in nginx apache; do
+	eval "module=\$${what}_module"
+	command -v $what >/dev/null || command -v ${what}2 >/dev/null || module=
+	if [ ! -f "$module" ]; then
+		ok 0 "$what: what requests used is charged # SKIP $what, or its module, is missing"
+		continue
+	fi
+	make_segment
+	start $what
+	charges
+done
+done_testing
