@@ -132,6 +132,7 @@ for _, each in ipairs({ lim, cnt, con }) do
 		is(pack(each:incoming(("k"):rep(1025), commit)), { n = 2, nil, "key too long" }, "a key that is too long is an error")
 	end
 	is(each:incoming(("k"):rep(1024), false), 0, "a key of 1,024 bytes is one")
+	is(raised(each.uncommit, each, nil), "nil key", "nothing is taken back without a key: it is raised")
 	is({ (each:incoming(42, true)), (each:uncommit("42")) ~= nil }, { 0, true }, "a number is the key of its text")
 end
 

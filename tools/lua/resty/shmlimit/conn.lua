@@ -187,6 +187,7 @@ end
 
 -- The request is over: the number of those in progress; or nil, err.
 function M:uncommit(key)
+	assert(key ~= nil, "nil key")
 	local err
 	key, err = key_of(key)
 	if not key then

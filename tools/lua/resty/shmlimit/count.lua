@@ -63,6 +63,7 @@ end
 
 -- What is left then. A window that is over has nothing to give back.
 function M:uncommit(key)
+	assert(key ~= nil, "nil key")
 	local ok, remaining = add(self, key, -1)
 	if ok == nil then
 		return nil, remaining

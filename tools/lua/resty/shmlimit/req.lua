@@ -109,6 +109,7 @@ function M:incoming(key, commit)
 end
 
 function M:uncommit(key)
+	assert(key ~= nil, "nil key")
 	local err
 	key, err = key_of(key)
 	if not key then
