@@ -39,6 +39,13 @@ local held = assert(Gate.new("segment=" .. SEGMENT .. '.held create=yes rule=sit
 local one, two, three = select(7, held:enter("k")), select(7, held:enter("k")), pack(held:enter("k"))
 is({ one ~= nil, two ~= nil, three[1], three[2], three[7] }, { true, true, false, 429, nil }, "no more requests enter than there are places")
 is({ held:leave(one), (held:leave(nil)), (held:enter("k")) }, { true, true, true }, "a place that is left is free")
+
+local paid = assert(Gate.new("segment=" .. SEGMENT .. ".paid create=yes rule=tokens rate=100/year estimate=10 rule=other rate=9/year"))
+local bill = select(7, paid:enter("k", "o"))
+is({ paid:settle(bill, 30, nil), paid:settle(bill, 30), (select(4, paid:ask("k"))) }, { true, true, 60 }, "a request is charged for what it turned out to cost, once")
+is({ paid:settle(bill, 5), (select(4, paid:ask("k"))), (paid:settle(nil, 1)) }, { true, 75, true }, "what it has paid too much is given back")
+is(raised(paid.settle, paid, bill, -1), "tokens must be a whole number of 0 to 2^53", "what is no number of tokens is raised")
+is(select(7, paid:enter(nil, "o")), nil, "a request that has paid its cost has nothing to settle")
 held:close()
 held:close()
 is((held:ask("k")), nil, "a gate that is closed answers with an error")

@@ -164,7 +164,7 @@ static int gate_ask(lua_State *L)
 	return push_answer(L, shmlimit_gate_ask(self->gate, all.keys, all.n, &self->answer), &self->answer);
 }
 
-/* As ask(), with what is to be left as the seventh: { held, keys ... }; nil where nothing is held. */
+/* As ask(), with what is to be left or settled as the seventh: { held, keys ... }; nil where there is nothing. */
 static int gate_enter(lua_State *L)
 {
 	struct lua_gate *self = gate(L);
@@ -188,11 +188,43 @@ static int gate_enter(lua_State *L)
 	prepare(self);
 	answer = shmlimit_gate_enter(self->gate, all.keys, all.n, &self->answer, held);
 	push_answer(L, answer, &self->answer);
-	if (held->count)
+	if (held->count || held->bill_count)
 		lua_pushvalue(L, n + 1);
 	else
 		lua_pushnil(L);
 	return 7;
+}
+
+/*
+ * What enter() returned, which is at 2, and its keys from `first` on. Returns NULL where there is nothing to leave.
+ */
+static struct shmlimit_gate_held *read_held(lua_State *L, int first, struct lua_keys *all)
+{
+	struct shmlimit_gate_held *held;
+	lua_Integer n;
+
+	if (lua_isnil(L, 2))
+		return NULL;
+	luaL_checktype(L, 2, LUA_TTABLE);
+	luaL_checkstack(L, 2 * SHMLIMIT_REQUESTS_MAX, NULL);
+	lua_getfield(L, 2, "n");
+	n = lua_tointeger(L, first);
+	lua_rawgeti(L, 2, 1);
+	held = luaL_testudata(L, first + 1, HELD);
+	if (!held || n < 1 || n > SHMLIMIT_REQUESTS_MAX)
+		luaL_error(L, "what is left must be what enter() returned");
+	for (lua_Integer i = 0; i < n; i++)
+		lua_rawgeti(L, 2, i + 2);
+	read_keys(L, first + 2, first + 1 + (int)n, all);
+	return held;
+}
+
+static int push_done(lua_State *L, int answer)
+{
+	if (answer < 0)
+		return value_failure(L, answer, NULL);
+	lua_pushboolean(L, 1);
+	return 1;
 }
 
 static int gate_leave(lua_State *L)
@@ -200,27 +232,25 @@ static int gate_leave(lua_State *L)
 	struct lua_gate *self = gate(L);
 	struct lua_keys all;
 	struct shmlimit_gate_held *held;
-	int answer = 0;
-	lua_Integer n;
 
 	lua_settop(L, 2);
-	if (!lua_isnil(L, 2)) {
-		luaL_checktype(L, 2, LUA_TTABLE);
-		lua_getfield(L, 2, "n");
-		n = lua_tointeger(L, 3);
-		lua_rawgeti(L, 2, 1);
-		held = luaL_testudata(L, 4, HELD);
-		if (!held || n < 1 || n > SHMLIMIT_REQUESTS_MAX)
-			return luaL_error(L, "what is left must be what enter() returned");
-		for (lua_Integer i = 0; i < n; i++)
-			lua_rawgeti(L, 2, i + 2);
-		read_keys(L, 5, 4 + (int)n, &all);
-		answer = shmlimit_gate_leave(self->gate, all.keys, all.n, held);
-	}
-	if (answer < 0)
-		return value_failure(L, answer, NULL);
-	lua_pushboolean(L, 1);
-	return 1;
+	held = read_held(L, 3, &all);
+	return push_done(L, held ? shmlimit_gate_leave(self->gate, all.keys, all.n, held) : 0);
+}
+
+/* A number of tokens for each key, or nil where it is not known. */
+static int gate_settle(lua_State *L)
+{
+	struct lua_gate *self = gate(L);
+	struct lua_keys all;
+	struct shmlimit_gate_held *held;
+	uint64_t used[SHMLIMIT_REQUESTS_MAX];
+
+	lua_settop(L, 2 + SHMLIMIT_REQUESTS_MAX);
+	for (int i = 0; i < SHMLIMIT_REQUESTS_MAX; i++)
+		used[i] = value_tokens(L, 3 + i, SHMLIMIT_GATE_NOT_KNOWN);
+	held = read_held(L, 3 + SHMLIMIT_REQUESTS_MAX, &all);
+	return push_done(L, held ? shmlimit_gate_settle(self->gate, all.keys, all.n, used, held) : 0);
 }
 
 /* Set the header fields of the last answer in a table, or return a new one. Fields of one name are joined. */
@@ -261,10 +291,9 @@ static int gate_close(lua_State *L)
 	return 0;
 }
 
-static const luaL_Reg methods[] = { { "attach", gate_attach }, { "limits", gate_limits },
-	                            { "ask", gate_ask },       { "enter", gate_enter },
-	                            { "leave", gate_leave },   { "fields", gate_fields },
-	                            { "close", gate_close },   { NULL, NULL } };
+static const luaL_Reg methods[] = { { "attach", gate_attach }, { "limits", gate_limits }, { "ask", gate_ask },
+	                            { "enter", gate_enter },   { "leave", gate_leave },   { "settle", gate_settle },
+	                            { "fields", gate_fields }, { "close", gate_close },   { NULL, NULL } };
 static const luaL_Reg functions[] = { { "new", module_new }, { NULL, NULL } };
 static const luaL_Reg no_methods[] = { { NULL, NULL } };
 

@@ -165,6 +165,8 @@ int shmlimit_gate_enter(struct shmlimit_gate *gate, const struct shmlimit_gate_k
 	struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held);
 int shmlimit_gate_leave(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
 	struct shmlimit_gate_held *held);
+int shmlimit_gate_settle(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n, const uint64_t *used,
+	struct shmlimit_gate_held *held);
 int shmlimit_gate_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
 	struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held, struct shmlimit_gate_pending **pending);
 int shmlimit_gate_poll(struct shmlimit_gate *gate, struct shmlimit_gate_pending *pending, struct shmlimit_gate_answer *out,

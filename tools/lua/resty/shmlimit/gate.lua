@@ -179,12 +179,12 @@ function Gate:ask(...)
 	return finish(decide(self, put_all(select("#", ...), ...), nil))
 end
 
--- As ask(), with what is to be left as the seventh: nil where nothing is held.
+-- As ask(), with what is to be left or settled as the seventh: nil where there is nothing.
 function Gate:enter(...)
 	local held = ffi.new("struct shmlimit_gate_held")
 	held.struct_size = ffi.sizeof(held)
 	local allowed, status, retry_after, remaining, outcome, err = finish(decide(self, put_all(select("#", ...), ...), held))
-	return allowed, status, retry_after, remaining, outcome, err, held.count > 0 and { held, n = select("#", ...), ... } or nil
+	return allowed, status, retry_after, remaining, outcome, err, (held.count > 0 or held.bill_count > 0) and { held, n = select("#", ...), ... } or nil
 end
 
 function Gate:leave(places)
@@ -195,6 +195,27 @@ function Gate:leave(places)
 		put(i - 1, places[i + 1])
 	end
 	local rc = G.shmlimit_gate_leave(self.handle, keys, places.n, places[1])
+	if rc < 0 then
+		return nil, strerror(rc), -rc
+	end
+	return true
+end
+
+-- What a request of limits with estimate= turned out to cost: a number of tokens for each key, or nil where it is not known.
+local used = ffi.new("uint64_t[?]", KEYS_MAX)
+function Gate:settle(places, ...)
+	if places == nil then
+		return true
+	end
+	for i = 1, places.n do
+		local tokens = (select(i, ...))
+		if tokens ~= nil and (type(tokens) ~= "number" or not (tokens >= 0 and tokens <= 2 ^ 53 and tokens % 1 == 0)) then
+			error("tokens must be a whole number of 0 to 2^53", 2)
+		end
+		used[i - 1] = tokens or 0xffffffffffffffffULL
+		put(i - 1, places[i + 1])
+	end
+	local rc = G.shmlimit_gate_settle(self.handle, keys, places.n, used, places[1])
 	if rc < 0 then
 		return nil, strerror(rc), -rc
 	end
