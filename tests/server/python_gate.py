@@ -296,6 +296,57 @@ class GateLaws(unittest.TestCase):
         self.assertEqual(seen, [0, 0, 0, "http.response.start", "http.response.body"])
         self.assertEqual(self.free(), 1)
 
+    def left(self, rule, limit=None):
+        with Limiter(SEGMENT) as limiter:
+            return limiter.peek(rule, "u", limit=limit).remaining
+
+    def test_settle(self):
+        """what a request used is charged afterwards, by rules' names, and the same again changes nothing"""
+        self.destroy()
+        plans = Limit("plans", lambda request: (request["user"], "50/200 days"), algorithm="gcra", estimate=lambda request: 5)
+        gate = Gate(SEGMENT, [Limit("t", user, rate="100/200 days", estimate=10), plans, Limit("s", user, rate="9/200 days")])
+        places = gate.enter({"user": "u"}).places
+        self.assertEqual((self.left("t"), self.left("plans", "50/200 days"), self.left("s")), (90, 45, 8))
+        for used, *left in ({"t": 40}, 60, 45), ({"t": 40}, 60, 45), ({"plans": 20}, 60, 30), ({"t": 0, "plans": 1, "s": 5}, 100, 49):
+            gate.settle(places, used)
+            self.assertEqual([self.left("t"), self.left("plans", "50/200 days"), self.left("s")], [*left, 8], used)
+        gate.settle(None, {"t": 1})
+        self.assertRaises(ValueError, gate.settle, places, {"t": -1})
+        gate.settle(places, {"t": 300})
+        self.assertEqual(gate.enter({"user": "u"}).refusal, 429, "what it used too much is debt")
+        self.assertIsNone(gate.enter({"user": "u"}).places)
+        gate.leave(places)
+
+    def test_wsgi_settle(self):
+        """WSGI and ASGI: what the application says of its use is charged when the response is done, also if it fails"""
+        self.destroy()
+        gate = Gate(SEGMENT, [Limit("t", user, rate="100/200 days", estimate=10)])
+
+        def app(environ, start_response):
+            start_response("200 OK", [("Content-Type", "text/plain")])
+
+            def body():
+                for tokens in 5, 20:
+                    environ["shmlimit.used"]["t"] = tokens
+                    yield b"chunk"
+
+            return body()
+
+        environ = {"QUERY_STRING": "", "user": "u"}
+        setup_testing_defaults(environ)
+        body = wsgi.Middleware(app, gate)(environ, lambda status, headers, exc_info=None: None)
+        self.assertEqual((b"".join(body), self.left("t")), (b"chunkchunk", 90))
+        body.close()
+        self.assertEqual(self.left("t"), 80)
+
+        async def served(scope, receive, send):
+            scope["shmlimit.used"]["t"] = 3
+            raise KeyError("app")
+
+        with self.assertRaises(KeyError):
+            asyncio.run(asgi.Middleware(served, gate)({"type": "http", "method": "GET", "user": "u"}, None, None))
+        self.assertEqual(self.left("t"), 77)
+
     def test_threads(self):
         """threads on one gate get the capacity together"""
         with Limiter(SEGMENT) as limiter:

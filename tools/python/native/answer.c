@@ -62,13 +62,14 @@ static PyObject *make_fields(const struct state *s, const struct gate_answer *an
 
 PyObject *answer_make_places(const struct gate_held *held, const struct gate_key *keys, Py_ssize_t n)
 {
-	PyObject *made = PyTuple_New(1 + 2 * n);
+	PyObject *made = PyTuple_New(1 + 3 * n);
 
-	for (Py_ssize_t i = 0; made != NULL && i < 1 + 2 * n; i++) {
-		const struct gate_key *key = &keys[(i - 1) / 2];
-		PyObject *part = i == 0       ? PyBytes_FromStringAndSize((const char *)held, sizeof(*held))
-		                 : i % 2 == 1 ? PyLong_FromUnsignedLong(key->limit)
-		                              : PyBytes_FromStringAndSize(key->bytes, key->length);
+	for (Py_ssize_t i = 0; made != NULL && i < 1 + 3 * n; i++) {
+		const struct gate_key *key = &keys[(i - 1) / 3];
+		PyObject *part = i == 0       ? PyByteArray_FromStringAndSize((const char *)held, sizeof(*held))
+		                 : i % 3 == 1 ? PyLong_FromUnsignedLong(key->limit)
+		                 : i % 3 == 2 ? PyBytes_FromStringAndSize(key->bytes, key->length)
+		                              : PyBytes_FromStringAndSize(key->rate, key->rate_length);
 
 		if (part == NULL || PyTuple_SetItem(made, i, part) != 0)
 			Py_CLEAR(made);

@@ -55,7 +55,7 @@ PyObject *gate_ask(PyObject *module, PyObject *const *args, Py_ssize_t n)
 		/* Without memory the request is forgotten, as that of a process that was killed. */
 		made = answer_make_pending(pending, &answer, answer_make_places(&held, keys, count));
 	} else {
-		places = held.count == 0 ? shared(Py_None) : answer_make_places(&held, keys, count);
+		places = held.count == 0 && held.bill_count == 0 ? shared(Py_None) : answer_make_places(&held, keys, count);
 		made = answer_make(s, &answer, args[3] == Py_True, places);
 		if (made == NULL)
 			(void)s->f.gate_leave(gate, keys, (size_t)count, &held);
@@ -75,24 +75,23 @@ PyObject *gate_leave(PyObject *module, PyObject *const *args, Py_ssize_t n)
 	int error;
 
 	if (n != 2 || s->f.gate_leave == NULL || !PyLong_Check(args[0]) || !PyTuple_Check(args[1]) ||
-	    (parts = PyTuple_Size(args[1])) % 2 != 1 || parts > 1 + 2 * REQUESTS_MAX) {
+	    (parts = PyTuple_Size(args[1])) % 3 != 1 || parts > 1 + 3 * REQUESTS_MAX ||
+	    !PyByteArray_Check(PyTuple_GetItem(args[1], 0))) {
 		PyErr_SetString(PyExc_TypeError, "leave(gate, places)");
 		return NULL;
 	}
-	if (PyBytes_AsStringAndSize(PyTuple_GetItem(args[1], 0), &bytes, &length) != 0)
-		return NULL;
-	if (length != sizeof(held))
+	if (PyByteArray_Size(PyTuple_GetItem(args[1], 0)) != sizeof(held))
 		return raise(-EINVAL);
-	memcpy(&held, bytes, sizeof(held));
-	for (Py_ssize_t i = 0; i < parts / 2; i++) {
-		keys[i].limit = (uint32_t)PyLong_AsUnsignedLong(PyTuple_GetItem(args[1], 1 + 2 * i));
+	memcpy(&held, PyByteArray_AsString(PyTuple_GetItem(args[1], 0)), sizeof(held));
+	for (Py_ssize_t i = 0; i < parts / 3; i++) {
+		keys[i].limit = (uint32_t)PyLong_AsUnsignedLong(PyTuple_GetItem(args[1], 1 + 3 * i));
 		if (PyErr_Occurred() ||
-		    PyBytes_AsStringAndSize(PyTuple_GetItem(args[1], 2 + 2 * i), &bytes, &length) != 0)
+		    PyBytes_AsStringAndSize(PyTuple_GetItem(args[1], 2 + 3 * i), &bytes, &length) != 0)
 			return NULL;
 		keys[i].bytes = bytes;
 		keys[i].length = (uint32_t)length;
 	}
-	error = s->f.gate_leave(PyLong_AsVoidPtr(args[0]), keys, (size_t)parts / 2, &held);
+	error = s->f.gate_leave(PyLong_AsVoidPtr(args[0]), keys, (size_t)parts / 3, &held);
 	if (error < 0)
 		return raise(error);
 	lines_log(s);

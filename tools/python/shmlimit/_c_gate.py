@@ -119,6 +119,7 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "gate_poll": (c_int, [c_void_p, c_void_p, POINTER(Answer), POINTER(Held)]),
     "gate_cancel": (None, [c_void_p, c_void_p, POINTER(Held)]),
     "gate_leave": (c_int, [c_void_p, POINTER(Key), c_size_t, POINTER(Held)]),
+    "gate_settle": (c_int, [c_void_p, POINTER(Key), c_size_t, POINTER(c_uint64), POINTER(Held)]),
 }
 
 _loaded: SimpleNamespace | None = None
@@ -172,7 +173,7 @@ def ask(
         raise OSError(-error, os.strerror(-error))
     if pending:
         return pending.value, answer.retry_after_ns, (keys, n, held)
-    return _raw(answer, as_bytes, (keys, n, held) if held.count else None)
+    return _raw(answer, as_bytes, (keys, n, held) if held.count or held.bill_count else None)
 
 
 def _answer() -> tuple[Answer, Any]:
@@ -195,6 +196,34 @@ def leave(handle: int, places: Any, /) -> None:
         raise OSError(-error, os.strerror(-error))
 
 
+def _keys(places: Any) -> tuple[Any, int, Held]:
+    """Of what ask() or _native.ask() returned: the latter's held bytes are its own, which are shared."""
+    if not isinstance(places[0], bytearray):
+        keys, n, held = places
+        return keys, n, held
+    n = len(places) // 3
+    keys = (Key * n)()
+    for i in range(n):
+        limit, encoded, rate = places[1 + 3 * i : 4 + 3 * i]
+        keys[i].limit, keys[i].length, keys[i].bytes = limit, len(encoded), encoded
+        keys[i].rate, keys[i].rate_length = rate, len(rate)
+    return keys, n, Held.from_buffer(places[0])
+
+
+def settle(handle: int, places: Any, used: Callable[[int], int | None]) -> None:
+    """Settle what the request of these places has used of the limits, by their numbers. None: it is not known."""
+    keys, n, held = _keys(places)
+    told = (c_uint64 * n)()
+    for i in range(n):
+        tokens = used(keys[i].limit)
+        if tokens is not None and tokens < 0:
+            raise ValueError("what a request used must not be negative")
+        told[i] = _c.UINT64_MAX if tokens is None else min(tokens, _c.UINT64_MAX - 1)
+    error = load().gate_settle(handle, keys, n, told, ctypes.byref(held))
+    if error < 0:
+        raise OSError(-error, os.strerror(-error))
+
+
 class Pending:
     """A request that the host's agent is asked for: what ask() or _native.ask() returned when it had begun."""
 
@@ -202,8 +231,7 @@ class Pending:
         self._handle, self._as_bytes = handle, as_bytes
         self._pending: int | None
         self._pending, self._poll_ns, self._places = begun
-        self._native = isinstance(self._places[0], bytes)
-        self._held = Held.from_buffer_copy(self._places[0]) if self._native else self._places[2]
+        self._keys, self._n, self._held = _keys(self._places)
 
     def poll(self) -> Raw | None:
         """The answer, or None while there is none. BlockingIOError: there is no agent any longer."""
@@ -215,8 +243,7 @@ class Pending:
         self._pending = None
         if error < 0:
             raise OSError(-error, os.strerror(-error))
-        places = (bytes(self._held), *self._places[1:]) if self._native else self._places
-        return _raw(answer, self._as_bytes, places if self._held.count else None)
+        return _raw(answer, self._as_bytes, self._places if self._held.count or self._held.bill_count else None)
 
     def cancel(self) -> None:
         """Give back what was taken, and leave the places. Does nothing for a request that was decided."""
@@ -225,17 +252,7 @@ class Pending:
         load().gate_cancel(self._handle, self._pending, ctypes.byref(self._held))
         self._pending = None
         if self._held.count:
-            leave(self._handle, (*self._keys(), self._held))
-
-    def _keys(self) -> tuple[Any, int]:
-        if not self._native:
-            return self._places[0], self._places[1]
-        n = len(self._places) // 2
-        keys = (Key * n)()
-        for i in range(n):
-            limit, encoded = self._places[1 + 2 * i : 3 + 2 * i]
-            keys[i].limit, keys[i].length, keys[i].bytes = limit, len(encoded), encoded
-        return keys, n
+            leave(self._handle, (self._keys, self._n, self._held))
 
     async def wait(self) -> Raw:
         """In asyncio. A task that is cancelled takes nothing."""

@@ -63,7 +63,8 @@ def client_behind(*proxies: str) -> Callable[[Mapping[str, Any]], str]:
 class Middleware:
     """Refuses what the gate refuses, and tells clients where they stand. A limit of how many at once counts a request, or a
     WebSocket, until the application is done with it. A WebSocket that is refused is closed before
-    it was accepted, which clients see as 403. What became of a request is in scope["shmlimit.status"]."""
+    it was accepted, which clients see as 403. What became of a request is in scope["shmlimit.status"]. What the application puts into
+    scope["shmlimit.used"], tokens by names of rules, is charged in limits with an estimate when it is done."""
 
     def __init__(self, app: App, gate: Gate) -> None:
         self.app = app
@@ -80,10 +81,12 @@ class Middleware:
             return await _refuse(scope, send, refusal, fields)
         if places is None:
             return await self._serve(scope, receive, send, fields)
+        used: dict[str, int] = {}
+        scope["shmlimit.used"] = used
         try:
             await self._serve(scope, receive, send, fields)
         finally:
-            self.gate.leave(places)
+            self.gate.end(places, used)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, fields: list[tuple[bytes, bytes]]) -> None:
         if not fields:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import errno
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -58,6 +58,9 @@ class Limit:
     rate_error: str | None = None
     """With algorithm "gcra": the limit of a request that brings none, or one that cannot be read."""
 
+    estimate: int | Callable[[Any], int] | None = None
+    """In place of `cost`, where that is known afterwards: what a request takes before. See Gate.settle()."""
+
     def creates(self) -> bool:
         """Does it say what the rule is?"""
         return self.rate is not None or self.algorithm == "gcra"
@@ -69,6 +72,7 @@ class Limit:
         words += [_word("rate", self.rate)] if self.rate else []
         words += [_word("algorithm", self.algorithm)] if self.creates() and self.algorithm else []
         words += [_word("rate_error", self.rate_error)] if self.rate_error else []
+        words += [_word("estimate", self.estimate if isinstance(self.estimate, int) else 1)] if self.estimate is not None else []
         return " ".join(words + ["peek"] * self.peek + ["protected"] * self.protected + ["local"] * self.local)
 
 
@@ -86,7 +90,7 @@ class Answer(NamedTuple):
     remaining: int
     """Tokens left in the limit that has the fewest; 2**64 - 1: not known."""
     places: Any = None
-    """What Gate.leave() needs, or None if the request holds no places."""
+    """What Gate.leave() and Gate.settle() need, or None if the request holds no places and has paid no estimate."""
 
     def __bool__(self) -> bool:
         return self.refusal == 0
@@ -153,7 +157,8 @@ class Gate:
         }
         words = [_word(name, value) for name, value in given.items() if value is not None]
         words += ["x_fields"] * x_fields + ["dry_run"] * dry_run
-        self._limits = tuple((limit.key, limit.cost) for limit in limits)
+        self._limits = tuple((limit.key, limit.cost if limit.estimate is None else limit.estimate) for limit in limits)
+        self._rules = tuple(limit.rule for limit in limits)
         self.waits = backend is not None
         """A request may wait for the backend, so asyncio uses enter_async()."""
         self._library = _c_gate.load()
@@ -222,6 +227,20 @@ class Gate:
             answer = await asyncio.to_thread(self.enter_fast, request, as_bytes)
         raw: Raw = answer
         return raw
+
+    def settle(self, places: Any, used: Mapping[str, int]) -> None:
+        """Charge what the request of an answer has used in all, of rules with an estimate, by their names; a rule that is left out
+        keeps what was paid. More than was paid becomes debt, less is given back, and the same again changes nothing, so a request
+        that goes on for long can be settled several times. `places` are those of enter(); None is allowed."""
+        if places is not None:
+            _c_gate.settle(self._handle, places, lambda limit: used.get(self._rules[limit]))
+
+    def end(self, places: Any, used: Mapping[str, int]) -> None:
+        """settle() and leave()."""
+        try:
+            self.settle(places, used)
+        finally:
+            self.leave(places)
 
     def leave(self, places: Any) -> None:
         """Leave the places of an answer, when its request has ended. None is allowed."""

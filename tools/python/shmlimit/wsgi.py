@@ -57,7 +57,8 @@ class _Held:
 class Middleware:
     """Refuses what the gate refuses, and tells clients where they stand. A limit of how many at once counts a request until its
     response was sent or the client is gone, which is when the server closes the response. The access log can have what became of
-    each request from environ["shmlimit.status"]."""
+    each request from environ["shmlimit.status"]. What the application puts into environ["shmlimit.used"], tokens by names of rules,
+    is charged then in limits with an estimate."""
 
     def __init__(self, app: WSGIApplication, gate: Gate) -> None:
         self.app = app
@@ -79,12 +80,14 @@ class Middleware:
     def _hold(
         self, environ: WSGIEnvironment, start_response: StartResponse, fields: list[tuple[str, str]], places: Any
     ) -> Iterable[bytes]:
+        used: dict[str, int] = {}
+        environ["shmlimit.used"] = used
         try:
             body = self._serve(environ, start_response, fields)
         except BaseException:
-            self.gate.leave(places)
+            self.gate.end(places, used)
             raise
-        return _Held(body, lambda: self.gate.leave(places))
+        return _Held(body, lambda: self.gate.end(places, used))
 
     def _serve(
         self, environ: WSGIEnvironment, start_response: StartResponse, fields: list[tuple[str, str]]
