@@ -37,6 +37,16 @@ int gcra_make(uint64_t capacity, uint64_t refill, uint64_t period_ns, uint64_t m
 	return 0;
 }
 
+__attribute__((cold, noinline)) void gcra_raise(const struct shmlimit *l, uint64_t reach)
+{
+	uint64_t now;
+
+	/* BOUND: each lost swap is another raise, and each is to a longer limit. */
+	do
+		now = load_relaxed(&l->header->reach);
+	while (reach > now && !word_cas(&l->header->reach, now, reach));
+}
+
 /* ---- Operations ---- */
 
 static struct gcra limit_of(const struct look *k, const struct request *q)
@@ -145,6 +155,8 @@ static void gcra_row_apply(const struct look *k, const struct request *q, struct
 	default:
 		break; /* it has no others */
 	}
+	if (v->changed && g.interval != 0)
+		gcra_will_leave(k->l, g.tolerance + longest_debt(k, &g));
 	b->doubtful = b->stepped || (v->answer == SHMLIMIT_DENIED && !k->given);
 	v->word = gcra_pack(*state, k->at.now_ns);
 	if (r != NULL)
@@ -200,7 +212,7 @@ static void gcra_row_none(const struct look *k, struct balance *b)
 
 static void gcra_row_read(const struct look *k, uint64_t word, struct balance *b)
 {
-	b->gcra = gcra_read(word, k->at.now_ns);
+	b->gcra = gcra_read(word, k->at.now_ns, gcra_reach(k->l));
 	b->stepped = b->gcra.stepped;
 	/* It may have been written at a time after ours: see fast_gcra.h. */
 	b->doubtful = b->stepped || b->gcra.left != 0;
@@ -212,7 +224,7 @@ static uint64_t left_of(const struct look *k, struct gcra_state state)
 {
 	if (!state.stepped)
 		return state.left;
-	return k->params->capacity != 0 ? k->params->back : GCRA_LONGEST_NS << GCRA_TICK_BITS;
+	return k->params->capacity != 0 ? k->params->back : gcra_reach(k->l);
 }
 
 static uint64_t gcra_row_wait(const struct look *k, const struct balance *b)
@@ -235,7 +247,7 @@ static uint64_t gcra_row_idle_ns(const struct look *k, uint64_t word)
 static uint64_t gcra_row_convert(const struct look *k, uint64_t word, const struct layout_params *to)
 {
 	struct look under = *k;
-	struct gcra_state state = gcra_read(word, k->at.now_ns);
+	struct gcra_state state = gcra_read(word, k->at.now_ns, gcra_reach(k->l));
 
 	if (!state.stepped || to->capacity == 0)
 		return word;

@@ -21,9 +21,10 @@
  * that was allowed, each in time by its own limit, are together at most that time and the time to
  * full of the limit that has the longest.
  *
- * Half of the range is the past, 18 years. Of the other half, what limits can mean is the longest
- * time to full and debt, see GCRA_AHEAD. A time beyond that is impossible: the clock stepped back,
- * or the word is damaged. It then counts as an empty bucket of the limit that is asked (I8).
+ * Half of the range is the past, 18 years. Of the other half, words are as far ahead as the longest
+ * time to full and debt of the limits that the segment's keys were asked with, see gcra_row.h, and at
+ * most GCRA_AHEAD. A time beyond that is impossible: the clock stepped back, or the word is damaged.
+ * It then counts as an empty bucket of the limit that is asked (I8).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -35,7 +36,8 @@
 #define GCRA_TICK_BITS 4 /* 16 ticks a nanosecond */
 #define GCRA_LONGEST_NS ((uint64_t)366 * 86400 * 1000000000)
 /* A time to full, a debt, with NEXT_PAYS another time to full, and a slack for clock readings. */
-#define GCRA_AHEAD ((3 * GCRA_LONGEST_NS + 1000000000) << GCRA_TICK_BITS)
+#define GCRA_SLACK ((uint64_t)1000000000 << GCRA_TICK_BITS)
+#define GCRA_AHEAD ((3 * GCRA_LONGEST_NS << GCRA_TICK_BITS) + GCRA_SLACK)
 
 /* A limit, as decisions need it. */
 struct gcra {
@@ -107,13 +109,20 @@ static inline struct gcra gcra_of(const struct layout_params *params)
 	};
 }
 
-static inline struct gcra_state gcra_read(uint64_t word, uint64_t now_ns)
+/* How far ahead of the clock words can be where `reach` is the most that a limit left, in ticks: see gcra_row.h. */
+static inline uint64_t gcra_ahead(uint64_t reach)
+{
+	return reach < GCRA_AHEAD - GCRA_SLACK ? reach + GCRA_SLACK : GCRA_AHEAD;
+}
+
+/* `ahead`: the longest time to full that a word can say, in ticks: at most GCRA_AHEAD. */
+static inline struct gcra_state gcra_read(uint64_t word, uint64_t now_ns, uint64_t ahead)
 {
 	struct gcra_state state = { word - (now_ns << GCRA_TICK_BITS), 0 };
 
 	if ((int64_t)state.left < 0)
 		state.left = 0;
-	else if (__builtin_expect(state.left > GCRA_AHEAD, 0))
+	else if (__builtin_expect(state.left > ahead, 0))
 		state.stepped = 1;
 	return state;
 }

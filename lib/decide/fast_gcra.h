@@ -10,6 +10,17 @@
 #include "first.h"
 #include "gcra_row.h"
 
+/*
+ * Is what is left, more than the limit can leave, of a longer limit or of debt? WHY the limit is looked
+ * at first: it is at hand. A word within it is believed whatever the clock did: it denies for no longer
+ * than the limit's own time.
+ */
+FAST int fast_gcra_believes(const struct shmlimit *l, struct gcra_state *state)
+{
+	state->stepped = 0;
+	return state->left <= gcra_reach(l);
+}
+
 /* The answer, as decide() gives it; or FIRST_NOT. *failed: it lost its swap. */
 FAST int fast_gcra(const struct shmlimit *l, const struct request *q, const struct gcra *g, uint32_t *failed,
                    struct shmlimit_result *r)
@@ -21,8 +32,8 @@ FAST int fast_gcra(const struct shmlimit *l, const struct request *q, const stru
 
 	if (__builtin_expect(!first_find(l, q, SHMLIMIT_GCRA, 0, &f), 0))
 		return FIRST_NOT;
-	state = gcra_read(f.seen.word, now_ns);
-	if (__builtin_expect(state.stepped, 0))
+	state = gcra_read(f.seen.word, now_ns, g->tolerance);
+	if (__builtin_expect(state.stepped, 0) && !fast_gcra_believes(l, &state))
 		return FIRST_NOT;
 	gcra_take(g, q->amount, q->op == OP_TAKE, &state, &v);
 	/*
@@ -31,12 +42,15 @@ FAST int fast_gcra(const struct shmlimit *l, const struct request *q, const stru
 	 */
 	if (v.answer == SHMLIMIT_DENIED && !q->when.given) {
 		now_ns = when_read(l).ns;
-		state = gcra_read(f.seen.word, now_ns);
-		if (__builtin_expect(state.stepped, 0))
+		state = gcra_read(f.seen.word, now_ns, g->tolerance);
+		if (__builtin_expect(state.stepped, 0) && !fast_gcra_believes(l, &state))
 			return FIRST_NOT;
 		v = (struct verdict){ .answer = SHMLIMIT_ALLOWED };
 		gcra_take(g, q->amount, q->op == OP_TAKE, &state, &v);
 	}
+	/* The general path raises the segment's reach. */
+	if (v.changed && gcra_is_longer(l, g->tolerance))
+		return FIRST_NOT;
 	word = gcra_pack(state, now_ns);
 	/* The linearization point (I1, I4). ORDER both pair with slot_cas() elsewhere. */
 	if (v.changed)

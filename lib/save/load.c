@@ -19,6 +19,7 @@
 #include "attach.h"
 #include "clock.h"
 #include "export.h"
+#include "gcra_row.h"
 #include "generation.h"
 #include "keep_errno.h"
 #include "make.h"
@@ -229,6 +230,8 @@ static int get_slot(struct loading *f, uint64_t index)
 		if (algorithm_of(&view.params)->fault != NULL && s.quota > view.params.capacity)
 			return -EUCLEAN;
 		word = algorithm_of(&view.params)->load(&view.params, s.quota, s.ticks, &f->rebase);
+		if (params_algorithm(&view.params) == SHMLIMIT_GCRA)
+			gcra_will_leave(f->l, gcra_read(word, f->rebase.now_ns, GCRA_AHEAD).left);
 	}
 	if (error != 0)
 		return error;

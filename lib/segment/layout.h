@@ -38,7 +38,7 @@
 #include "shmlimit_lease.h"
 
 #define LAYOUT_MAGIC "shmlimit" /* the first 8 bytes, without a NUL */
-#define LAYOUT_VERSION 6u
+#define LAYOUT_VERSION 7u
 #define LAYOUT_BYTE_ORDER 0x01020304u
 
 #define LINE 64u /* bytes that two cores pass to and fro as one */
@@ -98,7 +98,8 @@ struct layout_header {
 	} sweep __attribute__((aligned(64)));
 	/* requests that were let pass, and refused: see shmlimit_count_undecided() */
 	uint64_t undecided[2];
-	uint64_t reserved_tail[4]; /* zero */
+	uint64_t reach;            /* the longest time to full that a GCRA word had, in its ticks: see gcra_row.h */
+	uint64_t reserved_tail[3]; /* zero */
 };
 
 /*

@@ -718,6 +718,33 @@ static void stopped_before_the_last(void)
 	}
 }
 
+/* A clock that stepped forward and back, by any time: the key is denied for no longer than the longest limit so far. */
+static void steps_of_gcra(void)
+{
+	struct shmlimit_limit patient = four;
+
+	patient.max_wait_ns = HOUR;
+	for (uint64_t step = SECOND; step < 40 * YEAR; step *= 3) {
+		for (int charges = 0; charges < 2; charges++) {
+			uint64_t then = 1000 * DAY, wait;
+
+			shmlimit_reset(l, gcra, NULL, 0);
+			if (charges)
+				shmlimit_charge_limit_at(l, gcra, &key, sizeof(key), 5, &patient, NULL, then + step);
+			else
+				shmlimit_take_limit_at(l, gcra, &key, sizeof(key), 4, &patient, NULL, then + step);
+			shmlimit_take_limit_at(l, gcra, &key, sizeof(key), 1, &patient, &r, then);
+			wait = r.retry_after_ns;
+			ok(wait <= DAY + HOUR + SECOND,
+			   "a clock that steps back by %" PRIu64 " s denies for %" PRIu64 " s", step / SECOND,
+			   wait / SECOND);
+			is(shmlimit_take_limit_at(l, gcra, &key, sizeof(key), 1, &patient, &r,
+			                          then + DAY + HOUR + SECOND),
+			   SHMLIMIT_ALLOWED, "it is allowed when the longest limit is over");
+		}
+	}
+}
+
 /* At the second look at the clock: a rule that was off is on again. */
 static struct shmlimit_rule off = {
 	.struct_size = sizeof(off), .capacity = 5, .refill = 1, .period_ns = DAY, .mode = SHMLIMIT_OFF
@@ -1000,6 +1027,7 @@ int main(void)
 	stopped_before_charging();
 	stopped_before_waiting();
 	stopped_before_the_last();
+	steps_of_gcra();
 	switched_on_before_giving_back();
 	every_algorithm();
 	leases_and_steps();

@@ -412,6 +412,82 @@ static void steps_back(void)
 	is(take("b", 1, &five, T0 + 12 * SECOND), SHMLIMIT_ALLOWED, "as if it had been spent just now");
 }
 
+/*
+ * How far ahead a word can be is the segment's, see gcra_row.h: a limit that is longer than all before raises that before
+ * it leaves anything, whatever the operation. Else the next reader would take the word for impossible, and the key for empty.
+ */
+static void longer_than_all_before(void)
+{
+	static const struct {
+		const char *what;
+		int is_known; /* the key has a slot, from a limit of a second */
+		int op;       /* 0 take, 1 reserve, 2 charge */
+		uint64_t cost;
+	} cases[] = {
+		{ "a take of a new key", 0, 0, 2 },
+		{ "a take of a known key", 1, 0, 2 },
+		{ "a reservation of a new key", 0, 1, 7 },
+		{ "a reservation of a known key", 1, 1, 7 },
+		{ "a charge of a new key", 0, 2, 7 },
+		{ "a charge of a known key", 1, 2, 7 },
+		{ "a reservation within the limit", 1, 1, 3 },
+		{ "a charge of all that can be owed", 1, 2, 15 },
+	};
+	struct shmlimit_rule bare = { .struct_size = sizeof(bare), .algorithm = SHMLIMIT_GCRA };
+	struct shmlimit_limit second = parsed("5/s"), days = parsed("5/d");
+	char name[96];
+
+	days.max_wait_ns = 2 * DAY;
+	snprintf(name, sizeof(name), "%s.longer", unit_name);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct shmlimit *fresh;
+		int id, answer;
+
+		if (shmlimit_create(name, NULL, &fresh) != 0)
+			bail("create");
+		id = shmlimit_rule_set(fresh, "limits", &bare);
+		if (cases[i].is_known)
+			shmlimit_take_limit_at(fresh, id, "k", 1, 1, &second, NULL, T0 - HOUR);
+		if (cases[i].op == 0)
+			answer = shmlimit_take_limit_at(fresh, id, "k", 1, cases[i].cost, &days, NULL, T0);
+		else if (cases[i].op == 1)
+			answer = shmlimit_reserve_limit_at(fresh, id, "k", 1, cases[i].cost, &days, NULL, T0);
+		else
+			answer = shmlimit_charge_limit_at(fresh, id, "k", 1, cases[i].cost, &days, NULL, T0);
+		is(answer, SHMLIMIT_ALLOWED, "%s by a longer limit", cases[i].what);
+		shmlimit_peek_limit_at(fresh, id, "k", 1, 1, &days, &r, T0);
+		is(r.reset_after_ns, cases[i].cost * DAY / 5, "%s: the key is full again after its own time",
+		   cases[i].what);
+		shmlimit_peek_limit_at(fresh, id, "k", 1, 1, &days, &r, T0 - SECOND / 2);
+		is(r.reset_after_ns, cases[i].cost * DAY / 5 + SECOND / 2,
+		   "%s: a clock that was read a moment earlier says so, too", cases[i].what);
+		shmlimit_close(fresh);
+		shmlimit_destroy(name);
+	}
+}
+
+/* As longer_than_all_before(), by the clock, so that the first try decides. */
+static void longer_at_the_first_try(void)
+{
+	struct shmlimit_rule bare = { .struct_size = sizeof(bare), .algorithm = SHMLIMIT_GCRA };
+	struct shmlimit_limit hour = parsed("5/h"), days = parsed("5/d");
+	struct shmlimit *fresh;
+	char name[96];
+	int id;
+
+	snprintf(name, sizeof(name), "%s.first", unit_name);
+	if (shmlimit_create(name, NULL, &fresh) != 0)
+		bail("create");
+	id = shmlimit_rule_set(fresh, "limits", &bare);
+	is(shmlimit_take_limit(fresh, id, "k", 1, 1, &hour, NULL), SHMLIMIT_ALLOWED, "a limit of an hour");
+	is(shmlimit_take_limit(fresh, id, "k", 1, 1, &days, NULL), SHMLIMIT_ALLOWED,
+	   "a limit of a day for the same key");
+	is(shmlimit_peek_limit(fresh, id, "k", 1, 1, &days, &r), SHMLIMIT_ALLOWED, "its key is not taken for empty");
+	ok(r.reset_after_ns < DAY / 5 + HOUR / 5 && r.reset_after_ns > DAY / 5, "it is full again after both");
+	shmlimit_close(fresh);
+	shmlimit_destroy(name);
+}
+
 static void together(void)
 {
 	struct shmlimit_limit five = parsed("5/m"), none = parsed("block"), two = parsed("2/m");
@@ -517,6 +593,8 @@ int main(void)
 	errors();
 	extremes();
 	steps_back();
+	longer_than_all_before();
+	longer_at_the_first_try();
 	together();
 	many_limits();
 	survives();

@@ -173,14 +173,15 @@ static void check_hold(const struct layout_params *params, uint64_t word, uint64
 static void check_gcra(const struct layout_params *params, uint64_t word, uint64_t now_ns, uint64_t tokens)
 {
 	struct gcra g = gcra_of(params);
-	struct gcra_state state = gcra_read(word, now_ns), again = gcra_read(gcra_pack(state, now_ns), now_ns);
+	struct gcra_state state = gcra_read(word, now_ns, GCRA_AHEAD),
+			  again = gcra_read(gcra_pack(state, now_ns), now_ns, GCRA_AHEAD);
 	uint64_t cost;
 
 	if (g.capacity == 0)
 		return;
 	law(state.stepped || state.left <= GCRA_AHEAD, "%" PRIu64 " ticks left", state.left);
 	law(state.stepped || (again.left == state.left && !again.stepped), "another time at the same time");
-	law(state.stepped || gcra_read(word, now_ns + gcra_ns(state.left)).left == 0, "not full in time");
+	law(state.stepped || gcra_read(word, now_ns + gcra_ns(state.left), GCRA_AHEAD).left == 0, "not full in time");
 	law(gcra_cost(&g, g.capacity) == g.tolerance, "all of it costs %" PRIu64, gcra_cost(&g, g.capacity));
 	tokens %= g.capacity + 1;
 	cost = gcra_cost(&g, tokens);
