@@ -200,6 +200,10 @@ int shmlimit_gate_attach(struct shmlimit_gate *gate);
  * `parsed`; -E2BIG a member is set that this library does not know; -ENOBUFS the buffer is smaller than 128
  * bytes and SHMLIMIT_GATE_BUFFER_EACH for each key.
  *
+ * A limit with delay= reserves, before the others are asked, and the call returns when the tokens are there, after
+ * that time at most: an event loop calls shmlimit_gate_begin() instead. What is reserved is given back if another limit denies.
+ * If killed while it waits: the tokens stay taken.
+ *
  * Threads: safe. Fork: a child may go on with the gate. Signals: not to be called from handlers. No memory is
  * allocated. Cost: the decisions, and once a second a few system calls, to check whether the segment was replaced under
  * its name. A LEASE rule may ask its Redis server, and then waits up to the deadline.
@@ -258,8 +262,8 @@ int shmlimit_gate_settle(struct shmlimit_gate *gate, const struct shmlimit_gate_
 
 /*
  * For event loops: shmlimit_gate_ask() or, unless `held` is NULL, shmlimit_gate_enter() in steps, none of which waits for the
- * host's agent (see shmlimit_global_serve()). Returns what they return; or SHMLIMIT_GATE_PENDING: a LEASE rule is asked for,
- * and *pending is set. Then only out->retry_after_ns is meant: poll again after this long. Other requests, and those whose
+ * host's agent (see shmlimit_global_serve()), or for the tokens of a limit with delay=. Returns what they return; or
+ * SHMLIMIT_GATE_PENDING: a LEASE rule is asked for, or the request waits for its tokens, and *pending is set. Then only out->retry_after_ns is meant: poll again after this long. Other requests, and those whose
  * tokens are in the host's lease, are decided at once.
  *
  * -EAGAIN: the backend must be asked for a LEASE rule, or such a rule is in a dry run, and there is no agent for it. Nothing is
@@ -267,7 +271,7 @@ int shmlimit_gate_settle(struct shmlimit_gate *gate, const struct shmlimit_gate_
  * if the agent has ended. If it ends when only a dry run is left, that is a failure of the dry run, and the request goes on.
  *
  * While a request is pending, its places and the tokens of LEASE rules stay taken; those of this host's limits are taken at
- * the end. The caller keeps `held`; keys, `out` and its buffer are needed no longer. More errors: -ENOMEM.
+ * the end, but before a wait for delay=. The caller keeps `held`; keys, `out` and its buffer are needed no longer. More errors: -ENOMEM.
  */
 int shmlimit_gate_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
                         struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held,

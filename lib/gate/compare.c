@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "duration.h"
 #include "export.h"
 #include "room.h"
 
@@ -96,6 +97,23 @@ static void compare_cost(struct comparison *c, const struct spec_limit *limit, c
 	    rule->name, limit->cost, found.capacity);
 }
 
+/* A rule without rate= has the debt that it was given by hand. */
+static void compare_delay(struct comparison *c, const struct spec_limit *limit, const struct spec_rule *rule, int id)
+{
+	struct shmlimit_rule found = { .struct_size = sizeof(found) };
+	char delay[DURATION_TEXT_MAX], longest[DURATION_TEXT_MAX];
+
+	if (limit->delay_ns == 0 || rule->has_rate || shmlimit_rule_get(c->limiter, id, &found) != 0)
+		return;
+	if (found.algorithm == SHMLIMIT_HOLD || found.algorithm == SHMLIMIT_LEASE ||
+	    found.algorithm == SHMLIMIT_COUNTER)
+		say(c, limit->offset, "rule %s: requests cannot wait for it, as delay= wants", rule->name);
+	else if (found.max_wait_ns < limit->delay_ns && !rule->gcra)
+		say(c, limit->offset,
+		    "rule %s: delay=%s is longer than its max-wait of %s, so requests wait no longer than that",
+		    rule->name, duration_text(delay, limit->delay_ns), duration_text(longest, found.max_wait_ns));
+}
+
 static void compare(struct comparison *c)
 {
 	const struct spec *s = &c->spec;
@@ -113,6 +131,8 @@ static void compare(struct comparison *c)
 			compare_rule(c, rule, id, limit->offset);
 		if (id >= 0)
 			compare_cost(c, limit, rule, id);
+		if (id >= 0)
+			compare_delay(c, limit, rule, id);
 	}
 }
 

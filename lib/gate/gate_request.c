@@ -4,12 +4,17 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
+#include <time.h>
 
+#include "clock.h"
 #include "header_fields.h"
 #include "global_library.h"
 
 _Static_assert(SHMLIMIT_GATE_BUFFER >= SHMLIMIT_REQUESTS_MAX * SHMLIMIT_GATE_BUFFER_EACH + HEADER_FIELDS_REST,
                "all fields fit");
+
+/* What most requests do not need must not cost them registers. */
+#define RARE __attribute__((noinline, cold))
 
 /* The rule's id is what was found last. */
 static struct shmlimit_request request_of(const struct view *view, const struct gate_request *q, size_t i)
@@ -86,6 +91,60 @@ static int peek(struct segment_ref *ref, struct view *view, const struct gate_re
 	return answer == -ESRCH ? SHMLIMIT_ALLOWED : answer;
 }
 
+/* Like take() of one limit, but in advance. */
+RARE static int reserve(struct segment_ref *ref, struct view *view, const struct gate_request *q, size_t which,
+                        struct shmlimit_result *r)
+{
+	struct shmlimit_request request;
+	struct shmlimit_limit own;
+	int answer = -ESRCH, algorithm;
+
+	/* BOUND: as in take(). */
+	for (int again = 0; answer == -ESRCH && again < 2; again++) {
+		if (again)
+			segment_ref_find_rules(ref, view);
+		request = request_of(view, q, which);
+		algorithm = shmlimit_rule_algorithm(view->limiter, request.rule);
+		if (algorithm == SHMLIMIT_LEASE || algorithm == SHMLIMIT_HOLD || algorithm == SHMLIMIT_COUNTER)
+			return -EOPNOTSUPP;
+		if (request.limit != NULL) {
+			own = *request.limit;
+			if (own.flags == 0)
+				own.max_wait_ns = q->limits[which]->delay_ns;
+			answer = shmlimit_reserve_limit(view->limiter, request.rule, request.key, request.key_len,
+			                                request.cost, &own, r);
+		} else {
+			answer = shmlimit_reserve(view->limiter, request.rule, request.key, request.key_len,
+			                          request.cost, q->limits[which]->delay_ns, r);
+		}
+	}
+	report_rate(ref, q, which, answer);
+	return answer;
+}
+
+/* Give back tokens of a request that does not go on; a rule in a dry run that would have denied gave none. */
+RARE static void give_back(const struct view *view, const struct gate_request *q, size_t which,
+                           const struct shmlimit_result *r)
+{
+	struct shmlimit_request request = request_of(view, q, which);
+
+	if (r->retry_after_ns != 0 || shmlimit_rule_algorithm(view->limiter, request.rule) == SHMLIMIT_HOLD)
+		return;
+	if (request.limit != NULL)
+		(void)shmlimit_refund_limit(view->limiter, request.rule, request.key, request.key_len, request.cost,
+		                            request.limit, NULL);
+	else
+		(void)shmlimit_refund(view->limiter, request.rule, request.key, request.key_len, request.cost, NULL);
+}
+
+RARE static void give_back_reserved(const struct view *view, struct gate_request *q)
+{
+	while (q->reserved_count > 0) {
+		q->reserved_count--;
+		give_back(view, q, q->delayed[q->reserved_count].which, &q->delayed[q->reserved_count].result);
+	}
+}
+
 static void note_remaining(struct gate_request *q, const struct shmlimit_result *r)
 {
 	if (r->remaining < q->least)
@@ -149,6 +208,45 @@ static void in_order(struct gate_request *q)
 	q->moved = 0;
 }
 
+/* Is the rule itself in a dry run? It says how long a reservation would wait all the same. */
+RARE static int rule_is_dry(const struct view *view, const struct gate_request *q, size_t which)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+
+	return shmlimit_rule_get(view->limiter, request_of(view, q, which).rule, &rule) == 0 &&
+	       rule.mode == SHMLIMIT_DRY_RUN;
+}
+
+/*
+ * Reserve in the limits with delay=, or in none. WHY before the others are asked: what they took
+ * would be missing to other requests until it is given back.
+ */
+RARE static int reserve_all(struct segment_ref *ref, struct view *view, struct gate_request *q,
+                            struct shmlimit_gate_answer *out)
+{
+	uint64_t wait_ns = 0;
+
+	for (size_t i = 0; i < q->delayed_count; i++) {
+		struct reservation *at = &q->delayed[i];
+		int answer = reserve(ref, view, q, at->which, &at->result);
+
+		if (answer == SHMLIMIT_DENIED)
+			refuse(view, q, at->which, &at->result, out);
+		if (answer != SHMLIMIT_ALLOWED) {
+			give_back_reserved(view, q);
+			return answer;
+		}
+		q->reserved_count++;
+		if (at->result.retry_after_ns > 0)
+			q->dry_denied = 1;
+		else if (at->result.wait_ns > wait_ns && !rule_is_dry(view, q, at->which))
+			wait_ns = at->result.wait_ns;
+	}
+	if (wait_ns > 0)
+		q->due_ns = clock_read(CLOCK_MONOTONIC) + wait_ns;
+	return SHMLIMIT_ALLOWED;
+}
+
 /*
  * If one denies, the tokens that the other limits took were given back, so those limits add no
  * fields.
@@ -194,8 +292,7 @@ static int lacks_agent(const struct view *view, const struct gate_request *q)
 }
 
 /* What the request has paid of an estimate, unless a rule in a dry run would have denied it. */
-__attribute__((noinline, cold)) static void bill(const struct gate_request *q, size_t which,
-                                                 const struct shmlimit_result *r)
+RARE static void bill(const struct gate_request *q, size_t which, const struct shmlimit_result *r)
 {
 	struct shmlimit_gate_held *held = q->held;
 
@@ -212,8 +309,9 @@ static void rehearse(struct shmlimit_gate *gate, struct view *view, struct gate_
 	size_t failed = 0;
 	struct multi_request m = { .n = 1, .failed = &failed, .results = &r };
 	int peeks = q->limits[which]->peek;
-	int answer =
-		peeks ? peek(&gate->segment_ref, view, q, which, &r) : take(&gate->segment_ref, view, q, &which, &m);
+	int answer = peeks                            ? peek(&gate->segment_ref, view, q, which, &r)
+	             : q->limits[which]->delay_ns > 0 ? reserve(&gate->segment_ref, view, q, which, &r)
+	                                              : take(&gate->segment_ref, view, q, &which, &m);
 
 	if (answer < 0)
 		q->dry_error = answer;
@@ -225,6 +323,52 @@ static void rehearse(struct shmlimit_gate *gate, struct view *view, struct gate_
 		bill(q, which, &r);
 }
 
+static inline void pass(struct view *view, struct gate_request *q, size_t which, const struct shmlimit_result *r,
+                        struct shmlimit_gate_answer *out)
+{
+	note_remaining(q, r);
+	if (q->limits[which]->settled)
+		bill(q, which, r);
+	header_fields_add(view, q, which, SHMLIMIT_ALLOWED, r, out);
+}
+
+/* Wait, if it is too early for the request; the fields of limits with and without delay= are in the order of the keys. */
+RARE static int finish_delayed(struct view *view, struct gate_request *q, struct shmlimit_gate_answer *out)
+{
+	uint64_t now_ns = q->due_ns != 0 ? clock_read(CLOCK_MONOTONIC) : 0;
+	size_t i = 0;
+
+	q->step = STEP_DELAY;
+	if (q->take.cancelled)
+		return -ECANCELED;
+	if (now_ns < q->due_ns) {
+		q->take.poll_ns = q->due_ns - now_ns;
+		return MULTI_TAKE_PENDING;
+	}
+	for (size_t delayed = 0; delayed < q->delayed_count; delayed++) {
+		const struct reservation *at = &q->delayed[delayed];
+
+		for (; i < q->enforced_count && q->enforced[i] < at->which; i++)
+			pass(view, q, q->enforced[i], &q->results[i], out);
+		pass(view, q, at->which, &at->result, out);
+	}
+	for (; i < q->enforced_count; i++)
+		pass(view, q, q->enforced[i], &q->results[i], out);
+	return SHMLIMIT_ALLOWED;
+}
+
+/* The limits that are asked before those that only take. */
+RARE static int ask_others(struct shmlimit_gate *gate, struct view *view, struct gate_request *q,
+                           struct shmlimit_gate_answer *out)
+{
+	int answer = SHMLIMIT_ALLOWED;
+
+	for (size_t i = 0; answer == SHMLIMIT_ALLOWED && i < q->n; i++)
+		if (q->limits[i]->peek && !q->limits[i]->dry_run)
+			answer = glance(gate, view, q, i, out);
+	return answer == SHMLIMIT_ALLOWED ? reserve_all(&gate->segment_ref, view, q, out) : answer;
+}
+
 /* Go on where the last call stopped. */
 static int go_on(struct shmlimit_gate *gate, struct view *view, struct gate_request *q,
                  struct shmlimit_gate_answer *out)
@@ -234,17 +378,18 @@ static int go_on(struct shmlimit_gate *gate, struct view *view, struct gate_requ
 	if (q->step == STEP_PEEK) {
 		if (lacks_agent(view, q))
 			return -EAGAIN;
-		for (size_t i = 0; answer == SHMLIMIT_ALLOWED && q->enforced_count + q->dry_count < q->n && i < q->n;
-		     i++)
-			if (q->limits[i]->peek && !q->limits[i]->dry_run)
-				answer = glance(gate, view, q, i, out);
+		if (q->others > 0)
+			answer = ask_others(gate, view, q, out);
 		q->step = STEP_ENFORCE;
 	}
 	if (q->step == STEP_ENFORCE) {
 		if (answer == SHMLIMIT_ALLOWED && q->enforced_count > 0)
 			answer = enforce(gate, view, q, out);
-		if (answer != SHMLIMIT_ALLOWED)
+		if (answer != SHMLIMIT_ALLOWED) {
+			if (q->others > 0 && answer != MULTI_TAKE_PENDING)
+				give_back_reserved(view, q);
 			return answer;
+		}
 		q->step = STEP_REHEARSE;
 	}
 	for (; q->dry_count > 0 && q->at < q->n; q->at++) {
@@ -253,30 +398,43 @@ static int go_on(struct shmlimit_gate *gate, struct view *view, struct gate_requ
 		if (q->pending || q->take.cancelled)
 			return q->pending ? MULTI_TAKE_PENDING : -ECANCELED;
 	}
-	for (size_t i = 0; i < q->enforced_count; i++) {
-		note_remaining(q, &q->results[i]);
-		if (q->limits[q->enforced[i]]->settled)
-			bill(q, q->enforced[i], &q->results[i]);
-		header_fields_add(view, q, q->enforced[i], answer, &q->results[i], out);
-	}
+	if (q->others > 0)
+		return finish_delayed(view, q, out);
+	for (size_t i = 0; i < q->enforced_count; i++)
+		pass(view, q, q->enforced[i], &q->results[i], out);
 	return answer;
+}
+
+/* A limit that is peeked at, or has a delay=. */
+RARE static void add_other(struct gate_request *q, size_t which)
+{
+	if (q->others++ == 0) {
+		q->delayed_count = q->reserved_count = 0;
+		q->due_ns = 0;
+	}
+	if (!q->limits[which]->peek)
+		q->delayed[q->delayed_count++].which = which;
 }
 
 /* The limits that decide: those that are neither in a dry run, nor peeked at, nor without room in the segment. */
 static void choose_enforced(const struct segment_ref *ref, const struct view *view, struct gate_request *q)
 {
 	int lacked = __atomic_load_n(&ref->lacked_room, __ATOMIC_RELAXED);
+	size_t enforced = 0;
 
-	q->enforced_count = 0;
+	q->others = 0;
 	q->no_room = 0;
 	for (size_t i = 0; i < q->n; i++) {
 		int no_room = lacked && !q->limits[i]->peek ? segment_ref_no_room(ref, view, q->limits[i]->rule) : 0;
 
 		if (no_room != 0)
 			q->no_room = no_room;
-		else if (!q->limits[i]->dry_run && !q->limits[i]->peek)
-			q->enforced[q->enforced_count++] = i;
+		else if (q->limits[i]->plain)
+			q->enforced[enforced++] = i;
+		else if (!q->limits[i]->dry_run)
+			add_other(q, i);
 	}
+	q->enforced_count = enforced;
 }
 
 /* What was taken or is pending in another segment is lost with that segment. */
@@ -369,6 +527,14 @@ static int has_room(const struct shmlimit_gate_answer *out, size_t n)
 	return out->buffer == NULL || out->buffer_size >= n * SHMLIMIT_GATE_BUFFER_EACH + HEADER_FIELDS_REST;
 }
 
+/* A signal ends it early. */
+RARE static void pause_for(uint64_t ns)
+{
+	const struct timespec time = { .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
+
+	(void)nanosleep(&time, NULL);
+}
+
 /* Decide, or go on with it, and write the answer. */
 static int answer_request(struct shmlimit_gate *gate, struct gate_request *q, struct shmlimit_gate_answer *out)
 {
@@ -383,7 +549,8 @@ static int answer_request(struct shmlimit_gate *gate, struct gate_request *q, st
 		return SHMLIMIT_ALLOWED;
 	q->to = out->buffer + -(uintptr_t)out->buffer % _Alignof(struct shmlimit_fields);
 	q->remaining = UINT64_MAX;
-	answer = decide_in_segment(gate, q, out);
+	while ((answer = decide_in_segment(gate, q, out)) == MULTI_TAKE_PENDING && !q->take.steps)
+		pause_for(q->take.poll_ns);
 	if (answer == MULTI_TAKE_PENDING) {
 		out->retry_after_ns = q->take.poll_ns;
 		return SHMLIMIT_GATE_PENDING;
@@ -440,7 +607,12 @@ void gate_request_cancel(struct shmlimit_gate *gate, struct gate_request *q)
 	struct view *view = segment_ref_enter(&gate->segment_ref, &error);
 
 	q->take.cancelled = 1;
-	if (view != NULL && view->number == q->segment)
+	if (view != NULL && view->number == q->segment) {
 		(void)go_on(gate, view, q, &none);
+		for (size_t i = 0; q->step == STEP_DELAY && i < q->enforced_count; i++)
+			give_back(view, q, q->enforced[i], &q->results[i]);
+		if (q->others > 0)
+			give_back_reserved(view, q);
+	}
 	segment_ref_leave();
 }

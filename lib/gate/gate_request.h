@@ -27,7 +27,13 @@ struct shmlimit_gate {
 };
 
 /* The steps of a decision, in their order. */
-enum step { STEP_PEEK, STEP_ENFORCE, STEP_REHEARSE };
+enum step { STEP_PEEK, STEP_ENFORCE, STEP_REHEARSE, STEP_DELAY };
+
+/* What a request has reserved in a limit with delay=. */
+struct reservation {
+	size_t which; /* limit */
+	struct shmlimit_result result;
+};
 
 /* One request that is being decided. */
 struct gate_request {
@@ -51,6 +57,11 @@ struct gate_request {
 	/* where the first of them was, while they are asked */
 	size_t moved;
 	struct shmlimit_result results[SHMLIMIT_REQUESTS_MAX]; /* of those that are enforced */
+	size_t others; /* limits with peek or delay=, outside of a dry run; if there are none, the next four mean nothing */
+	/* those with delay=; the first `reserved_count` have given tokens */
+	struct reservation delayed[SHMLIMIT_REQUESTS_MAX];
+	size_t delayed_count, reserved_count;
+	uint64_t due_ns; /* when the request goes on, by the monotonic clock; 0: at once */
 	/* tokens left in the limit that has the fewest */
 	uint64_t least;
 	char *to; /* the rest of the caller's buffer */

@@ -10,12 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "duration.h"
 #include "number.h"
 #include "scheme.h"
 #include "shmlimit_global.h"
 #include "spec.h"
 
 #define NTH_MAX 1000 /* addresses of a list */
+#define DELAY_MAX_NS UINT64_C(3600000000000)
 
 /*
  * A word of a spec. read() stores its value in *spec or *limit. It returns NULL, or how to correct
@@ -232,6 +234,22 @@ static const char *read_peek(struct spec *spec, struct spec_limit *limit, const 
 	return NULL;
 }
 
+static const char *read_delay(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)spec;
+	return duration_scan(&value, 0, &limit->delay_ns) == 0 && *value == '\0' && limit->delay_ns <= DELAY_MAX_NS
+	               ? NULL
+	               : "must be delay=TIME, such as 500ms or 2s, 1h at most";
+}
+
+static const char *read_nodelay(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)spec;
+	(void)value;
+	limit->delay_ns = 0;
+	return NULL;
+}
+
 static const char *read_protected(struct spec *spec, struct spec_limit *limit, const char *value)
 {
 	(void)spec;
@@ -315,6 +333,8 @@ static const struct option of_limits[] = {
 	{ "local", read_local },
 	{ "protected", read_protected },
 	{ "estimate=", read_estimate },
+	{ "delay=", read_delay },
+	{ "nodelay", read_nodelay },
 	{ NULL, NULL },
 };
 
@@ -348,7 +368,7 @@ static const char *read_word(struct spec *spec, const char *word)
 	if (option != NULL)
 		return option->read(spec, limit, value);
 	return spec->limit_count > 0
-	               ? "must be cost=N, estimate=N, prefix=V4,V6, nth=N, status=N, fields=..., dry_run, peek, rate_error=... or local; or, with create=yes, rate=..., algorithm=... or protected"
+	               ? "must be cost=N, estimate=N, prefix=V4,V6, nth=N, status=N, fields=..., dry_run, peek, delay=T, rate_error=... or local; or, with create=yes, rate=..., algorithm=... or protected"
 	               : "must be fail=open or fail=closed, owner=USER, backend=URL, deadline=Nms, wait=0, share=N, "
 	                 "agent=no, x_fields or create=yes, with mode=, group=, slots=";
 }
@@ -458,6 +478,16 @@ static const char *settle_rate(const struct spec_rule *rule, struct shmlimit_rul
 	}
 }
 
+/* Give the rule the debt that its limits need. Returns NULL, or how to correct the rate. */
+static const char *debt_rate(const struct spec_rule *rule, struct shmlimit_rule *rate)
+{
+	if (rule->delay_ns != 0 && rate->algorithm == SHMLIMIT_HOLD)
+		return "cannot have a delay=, since nobody knows when a place will become free";
+	if (rule->delay_ns != 0)
+		rate->max_wait_ns = rule->delay_ns;
+	return settle_rate(rule, rate);
+}
+
 /* A rule whose requests bring their limits needs none of its own, which another limit may give it. */
 static const char *set_gcra(struct spec *spec, const struct spec_limit *limit)
 {
@@ -466,7 +496,7 @@ static const char *set_gcra(struct spec *spec, const struct spec_limit *limit)
 	const char *right = share_rate(spec, limit, &rate);
 
 	if (right == NULL)
-		right = settle_rate(rule, &rate);
+		right = debt_rate(rule, &rate);
 	if (right != NULL || !spec->create)
 		return right;
 	if (rule->has_rate && rule->rate.algorithm != SHMLIMIT_GCRA)
@@ -502,7 +532,7 @@ static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
 	/* Again, for the algorithm that it has now. */
 	if (shmlimit_rule_parse(limit->rate, &rate, &spec->problem) != 0)
 		return spec->problem.text;
-	right = settle_rate(rule, &rate);
+	right = debt_rate(rule, &rate);
 	if (right != NULL)
 		return right;
 	if (rate.mode == SHMLIMIT_ENFORCE && limit->cost > rate.capacity)
@@ -522,6 +552,16 @@ static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
 	return NULL;
 }
 
+/* Returns NULL, or how to correct the limit's delay=. */
+static const char *check_delay(const struct spec *spec, const struct spec_limit *limit)
+{
+	if (limit->delay_ns == 0)
+		return NULL;
+	if (limit->peek)
+		return "a limit with peek takes nothing, and cannot have a delay=";
+	return spec->backend != NULL ? "delay= is for limits of one host, and cannot be used with backend=" : NULL;
+}
+
 /* Check what depends on more than one word. */
 static int check_whole(struct spec *spec, struct shmlimit_gate_wrong *wrong)
 {
@@ -531,6 +571,20 @@ static int check_whole(struct spec *spec, struct shmlimit_gate_wrong *wrong)
 		return say_wrong(wrong, 0, 0, "needs segment=NAME before the first rule=");
 	for (size_t i = 0; i < spec->limit_count; i++)
 		spec->rules[spec->limits[i].rule].settled |= spec->limits[i].settled;
+	for (size_t i = 0; i < spec->limit_count; i++) {
+		struct spec_rule *rule = &spec->rules[spec->limits[i].rule];
+		const char *right = check_delay(spec, &spec->limits[i]);
+
+		spec->limits[i].plain =
+			!spec->limits[i].peek && !spec->limits[i].dry_run && spec->limits[i].delay_ns == 0;
+
+		if (spec->limits[i].delay_ns > rule->delay_ns)
+			rule->delay_ns = spec->limits[i].delay_ns;
+		if (right == NULL)
+			continue;
+		snprintf(text, sizeof(text), "rule=%s: %s", rule->name, right);
+		return say_wrong(wrong, spec->limits[i].offset, 0, text);
+	}
 	for (size_t i = 0; i < spec->limit_count; i++) {
 		const char *right = set_rate(spec, &spec->limits[i]);
 		struct spec_rule *rule = &spec->rules[spec->limits[i].rule];

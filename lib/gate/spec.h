@@ -20,6 +20,7 @@ struct spec_rule {
 	int local;         /* a limit says that it is this host's */
 	int gcra;          /* a limit says that requests bring theirs */
 	int settled;       /* a limit has an estimate */
+	uint64_t delay_ns; /* the longest of its limits */
 };
 
 struct spec_limit {
@@ -31,6 +32,7 @@ struct spec_limit {
 	int nth; /* which address of a list; 0: none was given, which is the last */
 	int dry_run;
 	int peek;        /* deny as a take would, and take nothing */
+	int plain;       /* no peek, dry_run or delay= */
 	int denied_only; /* fields go to refused requests only */
 	uint32_t status;
 	uint32_t algorithm; /* of a rule that is created, as its flags */
@@ -41,7 +43,8 @@ struct spec_limit {
 	/* what decides where the limit of a request cannot be read; without it the rule's own limit */
 	struct shmlimit_limit rate_error;
 	int has_rate_error;
-	int settled; /* the cost is an estimate: shmlimit_gate_settle() says what it was */
+	int settled;       /* the cost is an estimate: shmlimit_gate_settle() says what it was */
+	uint64_t delay_ns; /* a request that must wait, waits this long at most; 0: it is denied */
 };
 
 /* Is a thread the host's agent while it has no other? */

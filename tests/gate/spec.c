@@ -104,7 +104,7 @@ static void words(void)
 		"cost=18446744073709551616", "cost=99999999999999999999999", "prefix=", "prefix=32", "prefix=32,",
 		"prefix=,64", "prefix=33,64", "prefix=32,129", "prefix=32,64,", "nth=", "nth=0", "nth=-0", "nth=+1", "nth=1001", "nth=-1001", "nth=last", "status=399", "status=600",
 		"status=", "dry_run=1", "Dry_run", "peek=1", "protected=1", "burst=5", "fields=", "fields=never", "rate=", "rate=5", "rate=5/minut",
-		"algorithm=", "algorithm=log", "local=1", "segment=web", "fail=open", "rule=", "rule=si*te" };
+		"algorithm=", "algorithm=log", "delay=", "delay=2", "delay=2h", "delay=-1s", "nodelay=1", "local=1", "segment=web", "fail=open", "rule=", "rule=si*te" };
 	/* clang-format on */
 	char text[128];
 
@@ -123,6 +123,11 @@ static void words(void)
 	is_wrong("segment=web rule=r rate=5/minut", "rate=5/minut", "minut is not a unit: did you mean \"5/minute\"?");
 	is_wrong("segment=web create=yes rule=r rate=5/m cost=6", "", "so every request would be refused");
 	is_wrong("segment=web rule=r cost=0", "cost=0", "must be cost=N, 1 or more");
+	is_wrong("segment=web create=yes rule=r rate=\"5 at once\" delay=2s", "",
+	         "cannot have a delay=, since nobody knows when a place will become free");
+	is_wrong("segment=web rule=r peek delay=2s", "", "rule=r: a limit with peek takes nothing");
+	is_wrong("segment=web backend=redis://host rule=r local delay=2s", "",
+	         "rule=r: delay= is for limits of one host");
 	is_wrong("segment=web owner_=root", "owner_=root", "must be fail=open or fail=closed");
 	is_wrong("segment=web rule=r owner=root", "owner=root", "must be cost=N");
 	is_wrong("segment=web \"rule=a", "\"rule=a", "must end with a quotation mark");

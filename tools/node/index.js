@@ -324,7 +324,7 @@ class Gate {
     this.#handle = handle
     forgotten.register(this, () => native.gateClose(handle), this)
     this.limits = native.gateLimits(handle)
-    this.mayWait = /(^|\s)backend=/.test(spec)
+    this.mayWait = /(^|\s)(backend|delay)=/.test(spec)
     this.#answer = Object.freeze({
       get outcome () { return OUTCOMES[numbers[OUTCOME]] },
       get status () { return numbers[STATUS] },

@@ -27,7 +27,7 @@ struct gate {
 	struct report *reports; /* any thread adds one, the thread that passes them on takes all */
 	size_t limits;
 	unsigned long attached_in; /* the process that has looked at the segment; 0: none */
-	int may_wait;              /* the spec names a backend */
+	int may_wait;              /* the spec has backend= or delay= */
 };
 
 struct asking {
@@ -162,10 +162,10 @@ static void pass_reports(struct gate *g)
 	}
 }
 
-/* backend= outside of a comment; one in a quoted value costs a little time, and nothing else. */
-static int has_backend(const char *spec)
+/* backend= or delay= outside of a comment; one in a quoted value costs a little time, and nothing else. */
+static int can_wait(const char *spec)
 {
-	return strstr(spec, "backend=") != NULL;
+	return strstr(spec, "backend=") != NULL || strstr(spec, "delay=") != NULL;
 }
 
 static VALUE gate_initialize(VALUE self, VALUE spec)
@@ -189,7 +189,7 @@ static VALUE gate_initialize(VALUE self, VALUE spec)
 		native_raise(error, "gate");
 	shmlimit_gate_report(g->handle, queue_report, g);
 	g->limits = shmlimit_gate_limits(g->handle);
-	g->may_wait = has_backend(text);
+	g->may_wait = can_wait(text);
 	return self;
 }
 
