@@ -18,9 +18,15 @@ HOLD=5
 here=$(cd "${0%/*}" && pwd)
 seconds=2
 rounds=5
+limited=10
+calls=100000
+kinds='req count conn'
 if [ $quick = yes ]; then
 	seconds=1
 	rounds=1
+	limited=1
+	calls=1000
+	kinds=req
 fi
 modules=/usr/lib/nginx/modules
 for command in nginx wrk curl shmlimit; do
@@ -66,7 +72,7 @@ server() {
 	done
 	cat <<-END
 		location /$1/loop { content_by_lua_block {
-			local module, calls, least = require("$2." .. ngx.var.arg_kind), 100000, math.huge
+			local module, calls, least = require("$2." .. ngx.var.arg_kind), $calls, math.huge
 			local name, conn, key = "$3", ngx.var.arg_kind == "conn", ngx.var.arg_kind .. " loop"
 			local a, b, c = 1e9, ngx.var.arg_kind == "count" and 1e6 or 1e9
 			if conn then name, a, b, c = "$3$4", 1000, 0, 1 end
@@ -162,7 +168,7 @@ load() {
 # Requests that are allowed, in rounds that take turns.
 for round in $(seq $rounds); do
 	for each in $who; do
-		for kind in free req count conn; do
+		for kind in free $kinds; do
 			load "/$each/$kind" "$seconds"
 			[ "$denied" = 0 ] || fail "$each, $kind: denied"
 			echo "$rate $cpu" >>"$dir/$each.$kind"
@@ -170,7 +176,7 @@ for round in $(seq $rounds); do
 	done
 done
 middle() { sort -n -k "$2" "$1" | awk -v c="$2" '{ v[NR] = $c } END { print v[int((NR + 1) / 2)] }'; }
-for kind in free req count conn; do
+for kind in free $kinds; do
 	for each in $who; do
 		row "$each: $kind" requests/s "$(middle "$dir/$each.$kind" 1)"
 		row "$each: $kind" 'CPU us' "$(middle "$dir/$each.$kind" 2)"
@@ -178,22 +184,22 @@ for kind in free req count conn; do
 done
 
 # One worker alone, without requests.
-for kind in req count conn; do
+for kind in $kinds; do
 	for each in $who; do
 		row "$each: $kind, new() and incoming()" ns "$(curl -s "$url/$each/loop?kind=$kind")"
 	done
 done
 
 # How many of a limit of 100 pass, in a second of requests, again and again with another key.
-for kind in req count; do
+for kind in $(echo "$kinds" | sed "s/ conn//"); do
 	for each in $who; do
 		most=0
-		for round in $(seq $((2 * rounds))); do
+		for round in $(seq $limited); do
 			load "/$each/$kind.limit?round=$kind.$round" 1
 			passed=$((requests - denied))
 			[ $passed -le $most ] || most=$passed
 		done
-		row "$each: $kind, passed of a limit of $LIMIT, most of $((2 * rounds))" requests $most
+		row "$each: $kind, passed of a limit of $LIMIT, most of $limited" requests $most
 	done
 done
 
