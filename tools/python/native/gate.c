@@ -55,7 +55,8 @@ PyObject *gate_ask(PyObject *module, PyObject *const *args, Py_ssize_t n)
 		/* Without memory the request is forgotten, as that of a process that was killed. */
 		made = answer_make_pending(pending, &answer, answer_make_places(&held, keys, count));
 	} else {
-		places = held.count == 0 && held.bill_count == 0 ? shared(Py_None) : answer_make_places(&held, keys, count);
+		places = held.count == 0 && held.bill_count == 0 ? shared(Py_None)
+		                                                 : answer_make_places(&held, keys, count);
 		made = answer_make(s, &answer, args[3] == Py_True, places);
 		if (made == NULL)
 			(void)s->f.gate_leave(gate, keys, (size_t)count, &held);
