@@ -484,6 +484,8 @@ static void longer_at_the_first_try(void)
 	   "a limit of a day for the same key");
 	is(shmlimit_peek_limit(fresh, id, "k", 1, 1, &days, &r), SHMLIMIT_ALLOWED, "its key is not taken for empty");
 	ok(r.reset_after_ns < DAY / 5 + HOUR / 5 && r.reset_after_ns > DAY / 5, "it is full again after both");
+	is(shmlimit_peek_limit(fresh, id, "k", 1, 1, &hour, &r), SHMLIMIT_DENIED, "the shorter limit denies it");
+	ok(r.retry_after_ns > HOUR, "the shorter limit does not forget what the longer one left");
 	shmlimit_close(fresh);
 	shmlimit_destroy(name);
 }
