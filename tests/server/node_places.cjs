@@ -128,8 +128,29 @@ async function kill () {
   ok(true, 'a place of a killed server is free after the period')
 }
 
+// A limit with delay=: requests wait by timers.
+async function delays () {
+  const gate = new Gate(`segment=${segment} create=yes rule=turns rate="20/s burst 1" delay=30s rule=hour rate="1/h burst 1" delay=1h`)
+  const begun = Date.now()
+  let ticks = 0
+  const timer = setInterval(() => ticks++, 5)
+  const answers = await Promise.all([1, 2, 3, 4].map(() => gate.enterAsync(['user:42', null])))
+  clearInterval(timer)
+  ok(answers.every((answer) => answer.allowed), 'requests that wait for their turn are all served')
+  ok(Date.now() - begun >= 149 && ticks > 0, 'a turn comes with a token, and the event loop runs until then')
+  await gate.enterAsync([null, 'user:42'])
+  for (let i = 0; i < 2; i++) {
+    const gone = new AbortController()
+    const waits = gate.enterAsync([null, 'user:42'], undefined, gone)
+    gone.abort()
+    is(await waits.catch((error) => error.name), 'AbortError', 'a request that is aborted leaves its turn to the next')
+  }
+  gate.close()
+}
+
 async function main () {
   gates()
+  await delays()
   await waits()
   await requests('sync', spec)
   await requests('async', `${backend} ${spec}`)
