@@ -959,6 +959,30 @@ int shmlimit_enter(struct shmlimit *limiter, int rule, const void *key, size_t k
 int shmlimit_renew(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place);
 
 /*
+ * Bind a place to a process: once that is dead, an entry that would be denied gives its place to the
+ * new holder. Without it a killed holder's place is held until its period is over. `pid` is a process
+ * of the caller's pid namespace, 0 = the caller's own. Any process that has a copy of *place can
+ * still renew it and leave it. *place is changed, so bind before you copy it.
+ *
+ * Returns 0, also where place->value is 0; -ETIME as shmlimit_renew(); -ECHILD: there is no such
+ * process, or it is a zombie; -ENODEV: /proc is missing, is of another namespace, or does not show the
+ * process; -EXDEV: places of this segment are bound in another pid namespace, that of the first call;
+ * or -EINVAL, -EMSGSIZE, -EROFS, -ESRCH, -EOPNOTSUPP as shmlimit_enter(). On an error the place is held
+ * as before, and ends with its period.
+ *
+ * A living process's place is never given away: a pid that another process got counts as alive unless
+ * /proc tells the two apart, as does all that a sandbox or hidepid hides. The place is bound to the
+ * whole process, through execve(2), and not to its children. One that is bound again is bound to
+ * the new process alone. A renewal keeps it bound; a larger table and a clock that stepped back do not.
+ * An entry from another pid namespace frees nothing. Entries that are not denied cost as before. One
+ * that is denied asks the kernel about each bound place: about 10 us for each. shmlimit_peek() and `remaining`
+ * count a dead process's place until an entry has freed it. If killed inside: the place is bound or not.
+ * Threads, signals, fork: as shmlimit_take(). Cost: two takes, and about 20 us to read /proc.
+ */
+int shmlimit_bind(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
+                  uint32_t pid);
+
+/*
  * Leave a place, from any process. Returns as shmlimit_renew(); *place is not changed. A place is left
  * once: a second leave returns -ETIME and changes nothing, also if another holder has the place by then. Works
  * while the rule is OFF. Not counted. Cost: less than a take.
@@ -1152,6 +1176,7 @@ int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answ
  *	EOPNOTSUPP    the rule's algorithm does not have this operation
  *	EALREADY      the table grew, and keys are left in the old one
  *	ETIME         the place is not held: it ended, was left, or lost its slot
+ *	ECHILD        no such process, to bind a place to
  *	ESRCH         no such rule
  *	EXFULL        the segment has no room for another rule
  *	EROFS         the handle is read-only, or /dev/shm is
@@ -1162,7 +1187,7 @@ int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answ
  *	EPROTO        a segment, or a saved one, of another version
  *	EUCLEAN       a damaged segment or rule, or a damaged saved one
  *	ESTALE        a segment created before the last boot
- *	EXDEV         a segment of another time namespace
+ *	EXDEV         a segment of another time namespace, or its places are bound in another pid namespace
  *	EACCES        no permission on the segment
  *	EPERM         the segment belongs to neither root nor this user, or its group cannot be set
  *	ENOSYS        a sandbox, such as a seccomp filter, refuses a system call

@@ -68,6 +68,8 @@ int shmlimit_enter_at(struct shmlimit *limiter, int rule, const void *key, size_
                       struct shmlimit_result *r, uint64_t now_ns);
 int shmlimit_renew_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
                       uint64_t now_ns);
+int shmlimit_bind_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
+                     uint32_t pid, uint64_t now_ns);
 int shmlimit_leave_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
                       const struct shmlimit_place *place, uint64_t now_ns);
 

@@ -7,6 +7,7 @@
 
 #include "algorithm.h"
 #include "hold.h"
+#include "holder.h"
 
 /* ---- Arithmetic ---- */
 
@@ -45,6 +46,7 @@ struct places {
 	uint64_t free, before;
 	uint64_t soonest_ns, longest_ns; /* until the first, the last of them ends */
 	int stepped;                     /* some end later than they can */
+	int bound;                       /* some are bound to a process */
 };
 
 #define NONE UINT64_MAX
@@ -91,6 +93,7 @@ static struct places places_read(const struct look *k, uint64_t word)
 			continue;
 		}
 		p.held++;
+		p.bound |= (cell & HOLD_BOUND) != 0;
 		p.top = i + 1;
 		p.soonest_ns = left_ns < p.soonest_ns ? left_ns : p.soonest_ns;
 		p.longest_ns = left_ns > p.longest_ns ? left_ns : p.longest_ns;
@@ -133,6 +136,65 @@ static uint64_t held_as(const struct look *k, const struct hold_place *place, ui
 		return 0;
 	cell = load_acquire(&ring_cells(k->l, k->t, k->slot)[place->cell]);
 	return hold_is_same(cell, place->value) && hold_is_held(cell, word, k->at.now_ns) ? cell : 0;
+}
+
+/* ---- Holders ---- */
+
+static uint64_t *owner_of(const struct look *k, uint64_t cell)
+{
+	return &ring_cells(k->l, k->t, k->slot)[k->l->window_max + cell];
+}
+
+/* Does a place end with its process, and is that dead? ORDER the cell was read before its owner. */
+static int is_orphan(const struct look *k, uint64_t i, uint64_t cell, uint64_t word)
+{
+	uint32_t holder;
+
+	if ((cell & HOLD_BOUND) == 0 || !hold_is_held(cell, word, k->at.now_ns))
+		return 0;
+	holder = hold_holder(cell, load_acquire(owner_of(k, i)));
+	return holder != 0 && holder_is_dead(holder);
+}
+
+/* Do pids say something here? */
+static int knows_holders(const struct look *k)
+{
+	uint64_t space = load_relaxed(&k->l->header->pid_namespace);
+
+	return space != 0 && space == holder_namespace();
+}
+
+static int has_orphans(const struct look *k, uint64_t word)
+{
+	uint64_t reach = hold_reach(word, k->l->window_max);
+
+	if (!knows_holders(k))
+		return 0;
+	for (uint64_t i = 0; i < reach; i++)
+		if (is_orphan(k, i, load_acquire(&ring_cells(k->l, k->t, k->slot)[i]), word))
+			return 1;
+	return 0;
+}
+
+/* Returns whether there were any: then what was decided is out of date. */
+static int bury(const struct look *k, struct slot_seen seen)
+{
+	uint64_t reach = hold_reach(seen.word, k->l->window_max), *cells = ring_cells(k->l, k->t, k->slot);
+	int buried = 0;
+
+	if (!knows_holders(k))
+		return 0;
+	for (uint64_t i = 0; i < reach; i++) {
+		uint64_t cell = load_acquire(&cells[i]);
+
+		if (!is_orphan(k, i, cell, seen.word))
+			continue;
+		/* INVARIANT I3: as in hold_row_before_swap(). */
+		if (!slot_unchanged(k->slot, seen))
+			return 1;
+		buried |= cell_cas(&cells[i], cell, hold_without(cell));
+	}
+	return buried;
 }
 
 /* ---- Operations ---- */
@@ -180,6 +242,8 @@ static int hold_renew(const struct look *k, struct hold_request *asked, struct h
 	asked->done = b->before != 0;
 	if (!asked->done)
 		return 0;
+	/* To be bound again: a renewed place is not. */
+	asked->holder = hold_holder(b->before, load_acquire(owner_of(k, asked->place.cell)));
 	b->place = (struct hold_place){ asked->place.cell, hold_cell(k->params, b->before, b->word, k->at.now_ns) };
 	v->word = hold_word_next(b->word, reach > b->place.cell ? reach : b->place.cell + 1, k->at.now_ns);
 	v->changed = 1;
@@ -199,6 +263,23 @@ static void hold_leave(const struct look *k, struct hold_request *asked, const s
 		asked->done = 1;
 }
 
+/* The place is bound, or it is to be. */
+static void hold_bind(const struct look *k, struct hold_request *asked, struct hold_balance *b, struct verdict *v)
+{
+	uint64_t cell = held_as(k, &asked->place, b->word);
+
+	asked->done = cell != 0;
+	if (cell == 0)
+		return;
+	asked->place.value = cell;
+	if (hold_holder(cell, load_acquire(owner_of(k, asked->place.cell))) == asked->holder)
+		return;
+	b->before = cell;
+	b->place = (struct hold_place){ asked->place.cell, cell | HOLD_BOUND };
+	v->word = hold_word_next(b->word, hold_reach(b->word, k->l->window_max), k->at.now_ns);
+	v->changed = 1;
+}
+
 static void hold_row_apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
                            struct shmlimit_result *r)
 {
@@ -210,7 +291,9 @@ static void hold_row_apply(const struct look *k, const struct request *q, struct
 		(void)hold_renew(k, q->hold, &b->hold, v);
 	else if (q->op == OP_LEAVE)
 		hold_leave(k, q->hold, &b->hold);
-	if (q->op == OP_RENEW || q->op == OP_LEAVE)
+	else if (q->op == OP_BIND)
+		hold_bind(k, q->hold, &b->hold, v);
+	if (operation_is_holders(q->op))
 		return;
 	p = places_read(k, b->hold.word);
 	if (q->op == OP_ENTER && q->hold->tried.value != 0 && p.held <= cells_of(k) &&
@@ -221,7 +304,8 @@ static void hold_row_apply(const struct look *k, const struct request *q, struct
 		if (enters)
 			hold_enter(k, &p, &b->hold, v);
 		/* A denial writes then. At the first try it is not to: see decide.c. */
-		b->stepped = b->doubtful = p.stepped && v->answer == SHMLIMIT_DENIED && q->op != OP_PEEK;
+		b->stepped = b->doubtful = v->answer == SHMLIMIT_DENIED && q->op != OP_PEEK &&
+		                           (p.stepped || (p.bound && has_orphans(k, b->hold.word)));
 	}
 	if (r == NULL)
 		return;
@@ -273,6 +357,29 @@ static void hold_row_sweep(const struct look *k, struct slot_seen seen)
 	}
 }
 
+/* The owner's swap, then the cell's. Returns 0 where another process was quicker, or it is to be tried again. */
+static int bind_before_swap(const struct look *k, struct hold_request *asked, struct slot_seen seen,
+                            const struct hold_balance *h)
+{
+	uint64_t *cell = &ring_cells(k->l, k->t, k->slot)[h->place.cell], *owner = owner_of(k, h->place.cell);
+	uint64_t was = load_acquire(owner), unbound = hold_unbound(h->before);
+
+	/* INVARIANT I3: both were read while the slot was the key's: they are no window's. */
+	if (!slot_unchanged(k->slot, seen))
+		return 0;
+	if ((h->before & HOLD_BOUND) != 0) {
+		/* WHY NOT swap the owner of a bound cell: a process may have read the owner before it. */
+		if (cell_cas(cell, h->before, unbound))
+			asked->place.value = unbound;
+		return 0;
+	}
+	/* ORDER: full; the owner before the cell. Pairs with is_orphan(). */
+	if (!cell_cas(owner, was, hold_owner(h->before, asked->holder)) || !cell_cas(cell, h->before, h->place.value))
+		return 0;
+	asked->place = h->place;
+	return 1;
+}
+
 /* The cell's swap, before the word's. Returns 0 where another process was quicker. */
 static int hold_row_before_swap(const struct look *k, const struct request *q, struct slot_seen seen,
                                 const struct balance *b)
@@ -280,7 +387,9 @@ static int hold_row_before_swap(const struct look *k, const struct request *q, s
 	const struct hold_balance *h = &b->hold;
 
 	if (b->stepped)
-		return hold_step_back(k, seen);
+		return !bury(k, seen) && hold_step_back(k, seen);
+	if (q->op == OP_BIND)
+		return bind_before_swap(k, q->hold, seen, h);
 	/* INVARIANT I3: the cell was read while the slot was the key's: it is no window's. */
 	if (!slot_unchanged(k->slot, seen) ||
 	    !cell_cas(&ring_cells(k->l, k->t, k->slot)[h->place.cell], h->before, h->place.value))
@@ -299,6 +408,8 @@ static void hold_row_lost(const struct look *k, const struct request *q, const s
 	const struct hold_balance *h = &b->hold;
 	uint64_t was = q->op == OP_RENEW ? h->before : hold_without(h->place.value);
 
+	if (q->op == OP_BIND)
+		return; /* the place is bound */
 	(void)cell_cas(&ring_cells(k->l, k->t, k->slot)[h->place.cell], h->place.value, was);
 	if (q->op == OP_RENEW)
 		q->hold->place.value = h->before;
@@ -378,7 +489,7 @@ static void hold_row_show(const struct look *k, const struct balance *b, struct 
 
 static uint64_t hold_row_begin(const struct look *k, uint64_t nonce)
 {
-	return hold_word_next((nonce * 0x9e3779b97f4a7c15u) >> 52, 0, k->at.now_ns);
+	return hold_word_next((nonce * 0x9e3779b97f4a7c15u) >> 53, 0, k->at.now_ns);
 }
 
 /*
@@ -388,7 +499,7 @@ static uint64_t hold_row_begin(const struct look *k, uint64_t nonce)
 static uint64_t migrated(uint64_t cell, uint64_t word, uint64_t now_ns)
 {
 	if (hold_is_held(cell, word, now_ns))
-		return cell;
+		return cell & ~HOLD_BOUND; /* the owner stays in the old table */
 	return ((cell + CARRIED_NONCES * HOLD_NONCE) & HOLD_NONCES) | (word & HOLD_CLAIM);
 }
 

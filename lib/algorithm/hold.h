@@ -4,16 +4,19 @@
  *
  * A slot's cells (the storage of windows) are its places, one each:
  *
- *	cell: [ end : 40 ][ held : 1 ][ nonce : 10 ][ short : 1 ][ claim : 12 ]
- *	word: [ stamp : 35 ]                    [ reach : 17 ][ claim : 12 ]
+ *	cell:  [ end : 40 ][ held : 1 ][ nonce : 10 ][ short : 1 ][ bound : 1 ][ claim : 11 ]
+ *	word:  [ stamp : 35 ]                           [ reach : 17 ][ 0 ][ claim : 11 ]
+ *	owner: [ holder : 32 ][ of the end, held and nonce of its place : 32 ]
  *
  *	end    when the place ends by itself, in ticks of 2^16 ns, rounded up
  *	held   it was not left
  *	nonce  how often the cell was entered, so that no value of it comes again
  *	short  its end was brought forward since it was entered: step 4
+ *	bound  its owner says which process it ends with: step 7
  *	claim  a number of the key's claim of the slot. A cell of another claim holds nothing
  *	stamp  grows with each entry, so that no word comes again
  *	reach  the number of cells, from the first on, that may be in force
+ *	owner  of cell i: cell window_max + i. It says something where that one is bound and its 32 bits agree
  *
  * A place is in force if its cell is held, is of the word's claim and has not ended.
  *
@@ -29,6 +32,10 @@
  *  5. Sweep (sweep.c): swap each cell that has ended for one that is not held, as leaving does.
  *     Else its time would come round beside a place of the key that is renewed for years.
  *  6. Reclaim (table.c): read the word, then the cells; none is in force: swap exactly that word.
+ *  7. Bind: as renewing, but swap the owner first, from what was read, then the cell for the same
+ *     one with `bound`. A place that is bound already gets another nonce first, unbound.
+ *  8. Bury: a denied entry reads each bound cell, then its owner. They agree, and the kernel says that
+ *     the holder is dead: swap exactly that cell for one that is not held, as leaving does.
  *
  * INVARIANT I13. Never more than `capacity` places of a key are in force. All entries are in
  * cells below the capacity, and a cell has one value. Where the capacity was lowered, places
@@ -40,7 +47,7 @@
  *
  * Why nothing is left in a slot of another key. An entry that is late finds another tag, or
  * another claim, and takes its cell back; killed before it does, it leaves a
- * value of another claim, which holds nothing. Of 4096 claims two are alike: then one place
+ * value of another claim, which holds nothing. Of 2048 claims two are alike: then one place
  * is missing until it ends. A late entry does not write to a window's log: it looks
  * at the slot after it read the cell, and a log's times do not come again.
  *
@@ -49,6 +56,13 @@
  * with it there.
  *
  * Killed between the two swaps, an entry leaves a place that ends by itself.
+ *
+ * INVARIANT A place whose holder lives is not buried. A cell is bound after its owner was written,
+ * and an owner changes by a swap from what was read while its cell was not bound. A process that is
+ * stopped before that swap, until the cell is another holder's and bound, finds another owner:
+ * it has the nonce and end of its place. Killed between these swaps, a place is not bound, and
+ * ends by itself. So does one that was shortened, moved to a larger table, or lost its owner.
+ * Whatever burying does, leaving could do: I13 needs no more than a dead holder.
  *
  * WHY NOT a count in the word: a killed holder's share of it would be lost. WHY NOT the
  * swap of the cell alone: a reclaimer that had looked at the cells before it would free
@@ -66,9 +80,11 @@
 #define HOLD_END_SHIFT 24
 #define HOLD_HELD ((uint64_t)1 << 23)
 #define HOLD_SHORT ((uint64_t)1 << 12)
-#define HOLD_NONCE ((uint64_t)1 << 13)
+#define HOLD_BOUND ((uint64_t)1 << 11)
+#define HOLD_NONCE_SHIFT 13
+#define HOLD_NONCE ((uint64_t)1 << HOLD_NONCE_SHIFT)
 #define HOLD_NONCES (HOLD_HELD - HOLD_NONCE)
-#define HOLD_CLAIM (HOLD_SHORT - 1)
+#define HOLD_CLAIM (HOLD_BOUND - 1)
 #define HOLD_REACH_SHIFT 12
 #define HOLD_STAMP_SHIFT 29
 #define HOLD_STAMP_BITS 35
@@ -146,11 +162,31 @@ static inline uint64_t hold_shortened(const struct layout_params *params, uint64
 /* Is that place, which was entered as `value`, in the cell: as it was, or shortened? */
 static inline int hold_is_same(uint64_t cell, uint64_t value)
 {
-	uint64_t differ = (cell ^ value) & ~HOLD_SHORT;
+	uint64_t differ = (cell ^ value) & ~(HOLD_SHORT | HOLD_BOUND);
 
-	if (cell == value)
+	if (((cell ^ value) & ~HOLD_BOUND) == 0)
 		return 1;
 	return (cell & HOLD_SHORT) != 0 && differ << (64 - HOLD_END_SHIFT) == 0 && (int64_t)(cell - value) < 0;
+}
+
+/* The same place with another nonce, not bound. */
+static inline uint64_t hold_unbound(uint64_t cell)
+{
+	return (cell & ~(HOLD_NONCES | HOLD_BOUND)) | ((cell + HOLD_NONCE) & HOLD_NONCES);
+}
+
+/* What the owner says of a place that is bound to `holder`. */
+static inline uint64_t hold_owner(uint64_t cell, uint32_t holder)
+{
+	return (uint64_t)holder << 32 | (uint32_t)(cell >> HOLD_NONCE_SHIFT);
+}
+
+/* Which process a place is bound to; 0: none. */
+static inline uint32_t hold_holder(uint64_t cell, uint64_t owner)
+{
+	uint32_t holder = (uint32_t)(owner >> 32);
+
+	return (cell & HOLD_BOUND) != 0 && owner == hold_owner(cell, holder) ? holder : 0;
 }
 
 /* The same place, left. */

@@ -30,6 +30,7 @@ enum operation {
 	OP_ENTER,
 	OP_RENEW,
 	OP_LEAVE,
+	OP_BIND,
 	OPERATIONS,
 };
 
@@ -38,7 +39,8 @@ enum operation {
 #define OPERATIONS_LEASE (1u << OP_LEASE | 1u << OP_DEPOSIT | 1u << OP_DENY | 1u << OP_ABANDON)
 #define OPERATIONS_COUNT (1u << OP_COUNT | 1u << OP_COUNT_DOWN | 1u << OP_COUNT_LOOK)
 #define OPERATIONS_HOLD \
-	(1u << OP_TAKE | 1u << OP_PEEK | 1u << OP_RESERVE | 1u << OP_ENTER | 1u << OP_RENEW | 1u << OP_LEAVE)
+	(1u << OP_TAKE | 1u << OP_PEEK | 1u << OP_RESERVE | 1u << OP_ENTER | 1u << OP_RENEW | 1u << OP_LEAVE | \
+	 1u << OP_BIND)
 
 /* Only looks: a handle that is read-only may do it. */
 static inline int operation_only_looks(enum operation op)
@@ -56,14 +58,14 @@ static inline int operation_is_counted(enum operation op)
 /* A holder's, of a place that it has already: done under a rule that is off too. */
 static inline int operation_is_holders(enum operation op)
 {
-	return op == OP_RENEW || op == OP_LEAVE;
+	return op == OP_RENEW || op == OP_LEAVE || op == OP_BIND;
 }
 
 /* It says what has happened already: a full table does not deny it. */
 static inline int operation_has_happened(enum operation op)
 {
 	return (1u << op & (1u << OP_CHARGE | 1u << OP_DEPOSIT | 1u << OP_DENY | 1u << OP_ABANDON | 1u << OP_RENEW |
-	                    1u << OP_LEAVE)) != 0;
+	                    1u << OP_LEAVE | 1u << OP_BIND)) != 0;
 }
 
 /* What only the operations of leases have. */
@@ -93,7 +95,8 @@ struct hold_request {
 	struct hold_place place; /* ENTER: to be filled in; the others: which it is */
 	/* ENTER, RENEW: what was swapped in before the slot's swap was lost */
 	struct hold_place tried;
-	int done; /* RENEW, LEAVE: it was in force */
+	int done;        /* RENEW, LEAVE, BIND: it was in force */
+	uint32_t holder; /* BIND: which process; RENEW: to be filled in: which it was bound to, or 0 */
 };
 
 /*

@@ -38,6 +38,8 @@ EXPORT const char *shmlimit_strerror(int error)
 		return "the table grew, and keys are left in the old one";
 	case ETIME:
 		return "the place is not held: it ended, was left, or lost its slot";
+	case ECHILD:
+		return "no such process, to bind a place to";
 	case ESRCH:
 		return "no such rule";
 	case EXFULL:
@@ -59,7 +61,7 @@ EXPORT const char *shmlimit_strerror(int error)
 	case ESTALE:
 		return "the segment was created before the last boot";
 	case EXDEV:
-		return "the segment was created in another time namespace";
+		return "the segment was created in another time namespace, or binds places in another pid namespace";
 	case EACCES:
 		return "no permission on the segment";
 	case EPERM:

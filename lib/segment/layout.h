@@ -99,7 +99,8 @@ struct layout_header {
 	/* requests that were let pass, and refused: see shmlimit_count_undecided() */
 	uint64_t undecided[2];
 	uint64_t reach;            /* the longest time to full that a GCRA word had, in its ticks: see gcra_row.h */
-	uint64_t reserved_tail[3]; /* zero */
+	uint64_t pid_namespace;    /* inode number: of the processes that places are bound to; 0 = none yet */
+	uint64_t reserved_tail[2]; /* zero */
 };
 
 /*

@@ -1,5 +1,5 @@
 /*
- * segment: every system call of the library, and nothing else: the file in
+ * segment: every system call of the library but holder.h's, and nothing else: the file in
  * /dev/shm, its mapping, its lock, and what the kernel says of this boot. A name
  * is that of a segment; its file's is shmlimit.LAYOUT.NAME, of this library's
  * layout unless another one is given.

@@ -60,6 +60,20 @@ wait $third
 is "$? $(ls | grep later)" "0 later" "a command that waits runs when a place is left"
 is "$(free r key)" 2 "all places are free when the commands have ended"
 
+# Killed.
+shmlimit rule set "$segment" one --algorithm hold --capacity 1 --period 1h
+shmlimit hold "$segment" one key -- sh -c 'echo $$ >pid; exec sleep 1000' &
+first=$!
+until [ -s pid ]; do sleep 0.01; done
+until_free one key 0
+kill -KILL $first
+{ wait $first; } 2>/dev/null
+run shmlimit hold "$segment" one key -- true
+is "$rc" 1 "if hold is killed, the command that it runs has the place"
+kill -KILL "$(cat pid)"
+run shmlimit hold "$segment" one key --wait 1h -- echo next
+is "$rc $out" "0 next" "if the command is killed, too, the next one runs at once"
+
 # Signals.
 for signal in INT TERM HUP QUIT; do
 	env --default-signal shmlimit hold "$segment" r key -- sleep 1000 &

@@ -31,6 +31,7 @@ enum act {
 	COUNT_RESTART, /* ... but the time begins again, and what fits is added */
 	ENTER,         /* this many places, of which the last can be renewed and left */
 	RENEW,
+	BIND, /* to the process that calls */
 	LEAVE,
 	RESET_KEY,
 	RESET_RULE,
@@ -285,6 +286,8 @@ static inline int call_hold(const struct call *c)
 		return answer;
 	case RENEW:
 		return shmlimit_renew_at(scene.l, c->rule, c->key, len, &hold, call_ns(c));
+	case BIND:
+		return shmlimit_bind_at(scene.l, c->rule, c->key, len, &hold, 0, call_ns(c));
 	default:
 		return shmlimit_leave_at(scene.l, c->rule, c->key, len, &hold, call_ns(c));
 	}
@@ -363,6 +366,7 @@ static int call_make(const void *arg)
 			NULL, call_ns(c));
 	case ENTER:
 	case RENEW:
+	case BIND:
 	case LEAVE:
 		return call_hold(c);
 	case RESET_KEY:

@@ -315,6 +315,11 @@ static const struct scenario {
 	{ "renew", { { ENTER, "k", 2, -(int64_t)HOUR_NS } }, { RENEW, "k" }, 0, { 3, 3 }, 0, PLACES },
 	{ "renew: too late", { { ENTER, "k", 2, -6 * (int64_t)HOUR_NS } }, { RENEW, "k" }, -ETIME, { 5, 5 }, 0,
 	  PLACES | READS_ONLY },
+	/* When that process has ended, there is a place more. */
+	{ "bind", { { ENTER, "k", 2 } }, { BIND, "k" }, 0, { 3, 4 }, 0, PLACES },
+	{ "bind: too late", { { ENTER, "k", 2, -6 * (int64_t)HOUR_NS } }, { BIND, "k" }, -ETIME, { 5, 5 }, 0, PLACES },
+	{ "renew: a bound place", { { ENTER, "k", 2, -(int64_t)HOUR_NS }, { BIND, "k" } }, { RENEW, "k" }, 0, { 3, 3 }, 0,
+	  PLACES },
 	{ "leave", { { ENTER, "k", 2 } }, { LEAVE, "k" }, 0, { 3, 4 }, 0, PLACES },
 	{ "leave: too late", { { ENTER, "k", 2, -6 * (int64_t)HOUR_NS } }, { LEAVE, "k" }, -ETIME, { 5, 5 }, 0,
 	  PLACES | READS_ONLY },

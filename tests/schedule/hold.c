@@ -5,7 +5,11 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "growing.h"
+#include "decide.h"
 #include "hold.h"
+#include "holder.h"
+
+#include <sys/wait.h>
 
 #define PLACES 2
 #define PERIOD_NS (10 * HOLD_TICK_NS)
@@ -299,6 +303,100 @@ static const struct scene changing = {
 	.judge = judge_changing,
 };
 
+/* ---- Bound places ---- */
+
+static uint32_t alive, dead;
+
+static struct shmlimit *set_bound(void)
+{
+	pid_t pid;
+
+	if (alive == 0) {
+		if (holder_of(0, &alive) != 0)
+			bail("/proc does not show this process");
+		pid = fork();
+		if (pid == 0)
+			for (;;)
+				pause();
+		if (pid < 0 || holder_of((uint32_t)pid, &dead) != 0)
+			bail("no child");
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+	return set_one_place();
+}
+
+static void begin_bound(void)
+{
+	begin();
+	stage.l->header->pid_namespace = holder_namespace();
+}
+
+/* shmlimit_bind(), which would not bind to a dead process: as if it had died since. */
+static void bind_to(struct entry *e, uint32_t holder)
+{
+	struct hold_request asked = { .place = { e->hold.index, e->hold.value }, .holder = holder };
+	struct request q = request_make(OP_BIND, stage.rule, key_bytes(&e->key, sizeof(e->key)), 0, when_clock());
+	int was_in = e->is_in;
+
+	if (holder == dead)
+		e->is_in = 0; /* from now on another may have it */
+	q.hold = &asked;
+	actor_calls();
+	(void)decide_call(handle(), &q, NULL);
+	if (was_in && holder != dead && !asked.done && end_ns(e) > schedule.now_ns)
+		blame("a place that was to be bound was lost");
+	e->hold.value = asked.place.value;
+}
+
+/* Each is bound to the living, the second then to the dead; the slot goes from key to key. */
+static void act_bound(unsigned who)
+{
+	uint32_t key = who == 1 ? OTHER : KEY;
+	struct entry *first = enter(key), *second = enter(key);
+
+	bind_to(first, alive);
+	bind_to(second, who == 2 ? dead : alive);
+	if (who == 0)
+		bind_to(second, dead);
+	else
+		renew(first);
+	leave(first);
+	first = enter(key);
+	bind_to(first, alive);
+	enter(key);
+	leave(first);
+}
+
+static void judge_bound(void)
+{
+	if (left(KEY) + held(KEY) > PLACES || left(OTHER) + held(OTHER) > PLACES)
+		blame("%u and %u are held, %" PRIu64 " and %" PRIu64 " are free", held(KEY), held(OTHER), left(KEY),
+		      left(OTHER));
+	law_sound();
+}
+
+static const struct scene bound = {
+	.title = "no place whose process lives goes to another while places of dead ones do",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_bound,
+	.begin = begin_bound,
+	.act = act_bound,
+	.judge = judge_bound,
+};
+
+static const struct scene bound_ending = {
+	.title = "no place whose process lives goes to another while places end by themselves",
+	.actors = 3,
+	.mortals = 2,
+	.away_ns = { PERIOD_NS / 3, PERIOD_NS, 3 * PERIOD_NS },
+	.set = set_bound,
+	.begin = begin_bound,
+	.act = act_bound,
+	.judge = judge_bound,
+};
+
 /* The table grows, twice. */
 static struct shmlimit *set_larger(void)
 {
@@ -413,6 +511,8 @@ int main(void)
 	play(&stepped);
 	play(&two_keys);
 	play(&two_keys_ending);
+	play(&bound);
+	play(&bound_ending);
 	play(&changing);
 	play(&growing);
 	play(&moving);

@@ -4,11 +4,15 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <pthread.h>
+#include <sys/wait.h>
+
 #include "../rng.h"
 #include "unit.h"
 
 #include "generation.h"
 #include "hold.h"
+#include "holder.h"
 #include "limiter.h"
 #include "ring.h"
 
@@ -142,6 +146,11 @@ static void errors(void)
 	is(shmlimit_enter(l, id, "k", 1, &small, NULL), -EINVAL, "a structure that is too small is refused");
 	is(shmlimit_renew(l, id, "k", 1, &small), -EINVAL, "to renew too");
 	is(shmlimit_leave(l, id, "k", 1, &small), -EINVAL, "to leave too");
+	is(shmlimit_bind(l, id, "k", 1, &small, 0), -EINVAL, "to bind too");
+	is(shmlimit_bind(l, id, "k", 1, NULL, 0), -EINVAL, "there is no place to bind");
+	is(shmlimit_bind(NULL, id, "k", 1, &hold, 0), -EINVAL, "a limiter is needed to bind");
+	is(shmlimit_bind(l, funnel, "k", 1, &hold, 0), -EOPNOTSUPP, "a funnel has no place to bind");
+	is(shmlimit_bind(l, 63, "k", 1, &hold, 0), -ESRCH, "a rule must be there to bind");
 	is(shmlimit_enter(NULL, id, "k", 1, &hold, NULL), -EINVAL, "a limiter is needed to enter");
 	is(shmlimit_renew(NULL, id, "k", 1, &hold), -EINVAL, "a limiter is needed to renew");
 	is(shmlimit_leave(NULL, id, "k", 1, &hold), -EINVAL, "a limiter is needed to leave");
@@ -344,6 +353,197 @@ static void moves(void)
 	is(enter(id, &a, T0), SHMLIMIT_ALLOWED, "it is entered again");
 	is(leave(id, &c, T0), -ETIME, "a place that was entered again is not its old holder's");
 	is(left(id, T0), 1, "two places are held still");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
+}
+
+/* ---- Places that are bound to a process ---- */
+
+static pid_t child_that(void (*lives)(void))
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		bail("fork");
+	if (pid == 0) {
+		lives();
+		_exit(0);
+	}
+	return pid;
+}
+
+static void sleep_on(void)
+{
+	for (;;)
+		pause();
+}
+
+static void *thread_sleeps(void *unused)
+{
+	sleep_on();
+	return unused;
+}
+
+/* Its first thread ends, and is a zombie. */
+static void live_in_a_thread(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, thread_sleeps, NULL) == 0)
+		pthread_exit(NULL);
+}
+
+static char state_of(pid_t pid)
+{
+	char path[64], state = '?';
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "r");
+	if (f == NULL || fscanf(f, "%*d %*s %c", &state) != 1)
+		bail("%s", path);
+	fclose(f);
+	return state;
+}
+
+static void await_zombie(pid_t pid)
+{
+	while (state_of(pid) != 'Z')
+		sched_yield();
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static uint64_t *cell_of(uint64_t number)
+{
+	for (uint64_t i = 0; i < l->tables->lines * SLOTS_PER_LINE; i++)
+		if (l->tables->slots[i].tag != 0)
+			return &ring_cells(l, l->tables, &l->tables->slots[i])[number];
+	bail("no slot");
+}
+
+static int bind_to(int id, struct shmlimit_place *place, pid_t pid)
+{
+	return shmlimit_bind_at(l, id, "k", 1, place, (uint32_t)pid, T0);
+}
+
+/* The rule's only place, bound to a process that is then ended. */
+static int orphaned(int id, struct shmlimit_place *place)
+{
+	pid_t pid = child_that(sleep_on);
+	int error;
+
+	shmlimit_reset(l, id, NULL, 0);
+	enter(id, place, T0);
+	error = bind_to(id, place, pid);
+	end(pid);
+	return error;
+}
+
+static void bound(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .window_max = WINDOW_MAX };
+	struct shmlimit_place a, b, c, before;
+	pid_t pid, zombie;
+	int id, two;
+
+	shmlimit_close(l);
+	l = unit_create("hold", &options);
+	id = rule("bound", 1, PERIOD);
+	is(orphaned(id, &a), 0, "a place is bound to a process");
+	is(shmlimit_peek_at(l, id, "k", 1, 1, NULL, T0), SHMLIMIT_DENIED, "a peek frees no place of a dead process");
+	is(enter(id, &b, T0), SHMLIMIT_ALLOWED, "a dead process's place goes to the next entry at once");
+	is(r.remaining, 0, "it counts that place");
+	is(leave(id, &a, T0), -ETIME, "the dead process's place is left no more");
+	is(enter(id, &c, T0), SHMLIMIT_DENIED, "a place that is not bound is held, also where a bound one was");
+	is(bind_to(id, &b, 0), 0, "the next holder binds it to itself");
+	is(enter(id, &c, T0), SHMLIMIT_DENIED, "a living process's place is held");
+	is(shmlimit_take_at(l, id, "k", 1, 1, NULL, T0), SHMLIMIT_DENIED, "a take is denied, too");
+	before = b;
+	is(bind_to(id, &b, 0), 0, "to bind it again is no error");
+	is(b.value, before.value, "to the same process, it changes nothing");
+	is(leave(id, &b, T0), 0, "a bound place is left");
+	orphaned(id, &a);
+	is(shmlimit_take_at(l, id, "k", 1, 1, NULL, T0), SHMLIMIT_ALLOWED, "a take gets a dead process's place");
+
+	shmlimit_reset(l, id, NULL, 0);
+	pid = child_that(sleep_on);
+	enter(id, &a, T0);
+	bind_to(id, &a, 0);
+	is(bind_to(id, &a, pid), 0, "a place is bound to another process");
+	is(enter(id, &c, T0), SHMLIMIT_DENIED,
+	   "a place that was bound to another process is held while that one lives");
+	is(shmlimit_renew_at(l, id, "k", 1, &a, T0 + SECOND), 0, "it is renewed");
+	is(enter(id, &c, T0 + SECOND), SHMLIMIT_DENIED, "the renewed place is held still");
+	kill(pid, SIGKILL);
+	await_zombie(pid);
+	is(enter(id, &c, T0 + SECOND), SHMLIMIT_ALLOWED,
+	   "a zombie's place goes to the next entry, also after a renewal");
+	is(bind_to(id, &c, pid), -ECHILD, "a place is not bound to a zombie");
+	waitpid(pid, NULL, 0);
+	is(bind_to(id, &c, pid), -ECHILD, "a place is not bound to a process that is gone");
+	is(enter(id, &b, T0 + SECOND), SHMLIMIT_DENIED, "it is held as before");
+	is(bind_to(id, &a, 0), -ETIME, "a place that is not held is not bound");
+	a = none();
+	is(bind_to(id, &a, 0), 0, "to bind no place is no error");
+
+	shmlimit_reset(l, id, NULL, 0);
+	zombie = child_that(live_in_a_thread);
+	await_zombie(zombie);
+	enter(id, &a, T0);
+	is(bind_to(id, &a, zombie), 0, "a process whose first thread ended can have a place");
+	is(enter(id, &c, T0), SHMLIMIT_DENIED, "it lives while another thread does");
+	end(zombie);
+	is(enter(id, &c, T0), SHMLIMIT_ALLOWED, "a process is dead when all of its threads have ended");
+
+	orphaned(id, &a);
+	bind_to(id, &a, 0);
+	is(a.value != 0 && enter(id, &c, T0) == SHMLIMIT_DENIED, 1,
+	   "a dead process's place that was handed on in time is the living one's");
+
+	/* The pid went to another process: it started at another time. */
+	shmlimit_reset(l, id, NULL, 0);
+	enter(id, &a, T0);
+	bind_to(id, &a, 0);
+	*cell_of(WINDOW_MAX) ^= (uint64_t)1 << 32;
+	is(enter(id, &c, T0), SHMLIMIT_ALLOWED, "a process that got a dead one's pid does not hold its place");
+
+	/* What does not belong together frees nothing. */
+	orphaned(id, &a);
+	*cell_of(WINDOW_MAX) ^= 1;
+	is(enter(id, &c, T0), SHMLIMIT_DENIED, "an owner of another place says nothing of this one");
+	orphaned(id, &a);
+	*cell_of(0) ^= HOLD_BOUND;
+	is(enter(id, &c, T0), SHMLIMIT_DENIED, "an owner says nothing of a place that is not bound");
+	is(leave(id, &a, T0), 0, "a place is left by who has it, bound or not");
+	orphaned(id, &a);
+	is(shmlimit_grow_at(l, 32, T0), 0, "the table grows");
+	is(enter(id, &c, T0), SHMLIMIT_DENIED, "a place that moved is not bound");
+	is(leave(id, &a, T0), 0, "it is left as any other");
+
+	/* Of two places the right one. */
+	two = rule("two", 2, PERIOD);
+	enter(two, &b, T0);
+	pid = child_that(sleep_on);
+	enter(two, &a, T0);
+	bind_to(two, &a, pid);
+	end(pid);
+	is(enter(two, &c, T0), SHMLIMIT_ALLOWED, "of two places the dead process's is entered");
+	is(enter(two, &a, T0), SHMLIMIT_DENIED, "no more than the dead process's place is entered");
+	is(leave(two, &b, T0), 0, "the other one is held");
+
+	/* Another pid namespace. */
+	shmlimit_reset(l, id, NULL, 0);
+	orphaned(id, &a);
+	l->header->pid_namespace ^= 1;
+	is(enter(id, &c, T0), SHMLIMIT_DENIED, "a pid of another namespace says nothing");
+	is(bind_to(id, &a, 0), -EXDEV, "a process of another namespace cannot be noted");
+	l->header->pid_namespace ^= 1;
+	is(enter(id, &c, T0), SHMLIMIT_ALLOWED, "in its own namespace it does");
+	is(bind_to(id, &c, 1 << 22), -ECHILD, "there is no process of that number");
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
 }
 
@@ -577,6 +777,7 @@ int main(void)
 	left_twice();
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
 	moves();
+	bound();
 	evictions();
 	damage(&rng);
 	histories(&rng);

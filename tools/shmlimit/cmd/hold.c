@@ -50,6 +50,7 @@ struct holder {
 	struct shmlimit_place place;
 	struct shmlimit_result result;
 	sigset_t awaited, before; /* signals that this process waits for; its mask when it began */
+	pid_t child;              /* that runs the command */
 	int is_lost;              /* and it was said */
 };
 
@@ -104,12 +105,27 @@ static void become(const struct holder *h)
 	_exit(errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
 }
 
+/*
+ * The place is the command's, and not this process's: if this one is killed, the command goes on, and its
+ * place is not to be given away. A place that cannot be bound ends with its period.
+ */
+static void bind_to_child(struct holder *h)
+{
+	(void)shmlimit_bind(h->limiter, h->rule, h->key.bytes, h->key.len, &h->place, (uint32_t)h->child);
+}
+
 static void renew(struct holder *h)
 {
 	int error = shmlimit_renew(h->limiter, h->rule, h->key.bytes, h->key.len, &h->place);
 
+	if (error != -ETIME)
+		return;
 	/* It was reset or evicted, or this process did not run for a period: another place will do. */
-	if (error != -ETIME || enter(h) == SHMLIMIT_ALLOWED || h->is_lost)
+	if (enter(h) == SHMLIMIT_ALLOWED) {
+		bind_to_child(h);
+		return;
+	}
+	if (h->is_lost)
 		return;
 	h->is_lost = 1;
 	fail("rule %s: the place was lost, and all are held: the command goes on without one", h->call->operand[RULE]);
@@ -125,7 +141,7 @@ static uint64_t renewal_ns(const struct holder *h)
 }
 
 /* Renews until the child has ended; forwards signals that were sent to this process alone. Returns the exit status. */
-static int watch(struct holder *h, pid_t child)
+static int watch(struct holder *h)
 {
 	siginfo_t info;
 	int status;
@@ -136,20 +152,25 @@ static int watch(struct holder *h, pid_t child)
 		if (number == 0)
 			renew(h);
 		else if (number != SIGCHLD && info.si_code == SI_USER)
-			kill(child, number); /* a terminal's go to the child too */
-		if (waitpid(child, &status, WNOHANG) == child)
+			kill(h->child, number); /* a terminal's go to the child too */
+		if (waitpid(h->child, &status, WNOHANG) == h->child)
 			return WIFSIGNALED(status) ? STATUS_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 	}
 }
 
 static int run_held(struct holder *h)
 {
-	pid_t child = fork();
 	int status;
 
-	if (child == 0)
+	h->child = fork();
+	if (h->child == 0)
 		become(h);
-	status = child < 0 ? fail("%s: %s", h->call->operand[COMMAND], strerror(errno)) : watch(h, child);
+	if (h->child > 0) {
+		bind_to_child(h);
+		status = watch(h);
+	} else {
+		status = fail("%s: %s", h->call->operand[COMMAND], strerror(errno));
+	}
 	leave(h);
 	return status;
 }
@@ -243,7 +264,7 @@ const struct command command_hold = {
 	.details =
 		"Write -- before COMMAND, whose options are its own. The place is renewed while COMMAND runs, and left when\n"
 		"it ends. hold exits with its status (128 + N if signal N ended it), 1 if no place was free, 126 or 127\n"
-		"if COMMAND cannot be run. If hold itself is killed the place ends after the rule's period.\n",
+		"if COMMAND cannot be run. If hold itself is killed, the place ends with COMMAND, or after the rule's period.\n",
 	.options = options,
 	.run = run,
 };
