@@ -1146,7 +1146,9 @@ int shmlimit_key_ip_text(const char *text, int nth, unsigned prefix_v4, unsigned
  *	"reports";r=0
  *
  * A BLOCK rule has q=0 and r=0, without times and Retry-After. For a GCRA rule without a limit of
- * its own there is no w: where the call brought the limit, pass a rule with its numbers.
+ * its own there is no w: where the call brought the limit, pass a rule with its numbers. For a
+ * COUNTER rule with refill 0 there is no w: set that where the call says how long a count lives, as
+ * a ban does, since the rule's period is only the longest time.
  *
  * A client that spreads r requests over t is never denied. Retry-After is the t of a denial, at
  * least 1; it is missing if no retry would ever fit. Seconds are rounded up. No number has more

@@ -158,8 +158,8 @@ EXPORT int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, i
 		put_parameter(put_string(out->limit, name), 'r', 0);
 		return 0;
 	}
-	/* WHY no w: it is the call's limit that has a period. */
-	if (known.algorithm == SHMLIMIT_GCRA && known.refill == 0)
+	/* WHY no w: it is the call that brought a period, not the rule. */
+	if (known.refill == 0 && (known.algorithm == SHMLIMIT_GCRA || known.algorithm == SHMLIMIT_COUNTER))
 		put_parameter(put_string(out->policy, name), 'q', r->limit);
 	else
 		put_parameter(put_parameter(put_string(out->policy, name), 'q', r->limit), 'w',

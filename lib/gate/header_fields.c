@@ -62,6 +62,9 @@ void header_fields_add(struct view *view, struct gate_request *q, size_t i, int 
 		rule.refill = own->refill;
 		rule.period_ns = own->period_ns;
 	}
+	/* A ban lasts as long as the call that counts says. The period is only the longest time. */
+	if (limit->peek && rule.algorithm == SHMLIMIT_COUNTER)
+		rule.refill = 0;
 	fields->struct_size = sizeof(*fields);
 	if (shmlimit_fields(q->spec->rules[limit->rule].name, &rule, answer, r, fields) != 0)
 		return;

@@ -85,6 +85,8 @@ static void bans(struct shmlimit *l, int large)
 	           answer.remaining == 0 && answer.retry_after_ns > 3590 * SECOND && answer.field_count == 6,
 	   "the answer is that of a limit that denies");
 	is_str(gate_field("X-RateLimit-Remaining"), "0", "X-RateLimit-Remaining of a ban is 0");
+	is_str(gate_field("RateLimit-Policy"), "\"ban\";q=1",
+	       "a ban has no window, as its rule's period is not its time");
 	is(left(l, large), before - 1, "a limit before it has taken nothing: peeks are first");
 	shmlimit_counters(l, ban, &counters);
 	ok(counters.allowed == 1 && counters.denied == 0, "a peek counts nothing");

@@ -109,6 +109,21 @@ static void places(void)
 	is_str(f.retry_after, "", "a denied place gets no Retry-After");
 }
 
+static void counts(void)
+{
+	struct shmlimit_rule rule = rule_of(5, 5, 60 * SECOND);
+	struct shmlimit_result r = { 5, 0, 0, 20 * SECOND, 20 * SECOND };
+
+	rule.algorithm = SHMLIMIT_COUNTER;
+	write_fields("pins", rule, SHMLIMIT_DENIED, r);
+	is_str(f.policy, "\"pins\";q=5;w=60", "a counter that is taken from has its period as the window");
+	rule.refill = 0;
+	write_fields("pins", rule, SHMLIMIT_DENIED, r);
+	is_str(f.policy, "\"pins\";q=5", "a count that lives as long as the call says has no window");
+	is_str(f.limit, "\"pins\";r=0;t=20", "when it ends is known");
+	is_str(f.retry_after, "20", "Retry-After says when it ends");
+}
+
 static void blocks(void)
 {
 	struct shmlimit_rule rule = rule_of(15, 30, 60 * SECOND);
@@ -272,6 +287,7 @@ int main(void)
 {
 	words();
 	places();
+	counts();
 	blocks();
 	seconds();
 	names();
