@@ -16,6 +16,7 @@
  */
 #include <sys/statvfs.h>
 
+#include "layout.h"
 #include "process.h"
 
 #define WORKERS 8
@@ -88,7 +89,7 @@ static void use(struct shmlimit *l, struct rng *rng, int writable)
 	int id, answer;
 
 	if (shmlimit_info(l, &info) != 0 || info.slots < 16 || info.slots % 4 != 0 || info.rules < 1 ||
-	    info.mode != 0600 || info.enabled != 1 || info.layout_version != 6 || info.uid != geteuid())
+	    info.mode != 0600 || info.enabled != 1 || info.layout_version != LAYOUT_VERSION || info.uid != geteuid())
 		atomic_fetch_add(&play->wrong_info, 1);
 	id = writable ? shmlimit_rule_set(l, "r", &rule) : shmlimit_rule_find(l, "r");
 	if ((id == -ENOENT || id == -EAGAIN) && writable)
