@@ -136,6 +136,16 @@ server=
 within silent
 ok $? "workers die with a master that is killed"
 
+shmlimit rule set "$SEGMENT" demo --capacity 15 --rate 15/h
+start --separate
+codes -Z --parallel-max 8 "$url/?client=erin&n=[1-1000]" >"$TMP/codes" 2>"$TMP/err"
+is "$(shmlimit rule list "$SEGMENT" | grep -c '^worker-')" 4 "with --separate each worker makes a rule of its own"
+is "$(count 200)" "$(shmlimit inspect "$SEGMENT" --json |
+	jq '[.rules[] | select(.name | startswith("worker-")) | .counters.allowed] | add')" \
+	"and decides by it alone"
+stop
+shmlimit rule remove "$SEGMENT" demo
+
 run shmlimit-demo --segment "$SEGMENT.none"
 like "$rc $err" "^1 shmlimit-demo: segment $SEGMENT.none: no such segment" "a missing segment is named"
 run shmlimit-demo --segment "$SEGMENT"

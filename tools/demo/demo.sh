@@ -3,9 +3,10 @@
 #
 #	tools/demo/demo.sh BUILD
 #
-# For 1, 4 and 16 workers: start shmlimit-demo, let wrk ask as one client, kill
-# a worker halfway, and compare what was allowed with what the rule permits.
-# Fails if it is more, or notably less. Leaves nothing behind, also when
+# First 4 workers each limit for themselves, then 1, 4 and 16 share one limit:
+# start shmlimit-demo, let wrk ask as one client, kill a worker halfway, and
+# compare what was allowed with what the limit permits. Fails if a shared limit
+# admits more, or notably less. Leaves nothing behind, also when
 # interrupted.
 #
 # SPDX-License-Identifier: BSD-2-Clause
@@ -50,10 +51,15 @@ allowed_so_far() {
 	shmlimit inspect "$segment" --json | sed -n 's/.*"allowed": \([0-9]*\).*/\1/p' | tail -n 1
 }
 
-# start_server WORKERS: sets $server and $port.
+new_segment() {
+	shmlimit create "$segment" --slots 1024
+	shmlimit rule set "$segment" demo --capacity $CAPACITY --rate $RATE/s
+}
+
+# start_server WORKERS [OPTION]: sets $server and $port.
 start_server() {
 	rm -f "$dir/port"
-	shmlimit-demo --segment "$segment" --rule demo --workers "$1" --port-file "$dir/port" 2>"$dir/log" &
+	shmlimit-demo --segment "$segment" --rule demo --workers "$1" --port-file "$dir/port" ${2:-} 2>"$dir/log" &
 	server=$!
 	tries=0
 	until [ -s "$dir/port" ]; do
@@ -73,11 +79,13 @@ stop_server() {
 	wait "$pid" || fail "the server failed: $(cat "$dir/log")"
 }
 
-# run WORKERS: prints a line of the table; sets $permitted and $verdict.
+# run LIMITS WORKERS [OPTION]: prints a line of the table; sets $verdict.
 run() {
-	shmlimit reset "$segment" --all
+	limits=$1
+	shift
+	shmlimit reset "$segment" --all --quiet
 	before=$(allowed_so_far)
-	start_server "$1"
+	start_server "$@"
 
 	wrk -t 2 -c $CONNECTIONS -d ${LOAD_S}s -s "$here/count.lua" "http://127.0.0.1:$port/?client=alice" \
 		>"$dir/wrk" 2>&1 &
@@ -96,11 +104,15 @@ run() {
 	[ $lost -ge 0 ] || lost=0       # the killed worker had decided and answered, but not yet counted
 	replaced=$(grep -c 'killed by signal 9 .* replaced by' "$dir/log" || :)
 	permitted=$(awk "BEGIN { print int($CAPACITY + $RATE * $6) }")
-	verdict=ok
-	[ $(($3 + lost + SLACK)) -ge "$permitted" ] || verdict='TOO FEW'
-	[ "$3" -le "$permitted" ] || verdict=EXCEEDED
-	printf '%7d  %8d  %8d  %7d  %9d  %4d  %8d  %9d  %s\n' \
-		"$1" "$2" "$4" "$3" "$permitted" "$lost" "$replaced" "$7" "$verdict"
+	if [ "$limits" = one ]; then
+		verdict=ok
+		[ $(($3 + lost + SLACK)) -ge "$permitted" ] || verdict='TOO FEW'
+		[ "$3" -le "$permitted" ] || verdict=EXCEEDED
+	else
+		verdict=$(awk "BEGIN { printf \"%.1f times the limit\", $3 / $permitted }")
+	fi
+	printf '%-6s  %7d  %8d  %8d  %7d  %9d  %4d  %8d  %9d  %s\n' \
+		"$limits" "$1" "$2" "$4" "$3" "$permitted" "$lost" "$replaced" "$7" "$verdict"
 }
 
 for command in shmlimit shmlimit-demo wrk; do
@@ -109,18 +121,23 @@ done
 trap clean EXIT
 trap 'exit 130' INT TERM HUP
 dir=$(mktemp -d)
-shmlimit create "$segment" --slots 1024
-shmlimit rule set "$segment" demo --capacity $CAPACITY --rate $RATE/s
+new_segment
 
 cat <<EOF
-A prefork web server on 127.0.0.1, one limit in shared memory: capacity $CAPACITY, rate $RATE/s.
+A prefork web server on 127.0.0.1. The limit of a client: a burst of $CAPACITY, then $RATE requests a second.
 One client asks for $LOAD_S s over $CONNECTIONS connections. Halfway a worker gets SIGKILL; the master replaces it.
 
-workers  requests    denied  allowed  permitted  lost  replaced  answering
+each    every worker has a limit of its own, as with a limiter in a process's memory
+one     all workers share one limit, in shared memory
+
+limits  workers  requests    denied  allowed  permitted  lost  replaced  answering
 EOF
 bad=
+run each 4 --separate
+shmlimit destroy "$segment"
+new_segment
 for workers in 1 4 16; do
-	run $workers
+	run one $workers
 	[ "$verdict" = ok ] || bad=yes
 done
 cat <<EOF
@@ -128,8 +145,6 @@ cat <<EOF
 permitted   capacity + rate x time, from before the first request to the last answer
 lost        allowed, but the answer never arrived: its worker was killed, or time was up
 answering   processes that answered: the workers and the replacement
-
-With a limit in each, $workers workers would have let through up to $workers x $permitted = $((workers * permitted)).
 
 EOF
 shmlimit inspect "$segment"

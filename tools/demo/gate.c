@@ -4,6 +4,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <err.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "gate.h"
 
@@ -25,6 +27,19 @@ int gate_open(struct gate *gate, const char *segment, const char *rule_name)
 		warnx("segment %s: rule %s: %s", segment, rule_name, shmlimit_strerror(error));
 		shmlimit_close(gate->limiter);
 		gate->limiter = NULL;
+		return -1;
+	}
+	return 0;
+}
+
+int gate_separate(struct gate *gate)
+{
+	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+
+	snprintf(name, sizeof(name), "worker-%ld", (long)getpid());
+	gate->rule = shmlimit_rule_ensure(gate->limiter, name, &gate->params);
+	if (gate->rule < 0) {
+		warnx("segment %s: rule %s: %s", gate->segment, name, shmlimit_strerror(gate->rule));
 		return -1;
 	}
 	return 0;

@@ -18,6 +18,7 @@ struct gate {
 	const char *segment;
 	const char *rule_name;
 	int rule;
+	bool separate;  /* each worker has a rule, and so a limit, of its own */
 	bool fail_open; /* what an error of the limiter means: pass, or out of order */
 	int reported;   /* the error that was logged last */
 	struct shmlimit_rule params;
@@ -36,6 +37,12 @@ enum gate_answer {
  * -1 after a message.
  */
 int gate_open(struct gate *gate, const char *segment, const char *rule_name);
+
+/*
+ * Give this worker a rule of its own with the limit of the common one, named after its process. Returns 0, or -1 after a
+ * message.
+ */
+int gate_separate(struct gate *gate);
 
 /* Ask for one token of the client's. *r is filled when the answer is GATE_ALLOWED or GATE_DENIED. */
 enum gate_answer gate_ask(struct gate *gate, const void *key, size_t key_len, struct shmlimit_result *r);

@@ -23,6 +23,7 @@
 
 static const char usage[] =
 	"usage: shmlimit-demo --segment NAME [--rule RULE] [--workers N] [--port-file FILE] [--fail-open]\n"
+	"                     [--separate]\n"
 	"       shmlimit-demo --no-limit [--workers N] [--port-file FILE]\n"
 	"\n"
 	"Serve HTTP on 127.0.0.1 from N worker processes that share one limit. A client that\n"
@@ -33,6 +34,7 @@ static const char usage[] =
 	"  --workers N       worker processes, 1 to 1000 (default 4)\n"
 	"  --port-file FILE  write the port there (default: print the address)\n"
 	"  --fail-open       serve when the limiter fails (default: answer 503)\n"
+	"  --separate        each worker limits for itself, as limiters in a process's memory do\n"
 	"  --no-limit        serve everybody, without a segment\n"
 	"  --help            say this\n"
 	"\n"
@@ -52,13 +54,14 @@ static unsigned parse_workers(const char *text)
 
 int main(int argc, char **argv)
 {
-	enum { SEGMENT, RULE, WORKERS, PORT_FILE, FAIL_OPEN, NO_LIMIT, HELP };
+	enum { SEGMENT, RULE, WORKERS, PORT_FILE, FAIL_OPEN, SEPARATE, NO_LIMIT, HELP };
 	static const struct option options[] = {
 		{ "segment", required_argument, NULL, SEGMENT },
 		{ "rule", required_argument, NULL, RULE },
 		{ "workers", required_argument, NULL, WORKERS },
 		{ "port-file", required_argument, NULL, PORT_FILE },
 		{ "fail-open", no_argument, NULL, FAIL_OPEN },
+		{ "separate", no_argument, NULL, SEPARATE },
 		{ "no-limit", no_argument, NULL, NO_LIMIT },
 		{ "help", no_argument, NULL, HELP },
 		{ NULL, 0, NULL, 0 },
@@ -86,6 +89,9 @@ int main(int argc, char **argv)
 			break;
 		case FAIL_OPEN:
 			gate.fail_open = true;
+			break;
+		case SEPARATE:
+			gate.separate = true;
 			break;
 		case NO_LIMIT:
 			no_limit = true;

@@ -54,6 +54,8 @@ int worker_run(int listener, struct gate *gate)
 	struct MHD_Daemon *http;
 
 	signal(SIGPIPE, SIG_IGN);
+	if (gate->separate && gate_separate(gate) < 0)
+		return EXIT_FAILURE;
 	http = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, reply_to_request, gate,
 	                        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
 	                        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_END);
