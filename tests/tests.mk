@@ -7,7 +7,7 @@
 help::
 	@echo 'make test         the tests of every day: one build, a minute, installs nothing'
 	@echo 'make t T=unit/take     one test (or several): tests/unit/take.c'
-	@echo 'make demo         what it is for, in 10 seconds (installs missing packages first)'
+	@echo 'make demo         what it is for, in 15 seconds (installs missing packages first)'
 	@echo 'make check        every test, in every build (installs missing packages; INSTALL=no: skips what needs them)'
 	@echo 'make check-full   all of that and the long runs: models, crashes, torture, mutants, memcheck, coverage; hours'
 	@echo 'make memcheck     the unit tests under valgrind'

@@ -44,19 +44,19 @@ is "$(cd "$SOURCE" && grep -rIlE '^(<{7}|>{7}) ' Makefile README.md include lib 
 
 # The README's quick start, except its make, with this build's command; and its program, which shares the limit.
 block() { awk -v want="$1" '/^```/ { open = !open; n += open; next } open && n == want' "$SOURCE/README.md"; }
-block 3 | sed -e '/^make$/d' -e 's,build/bin/,,' -e "s/\bweb\b/$SEGMENT/" >"$TMP/quick"
-is "$(block 3 | wc -l)" 4 "README: the quick start has four lines"
+block 2 | sed -e '/^make$/d' -e 's,build/bin/,,' -e "s/\bweb\b/$SEGMENT/" >"$TMP/quick"
+is "$(block 2 | wc -l)" 4 "README: the quick start has four lines"
 run sh "$TMP/quick"
 is "$err $(printf '%s\n' "$out" | sed -n 's/^decision: //p' | tr '\n' ' ')" " allowed allowed allowed denied " \
 	"README: the quick start's fourth request is denied"
-block 1 | sed "s/\"web\"/\"$SEGMENT\"/" >"$TMP/limit.c"
+block 4 | sed "s/\"web\"/\"$SEGMENT\"/" >"$TMP/limit.c"
 compiler=$(command -v cc || command -v gcc) &&
 	"$compiler" -std=c11 -Wall -Wextra -pedantic -Werror "$TMP/limit.c" -I"$SOURCE/include" -L"$BUILD" -Wl,-rpath,"$BUILD" -lshmlimit -o "$TMP/limit" 2>"$TMP/err"
 ok $? "README: its program compiles without warnings"
 sed 's/^/# /' "$TMP/err" >&2
 run shmlimit destroy "$SEGMENT"
 run sh -c 'for i in 1 2 3 4; do "$0"; done' "$TMP/limit"
-is "$(printf '%s\n' "$out" | sed 's/1[12][0-9][0-9]\.[0-9] s/1200.0 s/')" "$(block 2)" "README: its program prints what the README says"
+is "$(printf '%s\n' "$out" | sed 's/1[12][0-9][0-9]\.[0-9] s/1200.0 s/')" "$(block 5)" "README: its program prints what the README says"
 
 # Links of the README lead to files and headings that exist.
 missing=

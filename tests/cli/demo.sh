@@ -142,7 +142,7 @@ codes -Z --parallel-max 8 "$url/?client=erin&n=[1-1000]" >"$TMP/codes" 2>"$TMP/e
 is "$(shmlimit rule list "$SEGMENT" | grep -c '^worker-')" 4 "with --separate each worker makes a rule of its own"
 is "$(count 200)" "$(shmlimit inspect "$SEGMENT" --json |
 	jq '[.rules[] | select(.name | startswith("worker-")) | .counters.allowed] | add')" \
-	"and decides by it alone"
+	"a worker with --separate decides by its own rule alone"
 stop
 shmlimit rule remove "$SEGMENT" demo
 
