@@ -34,7 +34,10 @@ enum shmlimit_gate_outcome {
 	SHMLIMIT_GATE_PASSED = 1,           /* all limits allow the request */
 	SHMLIMIT_GATE_REJECTED = 2,         /* a limit denies the request */
 	SHMLIMIT_GATE_REJECTED_DRY_RUN = 3, /* the request goes on; a limit in a dry run would have denied it */
-	/* the segment or a rule is missing: the failure policy decided; or there is no room for a rule, and the others allow */
+	/*
+	 * The segment or a rule is missing, or with fail=closed a LEASE rule's Redis server does not answer: the failure
+	 * policy decided. Or there is no room for a rule, and the others allow.
+	 */
 	SHMLIMIT_GATE_FAILED = 4
 };
 

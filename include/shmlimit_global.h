@@ -49,7 +49,12 @@ enum shmlimit_global_on_failure {
 	 * 1000 / hosts the limit holds while all hosts are cut off. The funnel's rule is
 	 * ~local:NAME, which the library creates.
 	 */
-	SHMLIMIT_GLOBAL_LOCAL = 2
+	SHMLIMIT_GLOBAL_LOCAL = 2,
+	/*
+	 * -EHOSTDOWN, with nothing taken. So the caller knows that the client has done nothing wrong, and can
+	 * answer 503 where it answers 429 to a client over its limit.
+	 */
+	SHMLIMIT_GLOBAL_ERROR = 3
 };
 
 /* shmlimit_global_options.flags */
@@ -81,7 +86,7 @@ struct shmlimit_global;
 /* Zero everything, set struct_size, then each field that differs from its default. */
 struct shmlimit_global_options {
 	uint32_t struct_size; /* sizeof(struct shmlimit_global_options) */
-	uint32_t on_failure;  /* SHMLIMIT_GLOBAL_DENY (default), _ALLOW, _LOCAL */
+	uint32_t on_failure;  /* SHMLIMIT_GLOBAL_DENY (default), _ALLOW, _LOCAL, _ERROR */
 	/*
 	 * Longest time that a call waits for the backend, including the time to connect: 100 us to
 	 * 10 s, default 50 ms: a busy host answers late now and then. A connection that takes longer
@@ -250,7 +255,8 @@ void shmlimit_global_close(struct shmlimit_global *global);
  *
  * If the backend does not answer by the deadline, on_failure decides. It decides at once while
  * the circuit breaker is open, and after a reported error of the backend, such as a key of
- * another type. Errors are only those of a take: a bad key, rule or handle.
+ * another type. Errors are those of a take: a bad key, rule or handle; and -EHOSTDOWN, if
+ * on_failure is SHMLIMIT_GLOBAL_ERROR and decides.
  *
  * If the host has an agent for this backend and prefix (see shmlimit_global_serve()), the agent
  * asks, and this call waits for it until the deadline; it makes no connection. on_failure then
@@ -307,7 +313,7 @@ int shmlimit_global_take_all(struct shmlimit_global *global, const struct shmlim
  * in DRY_RUN, BLOCK or OFF, and one of a segment that is disabled, is of this host alone.
  *
  * If there is no agent, or no answer by the deadline, on_failure decides: LOCAL counts on this host
- * alone, with local_milli thousandths of the bound; ALLOW counts nothing. The next answer of the
+ * alone, with local_milli thousandths of the bound; ALLOW counts nothing; ERROR returns -EHOSTDOWN. The next answer of the
  * backend replaces this host's count. A request whose answer was late, or whose agent was killed,
  * may have been counted on the backend: so no more than the bound is ever allowed, and at most what
  * was asked for in that time is lost.

@@ -68,6 +68,8 @@ EXPORT const char *shmlimit_strerror(int error)
 		return "the segment belongs to neither root nor this user, or its group cannot be set";
 	case ENOSYS:
 		return "a sandbox refuses a system call: open, fallocate, pwrite, pread, fchmod, linkat, unlink, mmap, flock or getrandom";
+	case EHOSTDOWN:
+		return "the limit's Redis server does not answer";
 	case ENODEV:
 		return "/dev/shm is no tmpfs, or /proc is missing";
 	case EDQUOT:

@@ -324,7 +324,7 @@ static void open_global(struct segment_ref *ref, struct view *view)
 		.struct_size = sizeof(options),
 		.on_failure = s->share_milli != 0 ? SHMLIMIT_GLOBAL_LOCAL
 		              : s->fail_open      ? SHMLIMIT_GLOBAL_ALLOW
-		                                  : SHMLIMIT_GLOBAL_DENY,
+		                                  : SHMLIMIT_GLOBAL_ERROR,
 		.deadline_ns = UINT64_C(1000) * s->deadline_us,
 		.local_milli = s->share_milli,
 		.prefix = s->backend_prefix,

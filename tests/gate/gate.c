@@ -236,6 +236,15 @@ static void leases(struct shmlimit *l)
 	   "the report names the rule that needs the backend");
 	is(ASK(g, "k", LARGE, ABSENT), SHMLIMIT_DENIED, "a request that needs it is refused");
 	shmlimit_gate_close(g);
+	g = gate_new("backend=unix:///nowhere/redis.sock agent=no local" LIMITS);
+	is(ASK(g, "k", LARGE, ABSENT), SHMLIMIT_DENIED, "a request is refused while the backend does not answer");
+	ok(answer.outcome == SHMLIMIT_GATE_FAILED && answer.error == -EHOSTDOWN && answer.status == 503 &&
+	           answer.retry_after_ns == 0 && answer.field_count == 0,
+	   "the answer is a failure of the server, and not of the client");
+	shmlimit_gate_close(g);
+	g = gate_new("fail=open backend=unix:///nowhere/redis.sock agent=no local" LIMITS);
+	is(ASK(g, "k", LARGE, ABSENT), SHMLIMIT_ALLOWED, "a gate that fails open allows meanwhile");
+	shmlimit_gate_close(g);
 }
 
 static struct shmlimit_info info_of(struct shmlimit *l)

@@ -96,6 +96,8 @@ like "$err" "^shmlimit: backend $socket\?db=0: rule login: another host has a ne
 for i in 1 2 3 4 5; do run shmlimit global take "$segment.2" unix:///nowhere/redis.sock login shared $patient --on-failure local --share 250 --quiet; done
 is $rc 1 "without a backend a host has its share"
 is "$(shmlimit rule show "$segment.2" '~local:login' | sed -n 's/^capacity: //p')" 4 "a host's share is a rule of its own"
+run shmlimit global take "$segment.2" unix:///nowhere/redis.sock login shared $patient --on-failure error
+like "$rc $err" "[2-9] .*the limit's Redis server does not answer" "without a backend a request can be an error"
 run shmlimit global reset "$segment.2" "$url" login $patient
 is "$rc $(there exists 'shmlimit:{login/other}')" "0 0" "reset deletes the funnels of a rule"
 run shmlimit global take "$segment.2" "$url" login other $patient
@@ -241,7 +243,7 @@ is $rc 3 "no such segment"
 run shmlimit global take "$segment" "$url" login key --deadline 1us
 like "$rc $err" '^2 shmlimit: backend options out of range: use --deadline 100us to 10s' "a deadline too short"
 run shmlimit global take "$segment" "$url" login key --on-failure cry
-is "$rc $err" "2 shmlimit: --on-failure cry: must be deny, allow or local" "no such way to fail"
+is "$rc $err" "2 shmlimit: --on-failure cry: must be deny, allow, local or error" "no such way to fail"
 for half in "--on-failure local" "--share 250"; do
 	run shmlimit global take "$segment" "$url" login key $half
 	is "$rc $err" "2 shmlimit: --on-failure local and --share: each needs the other" "$half alone is refused"

@@ -193,6 +193,7 @@ static void outage(struct shmlimit *l)
 		{ SHMLIMIT_GLOBAL_DENY, 0, "deny" },
 		{ SHMLIMIT_GLOBAL_ALLOW, 2 * BOUND, "allow" },
 		{ SHMLIMIT_GLOBAL_LOCAL, BOUND * 600 / 1000, "local" },
+		{ SHMLIMIT_GLOBAL_ERROR, 0, "error" },
 	};
 	int rule = counter_rule(l, "outage");
 

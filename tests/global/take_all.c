@@ -293,7 +293,8 @@ static void gone(void)
 {
 	struct shmlimit_global *deny = open_global(1000000, SHMLIMIT_GLOBAL_DENY),
 			       *allow = open_global(1000000, SHMLIMIT_GLOBAL_ALLOW),
-			       *share = open_global(1000000, SHMLIMIT_GLOBAL_LOCAL);
+			       *share = open_global(1000000, SHMLIMIT_GLOBAL_LOCAL),
+			       *error = open_global(1000000, SHMLIMIT_GLOBAL_ERROR);
 	int a = lease_rule(l, "gone.a", 5, 1, DAY), b = lease_rule(l, "gone.b", 5, 1, DAY),
 	    funnel = local_rule("gone", SHMLIMIT_FUNNEL, 3), shared;
 	struct shmlimit_request requests[N];
@@ -302,6 +303,10 @@ static void gone(void)
 	shmlimit_lease_deny(l, b, "k", 1, 1, DAY, NULL);
 	is(take(deny, "k", RULES(a, funnel)), SHMLIMIT_DENIED, "without a server DENY denies");
 	is(here(funnel, "k"), 3, "without a server a limit of this host keeps its tokens");
+	is(take(error, "k", RULES(a, funnel)), -EHOSTDOWN, "without a server ERROR returns an error");
+	is(failed, 0, "the limit that has no server is named");
+	is(here(funnel, "k"), 3, "a limit of this host keeps its tokens where ERROR returns an error");
+	is(take(error, "k", RULES(funnel, b)), SHMLIMIT_DENIED, "with ERROR a denial that is known is a denial");
 	is(take(allow, "k", RULES(a, funnel)), SHMLIMIT_ALLOWED, "without a server ALLOW allows");
 	is(here(funnel, "k"), 2, "the limit of this host counts where ALLOW allows");
 	shmlimit_lease_deposit(l, a, "k", 1, 2, 0, DAY, NULL);
@@ -327,6 +332,7 @@ static void gone(void)
 	take(share, "s", RULES(funnel));
 	is(take(share, "s", RULES(a, funnel)), SHMLIMIT_DENIED, "without a server a limit of this host denies");
 	server_start(&server);
+	shmlimit_global_close(error);
 	shmlimit_global_close(deny);
 	shmlimit_global_close(allow);
 	shmlimit_global_close(share);

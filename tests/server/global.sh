@@ -102,7 +102,7 @@ cat "$TMP/nginx.codes" "$TMP/apache.codes" >>"$TMP/codes"
 ok $? "both at once serve no more than the capacity"
 within spent -H "$client"
 ok $? "what both served and what has expired is the capacity, exactly"
-is "$(grep -v '^200$\|^429$' "$TMP/codes")" "" "the others get 429"
+is "$(grep -v '^200$\|^429$\|^503$' "$TMP/codes")" "" "the others get 429"
 
 # A worker is killed.
 use nginx
@@ -157,13 +157,13 @@ is "$(lines)$(use apache && lines)" "" "while the backend answers nothing is rep
 kill_backend
 is "$(tally "$nginx_url/index.html?[1-40]" -H "$(from 10.0.2.1)")" "40 times 200" \
 	"without the backend, fail=open lets pass"
-is "$(tally "$apache_url/index.html?[1-40]" -H "$(from 10.0.2.1)")" "40 times 429" "without the backend, fail=closed denies"
+is "$(tally "$apache_url/index.html?[1-40]" -H "$(from 10.0.2.1)")" "40 times 503" "without the backend, fail=closed blames no client"
 for host in nginx apache; do
 	lines | grep -q 'no connection .*: must be running and reachable from here'
 	ok $? "$host says that it is gone"
 	is "$(lines | sort | uniq -d)" "" "no process of $host reports twice that the backend is gone"
 done
-is "$(tally "$apache_url/login?[1-2]" -H "$(from 10.0.2.1)")" "2 times 429" "a request is denied for want of a lease"
+is "$(tally "$apache_url/login?[1-2]" -H "$(from 10.0.2.1)")" "2 times 503" "a request is refused for want of a lease"
 is "$(codes "$apache_url/trial" -H "$(from 10.0.2.1)")" 200 "is not where only this host's limits count"
 
 start_backend

@@ -164,7 +164,7 @@ file_put_contents($log, '');
 is($ask(), 'failed', 'a lease in a gate without a backend fails');
 ok(str_contains(file_get_contents($log), "needs the backend's URL (backend=): requests that need it"), 'a lease without a backend is logged');
 is(thrown(fn () => $ask(backend: 'http://host'))[0], 22, 'a backend of another scheme is refused');
-is($ask(backend: "$nobody.gate"), 'rejected', 'a gate rejects requests while its backend is gone');
+is($ask(backend: "$nobody.gate"), 'failed', 'a gate answers that it failed while its backend is gone');
 ok(str_contains(file_get_contents($log), "backend " . substr($nobody, 7)), 'a backend that is gone is logged');
 is($ask(backend: $nobody, failOpen: true), 'passed', 'a gate that fails open lets requests pass while its backend is gone');
 is($ask(backend: $nobody, dryRun: true), 'passed', 'a dry run lets requests pass while its backend is gone');

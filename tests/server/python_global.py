@@ -153,9 +153,11 @@ class GlobalLaws(unittest.TestCase):
         self.assertNotIn("secret", repr(Backend("redis://:secret@host")))
 
     def test_without(self):
-        """without its backend a limit denies, allows, or is this host's share"""
+        """without its backend a limit denies, allows, is this host's share, or raises an error"""
         answers = {}
-        for on_failure in OnFailure:
+        limits = self.open(url=NOBODY, on_failure=OnFailure.ERROR)
+        self.raises(errno.EHOSTDOWN, limits.take, "first", self.key)
+        for on_failure in (OnFailure.DENY, OnFailure.ALLOW, OnFailure.LOCAL):
             limits = self.open(url=NOBODY, on_failure=on_failure, local_milli=400)
             answers[on_failure] = sum(bool(limits.take("first", self.key)) for _ in range(10))
         self.assertEqual(answers, {OnFailure.DENY: 0, OnFailure.ALLOW: 10, OnFailure.LOCAL: 2})
@@ -335,7 +337,7 @@ class GateLaws(unittest.TestCase):
 
     def test_gone(self):
         """without its backend a limit denies, or lets pass where the gate fails open, or has a share; and it is logged"""
-        self.assertEqual(self.ask(self.gate("there", backend=NOBODY), 1), ["rejected"])
+        self.assertEqual(self.ask(self.gate("there", backend=NOBODY), 1), ["failed"])
         self.assertEqual(self.ask(self.gate("there", backend=NOBODY, fail_open=True), 3), ["passed"] * 3)
         self.assertEqual(self.ask(self.gate("there", backend=NOBODY, share=500), 2), ["passed", "rejected"])
         self.assertIn(f"ERROR:shmlimit:backend {TMP}/nobody", "\n".join(self.logged))
@@ -375,7 +377,7 @@ class GateLaws(unittest.TestCase):
             server.listen()
             server.setblocking(False)
             asyncio.run(requests(self.gate("there", backend=f"unix://{TMP}/hangs"), self.gate("here")))
-        self.assertEqual(decided, ["passed", "rejected"])
+        self.assertEqual(decided, ["passed", "failed"])
 
 
 class AgentLaws(unittest.TestCase):

@@ -92,7 +92,7 @@ forget
 crowds 200 $(from 3)
 [ "$(count 200)" -le 300 ] && [ "$(count 200)" -gt 0 ]
 ok $? "both at once serve no more than the capacity"
-is "$(grep -v '^200$\|^429$' "$TMP/codes" | sort | uniq -c)" "" "both at once refuse what is beyond the capacity"
+is "$(grep -v '^200$\|^429$\|^503$' "$TMP/codes" | sort | uniq -c)" "" "both at once refuse what is beyond the capacity"
 within spent $(from 3)
 ok $? "what both served and what has expired is the capacity, exactly"
 
@@ -132,13 +132,13 @@ wait $load
 [ "$(count 200)" -le 300 ] && [ "$(count 200)" -gt 0 ]
 ok $? "no more than the capacity is served while a worker is killed"
 lost=$(count 000)
-[ "$(grep -c '^200$\|^429$' "$TMP/codes")" -eq $((2000 - lost)) ] && [ "$lost" -le $connections ]
+[ "$(grep -c '^200$\|^429$\|^503$' "$TMP/codes")" -eq $((2000 - lost)) ] && [ "$lost" -le $connections ]
 ok $? "only requests of the killed worker fail"
 
 # The backend is gone.
 kill_backend
 is "$(tally "$wsgi_url/?[1-40]" $(from 7))" "40 times 200" "without the backend a gate that fails open lets requests pass"
-is "$(tally "$asgi_url/?[1-40]" $(from 7))" "40 times 429" "without the backend a gate that fails closed denies"
+is "$(tally "$asgi_url/?[1-40]" $(from 7))" "40 times 503" "without the backend a gate that fails closed blames no client"
 for host in wsgi asgi; do
 	use $host
 	lines | grep -q 'no connection .*: must be running and reachable from here'

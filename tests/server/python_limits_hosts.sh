@@ -14,19 +14,19 @@ need_backend
 
 prefix=$SEGMENT
 hosts='1 2 3 4'
-trap 'end_servers; for host in $hosts; do shmlimit destroy "$prefix.$host" 2>/dev/null; done; tap_clean' EXIT
+trap 'end_servers; for host in $hosts 5; do shmlimit destroy "$prefix.$host" 2>/dev/null; done; tap_clean' EXIT
 
 log() { echo "$TMP/$host.log"; }
 workers() { sed -n 's/.*Booting worker with pid: //p' "$(log)"; }
 listening() { grep -q 'Listening at' "$(log)" && [ "$(workers | wc -l)" -ge 4 ]; }
-# begin HOST OPTIONS
+# begin HOST OPTIONS [ARGUMENT]
 begin() {
 	host=$1
 	cat >"$TMP/app$host.py" <<-END
 	import flask, flask_limiter, shmlimit.limits
 	app = flask.Flask(__name__)
 	flask_limiter.Limiter(lambda: flask.request.args["client"], app=app, default_limits=["5/hour"],
-	    storage_uri="shmlimit://$prefix.$host?backend=$backend_url&deadline_ms=1000$2")
+	    storage_uri="shmlimit://$prefix.$host?backend=$backend_url&deadline_ms=1000$2"$3)
 	@app.route("/")
 	def hello():
 	    return "hello"
@@ -61,6 +61,7 @@ begin 1 ''
 begin 2 '&on_failure=deny'
 begin 3 '&on_failure=allow'
 begin 4 '&share=400'
+begin 5 '&on_failure=error' ', in_memory_fallback_enabled=True'
 
 everywhere ada 10
 is "$(count 200) $(count 429)" "5 35" "four hosts of four workers serve exactly five requests of a client"
@@ -84,6 +85,8 @@ ok $? "when workers and agents were killed the backend still counts to five"
 ok $? "while workers and agents are killed no more than five are served"
 
 kill_backend
+[ "$(codes "$(url 5)/?client=ann&n=[1-10]" | grep -c 200)" -ge 5 ]
+ok $? "without the backend Flask-Limiter falls back to its own memory on on_failure=error"
 everywhere ann 10
 for host in $hosts; do cp "$TMP/codes.$host" "$TMP/codes"; echo "$(count 200)"; done >"$TMP/served"
 is "$(tr '\n' ' ' <"$TMP/served")" "0 0 10 2 " "without the backend each host answers as its on_failure says: deny, allow, a share"

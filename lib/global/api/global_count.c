@@ -137,6 +137,8 @@ static int fail(const struct counting *c, struct shmlimit_count *out)
 	outage_note(c->g);
 	if (o->on_failure == SHMLIMIT_GLOBAL_LOCAL)
 		return count_here(c, c->asked.n, share | (share == 0 && c->asked.bound != 0), out);
+	if (o->on_failure == SHMLIMIT_GLOBAL_ERROR)
+		return -EHOSTDOWN;
 	*out = c->here;
 	out->applied = o->on_failure == SHMLIMIT_GLOBAL_ALLOW ? c->asked.n : 0;
 	return o->on_failure == SHMLIMIT_GLOBAL_ALLOW ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;

@@ -56,7 +56,7 @@ static int complete_options(struct shmlimit_global_options *o)
 		o->open_after = 3;
 	if (o->prefix == NULL)
 		o->prefix = PREFIX_DEFAULT;
-	if (o->on_failure > SHMLIMIT_GLOBAL_LOCAL || (o->flags & ~(uint32_t)OPTION_FLAGS) != 0 ||
+	if (o->on_failure > SHMLIMIT_GLOBAL_ERROR || (o->flags & ~(uint32_t)OPTION_FLAGS) != 0 ||
 	    o->local_milli > 1000 || lacks_share(o) || strlen(o->prefix) > SHMLIMIT_GLOBAL_PREFIX_MAX ||
 	    strchr(o->prefix, '{') != NULL)
 		return -EINVAL;

@@ -22,6 +22,7 @@ EXPORT const char *shmlimit_global_strerror(int error)
 	case EOPNOTSUPP:
 	case ESRCH:
 	case EROFS:
+	case EHOSTDOWN:
 	case ENOBUFS:
 	case ENOMEM:
 		return shmlimit_strerror(positive);

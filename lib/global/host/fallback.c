@@ -116,12 +116,12 @@ static int allow(struct shmlimit_global *g, int rule, struct shmlimit_result *r)
 
 /*
  * DENY is a take from the slot alone, also used if LOCAL has no rule. It denies, unless another
- * process has deposited tokens.
+ * process has deposited tokens. ERROR is the same, with another word for a denial.
  */
 int fallback(struct shmlimit_global *g, int rule, struct key_bytes key, uint64_t cost, int *taken_from,
              struct shmlimit_result *r)
 {
-	int local = g->options.on_failure == SHMLIMIT_GLOBAL_LOCAL ? local_rule(g, rule) : -1;
+	int local = g->options.on_failure == SHMLIMIT_GLOBAL_LOCAL ? local_rule(g, rule) : -1, answer;
 
 	*taken_from = -1;
 	if (g->mailbox != NULL)
@@ -130,5 +130,6 @@ int fallback(struct shmlimit_global *g, int rule, struct key_bytes key, uint64_t
 	if (g->options.on_failure == SHMLIMIT_GLOBAL_ALLOW)
 		return allow(g, rule, r);
 	*taken_from = local >= 0 ? local : rule;
-	return shmlimit_take(g->limiter, *taken_from, key.bytes, key.len, cost, r);
+	answer = shmlimit_take(g->limiter, *taken_from, key.bytes, key.len, cost, r);
+	return answer == SHMLIMIT_DENIED && g->options.on_failure == SHMLIMIT_GLOBAL_ERROR ? -EHOSTDOWN : answer;
 }

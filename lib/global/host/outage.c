@@ -19,6 +19,7 @@ static const char *const done[] = {
 	[SHMLIMIT_GLOBAL_DENY] = "denied",
 	[SHMLIMIT_GLOBAL_ALLOW] = "allowed",
 	[SHMLIMIT_GLOBAL_LOCAL] = "decided by this host's share",
+	[SHMLIMIT_GLOBAL_ERROR] = "answered with an error",
 };
 
 /* Does the backend fail, or is this only a late answer, a lease's end, or a key of another type? */

@@ -12,4 +12,6 @@ enum OnFailure: int
     case Allow = 1;
     /** What a funnel of this host says: a share of the limit. */
     case Local = 2;
+    /** Throws an exception: the client has done nothing wrong. */
+    case Error = 3;
 }

@@ -39,6 +39,8 @@ class OnFailure(IntEnum):
     ALLOW = 1
     LOCAL = 2
     """The answer of a funnel of this host, with a share of the limit."""
+    ERROR = 3
+    """Raises Error with errno.EHOSTDOWN: the client has done nothing wrong."""
 
 
 @dataclass(frozen=True)

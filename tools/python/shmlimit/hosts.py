@@ -21,7 +21,7 @@ def _on_failure(word: Any) -> OnFailure:
     try:
         return OnFailure[str(word).upper()]
     except KeyError:
-        raise ValueError(f"on_failure={word}: must be deny, allow or local") from None
+        raise ValueError(f"on_failure={word}: must be deny, allow, local or error") from None
 
 
 OPTIONS: dict[str, Callable[[Any], Any]] = {

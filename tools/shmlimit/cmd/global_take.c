@@ -19,7 +19,8 @@ enum { COST = GLOBAL_OPTIONS, ON_FAILURE, SHARE, JSON, QUIET };
 static const struct command_option options[] = {
 	GLOBAL_OPTION_ROWS,
 	[COST] = { "cost", "N", "tokens to ask for (default 1; 0 takes nothing, and shows what this host has)" },
-	[ON_FAILURE] = { "on-failure", "WHAT", "answer while the backend fails: deny (default), allow or local" },
+	[ON_FAILURE] = { "on-failure", "WHAT",
+	                 "answer while the backend fails: deny (default), allow, local or error" },
 	[SHARE] = { "share", "N", "local, which needs it: this host's share in thousandths of the limit" },
 	[JSON] = { "json", NULL, "print the answer as JSON" },
 	[QUIET] = { "quiet", NULL, "print nothing; the exit status is the answer" },
@@ -31,6 +32,7 @@ static const struct choice choices_on_failure[] = {
 	{ "deny", SHMLIMIT_GLOBAL_DENY },
 	{ "allow", SHMLIMIT_GLOBAL_ALLOW },
 	{ "local", SHMLIMIT_GLOBAL_LOCAL },
+	{ "error", SHMLIMIT_GLOBAL_ERROR },
 	{ 0 },
 };
 

@@ -48,7 +48,7 @@ final class Segment
 
     /**
      * The backend that these options say, as in a configuration: `backend`, its URL; `backend_prefix`; `deadline_ms`; `on_failure`,
-     * which is deny, allow or local; and `share`, this host's part of a limit while the backend does not answer, in thousandths, which
+     * which is deny, allow, local or error; and `share`, this host's part of a limit while the backend does not answer, in thousandths, which
      * means local. null: none of them is given. While no agent runs on this host, threads of these processes are it.
      */
     public static function backend(array $options): ?Backend
@@ -64,9 +64,9 @@ final class Segment
         }
         $share = (int) ($options['share'] ?? 0);
         $word = $options['on_failure'] ?? ($share !== 0 ? 'local' : 'deny');
-        $onFailure = ['deny' => OnFailure::Deny, 'allow' => OnFailure::Allow, 'local' => OnFailure::Local][$word] ?? null;
+        $onFailure = ['deny' => OnFailure::Deny, 'allow' => OnFailure::Allow, 'local' => OnFailure::Local, 'error' => OnFailure::Error][$word] ?? null;
         if ($onFailure === null) {
-            throw new \InvalidArgumentException("on_failure $word: must be deny, allow or local");
+            throw new \InvalidArgumentException("on_failure $word: must be deny, allow, local or error");
         }
         if ($onFailure === OnFailure::Local ? $share < 1 || $share > 1000 : $share !== 0) {
             throw new \InvalidArgumentException("share $share: must be 1 to 1000 thousandths, with on_failure local, which needs it");
