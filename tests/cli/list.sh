@@ -87,7 +87,8 @@ is "$rc $out" "2 SHMLIMIT CRITICAL - segment $SEGMENT.other: has layout version 
 run shmlimit create "$SEGMENT.other" --slots 16
 is "$rc $out$err" "0 " "a segment of another layout does not take the name"
 run shmlimit check "$SEGMENT.other"
-like "$rc $out" "^0 SHMLIMIT OK .*: one of layout version 999999 is left of another shmlimit, healthy" "check names what is left"
+like "$rc $out" "^0 SHMLIMIT OK .*: healthy, 0 decisions in [0-9.a-z]*; another shmlimit left a segment of layout version 999999: shmlimit destroy $SEGMENT.other --layout 999999 [|] " \
+	"check names what is left, and how to remove it"
 run shmlimit destroy "$SEGMENT.other"
 is "$rc $out$err $(ls /dev/shm/shmlimit.*."$SEGMENT.other" | wc -l)" "0  7" "destroy leaves other layouts alone"
 for layout in 3 999999; do

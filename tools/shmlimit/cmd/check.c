@@ -289,8 +289,6 @@ static int report(const struct check *check, struct shmlimit *limiter, const str
 	if (check->rule != NULL)
 		printf(" rule %s", check->rule);
 	fputs(enabled ? ":" : ": disabled, every decision answers allowed;", stdout);
-	if (other != 0)
-		printf(" one of layout version %" PRIu32 " is left of another shmlimit,", other);
 	if (fails) {
 		fputs(" the backend ", stdout);
 		print_name(server.name);
@@ -301,6 +299,11 @@ static int report(const struct check *check, struct shmlimit *limiter, const str
 			printf(" %s %" PRIu64 ",", labels[i], counted->fact[i]);
 	printf("%s %" PRIu64 " decisions in %s", found == CHECK_OK ? " healthy," : "",
 	       counted->fact[ALLOWED] + counted->fact[DENIED], duration_text(span, span_ns / 1000000 * 1000000));
+	if (other != 0) {
+		printf("; another shmlimit left a segment of layout version %" PRIu32 ": shmlimit destroy ", other);
+		print_name(check->name);
+		printf(" --layout %" PRIu32, other);
+	}
 	print_data(check, counted);
 	return found;
 }
@@ -401,7 +404,8 @@ const struct command command_check = {
 		"critical, 3 if the state is unknown. LIMIT is N (more than N is critical), or N,M (more than N is a\n"
 		"warning, more than M critical). Counts what happened in the interval, or since the last check.\n"
 		"A missing segment is critical, and a backend that the host's agent cannot reach, as long as it cannot;\n"
-		"a disabled segment is a warning. Changes nothing.\n",
+		"a disabled segment is a warning. What another version of shmlimit left under the name is noted. Changes\n"
+		"nothing.\n",
 	.options = options,
 	.run = run,
 };
