@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-.PHONY: t tests test list check check-installed check-full memcheck coverage torture schedules fuzz fuzz-afl mutants \
+.PHONY: t tests test skipped list check check-installed check-full memcheck coverage torture schedules fuzz fuzz-afl mutants \
 	format format-check demo bench bench-quick bench-check bench-record
 help::
 	@echo 'make test         the tests of every day: one build, a minute, installs nothing'
@@ -127,8 +127,13 @@ test:
 	@$(MAKE) --no-print-directory $(jobs) -s GROUPS='$(GROUPS)' tests
 	@SKIPPED=$$(mktemp) && export SKIPPED && \
 		prove -j$$(nproc) --exec tests/note_skips.sh $(foreach g,$(filter-out $(left_out),$(GROUPS)),$(call t,$(g))); \
-		rc=$$?; sort "$$SKIPPED" | uniq -c | sed 's/^ *\([0-9]*\) \(.*\)/skipped: \2 (\1)/'; rm -f "$$SKIPPED"; exit $$rc
+		rc=$$?; $(lister) skipped; rm -f "$$SKIPPED"; exit $$rc
 	$(if $(filter $(left_out),$(GROUPS)),@echo 'left out: tests of $(filter $(left_out),$(GROUPS)): they need $(call lacking,$(for_command) global gate)')
+
+# What is in the file SKIPPED, and the packages that would run it.
+skipped:
+	@[ ! -s '$(SKIPPED)' ] || { sort '$(SKIPPED)' | uniq -c | sed 's/^ *\([0-9]*\) \(.*\)/skipped: \2 (\1)/'; \
+		INSTALL=no tools/need.sh $(for_test); }
 
 # As T=unit/take; more than one is several. What they print is shown as it is.
 t:

@@ -41,6 +41,7 @@ for_build := 'library and command:' $(need_build)
 for_demo  := $(for_build) 'make demo:' $(need_demo)
 for_bench := $(for_demo) 'make bench, tests/build:' $(need_bench)
 for_fuzz  := $(for_build) 'tests/fuzz:' $(need_clang)
+for_test  := $(for_build) 'make test:' perl 'tests/cli:' $(need_demo) $(need_cli)
 for_deb   := $(for_build) 'make deb:' $(need_deb)
 for_check := $(for_build) 'all tests (prove):' perl 'tests/cli:' $(need_demo) $(need_cli) 'tests/server:' $(need_server) \
 	'tests/model, tests/proof:' $(need_proof) 'builds with clang, tests/fuzz:' $(need_clang) 'build for aarch64:' \

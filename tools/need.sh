@@ -34,7 +34,8 @@ done
 [ -n "$missing" ] || exit 0
 
 if [ "${INSTALL:-}" = no ]; then
-	echo "missing packages, which are not installed (INSTALL=no), and what is left out or fails without them:$list"
+	echo "missing packages, and what is skipped, left out or fails without them:$list
+to install them: apt-get install --no-install-recommends$missing"
 	exit 0
 fi
 install="apt-get install -y --no-install-recommends$missing"

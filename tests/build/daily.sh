@@ -54,6 +54,18 @@ unit/some: no gdb
 unit/all: no jq" "each skip is noted with its reason"
 run make -s -C "$SOURCE" --no-print-directory O="$TMP" -n test
 like "$out" 'note_skips.sh' "make test notes what its tests skip"
+# Packages of what any of its tests needs, none of which this system has.
+mkdir "$TMP/none" && printf '#!/bin/sh\nexit 1\n' >"$TMP/none/dpkg-query" && chmod 755 "$TMP/none/dpkg-query"
+# ends_with FILE: what make test says at its end, where FILE has what was skipped.
+ends_with() { run env PATH="$TMP/none:$PATH" make -s -C "$SOURCE" --no-print-directory skipped SKIPPED="$1"; }
+ends_with "$TMP/skipped"
+is "$rc $(printf '%s\n' "$out" | sed -n '1,2p; /^  jq /p; /^to install them: .* jq /s/:.*//p')" "0 skipped: unit/all: no jq (1)
+skipped: unit/some: no gdb (2)
+  jq                        tests/cli
+to install them" "make test ends with what was skipped, and the packages that would run it"
+: >"$TMP/skipped"
+ends_with "$TMP/skipped"
+is "$rc $out" "0 " "make test ends with nothing more where nothing was skipped"
 
 # ---- tools/need.sh, on a system of our own making ----
 
@@ -77,7 +89,8 @@ listed='
   gone2                     the tests'
 
 need_it INSTALL=no
-is "$rc $out" "0 missing packages, which are not installed (INSTALL=no), and what is left out or fails without them:$listed" \
+is "$rc $out" "0 missing packages, and what is skipped, left out or fails without them:$listed
+to install them: apt-get install --no-install-recommends gone1 gone2" \
 	"with INSTALL=no need.sh says once what is missing, and for what"
 is "$(cat "$TMP/apt")" "" "with INSTALL=no need.sh installs nothing"
 run env PATH="$TMP/bin:/usr/bin:/bin" "$SOURCE/tools/need.sh" 'the build:' here1 here2
