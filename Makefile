@@ -67,7 +67,7 @@ arch_x86_64 := -mcx16
 # The rooms of the library and of the command. No two headers have one name, so an #include need not name the room.
 lib_rooms  := base segment algorithm table decide save api
 global_rooms := redis host agent api
-tool_rooms := cmd text option rules inspect metrics replay top
+tool_rooms := cmd text option rules inspect metrics replay top nft
 all_cflags = -std=c11 -D_GNU_SOURCE -Iinclude -Ilib $(addprefix -Ilib/,$(lib_rooms) $(addprefix global/,$(global_rooms))) $(arch_$(ARCH)) $(deps_cflags) $(warn) \
 	$(harden_cflags) $(san_$(SAN)) -fPIC -fvisibility=hidden -MMD -MP $(server_cflags) $(CPPFLAGS) $(CFLAGS)
 # For what starts threads, or has functions that the C library calls when a thread ends or a process forks. It stays

@@ -50,7 +50,7 @@ $lib/libshmlimit-global.so $lib/libshmlimit.a $lib/libshmlimit.so $lib/pkgconfig
 $lib/pkgconfig/shmlimit.pc ./usr/share/man/man3/shmlimit.3.gz " \
 	"libshmlimit-dev is what programs are built with"
 like "$(files libshmlimit-dev)" ' ./usr/share/man/man3/shmlimit_take_all.3.gz ' "libshmlimit-dev has a manual page for shmlimit_take_all"
-is "$(files shmlimit)" "./lib/systemd/system/shmlimit-agent@.service ./lib/systemd/system/shmlimit-state@.service ./lib/systemd/system/shmlimit.service ./usr/bin/shmlimit \
+is "$(files shmlimit)" "./lib/systemd/system/shmlimit-agent@.service ./lib/systemd/system/shmlimit-nft@.service ./lib/systemd/system/shmlimit-state@.service ./lib/systemd/system/shmlimit.service ./usr/bin/shmlimit \
 ./usr/share/bash-completion/completions/shmlimit ./usr/share/fish/vendor_completions.d/shmlimit.fish ./usr/share/lintian/overrides/shmlimit \
 ./usr/share/man/man1/shmlimit.1.gz ./usr/share/man/man7/shmlimit-security.7.gz ./usr/share/man/man7/shmlimit.7.gz \
 ./usr/share/zsh/vendor-completions/_shmlimit " "shmlimit is the command"

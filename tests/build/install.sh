@@ -15,7 +15,7 @@ is "$(cd "$root" && find . ! -type d ! -path './usr/share/man/man3/shmlimit*_*' 
 ./usr/lib/libshmlimit-gate.so.0 ./usr/lib/libshmlimit-gate.so.0.1.0 ./usr/lib/libshmlimit-global.a ./usr/lib/libshmlimit-global.so \
 ./usr/lib/libshmlimit-global.so.0 ./usr/lib/libshmlimit-global.so.0.1.0 ./usr/lib/libshmlimit.a ./usr/lib/libshmlimit.so \
 ./usr/lib/libshmlimit.so.0 ./usr/lib/libshmlimit.so.0.1.0 ./usr/lib/pkgconfig/shmlimit-gate.pc ./usr/lib/pkgconfig/shmlimit-global.pc \
-./usr/lib/pkgconfig/shmlimit.pc ./usr/lib/systemd/system/shmlimit-agent@.service ./usr/lib/systemd/system/shmlimit-state@.service ./usr/lib/systemd/system/shmlimit.service \
+./usr/lib/pkgconfig/shmlimit.pc ./usr/lib/systemd/system/shmlimit-agent@.service ./usr/lib/systemd/system/shmlimit-nft@.service ./usr/lib/systemd/system/shmlimit-state@.service ./usr/lib/systemd/system/shmlimit.service \
 ./usr/share/bash-completion/completions/shmlimit ./usr/share/fish/vendor_completions.d/shmlimit.fish ./usr/share/man/man1/shmlimit.1 ./usr/share/man/man3/shmlimit.3 \
 ./usr/share/man/man7/shmlimit-security.7 ./usr/share/man/man7/shmlimit.7 \
 ./usr/share/zsh/site-functions/_shmlimit " "make install installs these files"
@@ -118,7 +118,7 @@ is "$(sed -n 's/^Exec.*=//p' "$TMP/other/opt/lib/systemd/system/shmlimit.service
 if command -v systemd-analyze >/dev/null; then
 	# It looks for the program that a unit starts, and for the manual, at their places in the system.
 	mkdir "$TMP/units"
-	for unit in shmlimit.service shmlimit-state@web.service shmlimit-agent@web.service; do
+	for unit in shmlimit.service shmlimit-state@web.service shmlimit-agent@web.service shmlimit-nft@web.service; do
 		sed "s|/usr/bin/shmlimit|$BUILD/bin/shmlimit|; /^Documentation/d" \
 			"$SOURCE/tools/systemd/$(echo $unit | sed 's/@web/@/')" >"$TMP/units/$unit"
 		run systemd-analyze verify "$TMP/units/$unit"

@@ -29,8 +29,14 @@ is "$(setting "$agent" ProcSubset)$(setting "$agent" InaccessiblePaths)$(setting
 is "$(setting "$agent" SystemCallFilter)" "$(setting "${units%% *}" SystemCallFilter)" \
 	"shmlimit-agent@.service: it has the system calls of the others"
 
+nft=$SOURCE/tools/systemd/shmlimit-nft@.service
+is "$(setting "$nft" ReadWritePaths) $(setting "$nft" ProtectSystem) $(setting "$nft" CapabilityBoundingSet)" \
+	"/dev/shm strict CAP_DAC_OVERRIDE CAP_NET_ADMIN" "shmlimit-nft@.service: it can change the firewall, and write to segments only"
+is "$(setting "$nft" SystemCallFilter)" "$(setting "$agent" SystemCallFilter)" \
+	"shmlimit-nft@.service: it has the system calls of the others"
+
 if command -v systemd-analyze >/dev/null && systemd-analyze --help | grep -q -- --offline; then
-	for unit in $units "$agent"; do
+	for unit in $units "$agent" "$nft"; do
 		run systemd-analyze security --offline=yes --no-pager --threshold=29 "$unit"
 		is "$rc" 0 "${unit##*/}: its exposure, as systemd-analyze counts it, is below 3"
 		[ "$rc" -eq 0 ] || diag "$out$err"

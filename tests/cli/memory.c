@@ -390,6 +390,7 @@ static const char *const commands[] = {
 	"ban % mallory --for 1h --json",
 	"unban % mallory",
 	"bans % --json",
+	"bans % --nft --over bytes=1 --for 1h",
 	"global take % unix:///nonexistent shared carol --json",
 	"global status % --json",
 	"enable %",

@@ -1,26 +1,54 @@
 /*
- * bans.c: shmlimit bans: the keys that are banned now, one a line.
+ * bans.c: shmlimit bans: the keys that are banned now, one a line, or as nftables sets.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "about.h"
 #include "ban.h"
+#include "decimal.h"
 #include "duration.h"
 #include "fail.h"
 #include "named_segment.h"
+#include "nft.h"
 #include "number_text.h"
+#include "rule_facts.h"
 #include "slot_out.h"
+#include "value_parse.h"
 
-enum { RULE, JSON };
+#define MS UINT64_C(1000000)
+
+enum { RULE, JSON, OVER, FOR, NFT, APPLY, EVERY, KEEP, TABLE, SET };
 
 static const struct command_option options[] = {
 	[RULE] = { "rule", "RULE", "the rule that servers peek at (default ban)" },
 	[JSON] = { "json", NULL, "print JSON, an object a line, as keys does" },
+	[OVER] = { "over", "COUNTER=N", "first ban each key of which the rule COUNTER has counted N or more" },
+	[FOR] = { "for", "DURATION", "with --over: how long" },
+	[NFT] = { "nft", NULL, "print nftables sets of the banned addresses, as nft -f reads them" },
+	[APPLY] = { "apply", NULL, "with --nft: run nft instead" },
+	[EVERY] = { "every", "DURATION", "with --apply: again and again: 5s" },
+	[KEEP] = { "keep", "ADDR[/N]...", "with --nft: never drop this address or net; may be given several times" },
+	[TABLE] = { "table", "TABLE", "with --nft: a table of family inet (default shmlimit, with rules that drop)" },
+	[SET] = { "set", "SET", "with --nft: the sets are SET4 and SET6 (default bans)" },
 	{ 0 },
+};
+
+/* What the options say. */
+struct asked {
+	const struct call *call;
+	const char *rule; /* that servers peek at */
+	struct nft nft;
+	uint64_t every_ns;
+	char counter[SHMLIMIT_RULE_NAME_MAX + 1]; /* of --over; "": there is none */
+	uint64_t over, for_ns;
+	int is_again; /* what was said once is not said again */
 };
 
 static void put_line(struct slot_out *out, const struct top_key *slot)
@@ -61,36 +89,235 @@ static int print_bans(struct shmlimit *limiter, int rule, int json)
 	return status;
 }
 
-/* While there is no rule no key is banned. */
-static int run(const struct call *call)
-{
-	const char *rule = call->option[RULE] != NULL ? call->option[RULE] : BAN_RULE;
-	struct shmlimit_rule is = { .struct_size = sizeof(is) };
+/* ---- nftables ---- */
+
+/* Nets of the bans, and how many have none. */
+struct drops {
 	struct shmlimit *limiter;
-	int id, error, status = segment_open(call->operand[0], SHMLIMIT_OPEN_READ_ONLY, &limiter);
+	struct nets nets;
+	uint64_t unknown, others; /* keys that the segment does not store; keys that are no address */
+};
+
+static int add_ban(void *context, const struct top_key *slot)
+{
+	struct drops *drops = context;
+	unsigned char key[SHMLIMIT_KEY_MAX];
+	size_t key_len = 0, kept = top_key_bytes(key, drops->limiter, slot, &key_len);
+	uint64_t ms = slot->reset_after_ns / MS + (slot->reset_after_ns % MS != 0);
+
+	if (kept == 0 || kept < key_len)
+		drops->unknown++;
+	else if (ms > 0 && !nft_add_key(&drops->nets, key, key_len, ms))
+		drops->others++;
+	return STATUS_OK;
+}
+
+static void warn_left_out(const struct asked *asked, const struct drops *drops)
+{
+	if (!asked->is_again && drops->unknown > 0)
+		fail("%" PRIu64 " bans are left out, since the segment does not store their keys (create --store-keys)",
+		     drops->unknown);
+	if (!asked->is_again && drops->others > 0)
+		fail("%" PRIu64 " bans are left out, since their keys are not addresses", drops->others);
+}
+
+static int make_nft(const struct asked *asked, struct shmlimit *limiter, int rule)
+{
+	struct drops drops = { .limiter = limiter };
+	struct top_keys keys = { .rule = rule, .limit = UINT64_MAX, .denied = 1, .visit = add_ban, .context = &drops };
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct nets ranges = { 0 };
+	int status = STATUS_OK;
+
+	nft_keep_own(&drops.nets);
+	for (size_t i = 0; i < asked->call->repeated_count && status == STATUS_OK; i++)
+		status = nft_keep(&drops.nets, asked->call->repeated[i]);
+	shmlimit_info(limiter, &info);
+	if (status == STATUS_OK && rule >= 0)
+		status = top_keys_scan(limiter, 0, info.slots + info.old_slots, &keys);
+	if (status == STATUS_OK) {
+		warn_left_out(asked, &drops);
+		if (nets_cut(&drops.nets, &ranges) > 0 && !asked->is_again)
+			fail("a ban is not dropped where it has this session's address, one of --keep or a local one");
+		status = asked->call->option[APPLY] != NULL ? nft_apply(&asked->nft, &ranges)
+		                                            : nft_print(&asked->nft, &ranges);
+	}
+	free(drops.nets.net);
+	free(ranges.net);
+	return status;
+}
+
+/* ---- Heavy offenders ---- */
+
+struct offenders {
+	const struct asked *asked;
+	struct shmlimit *limiter;
+	int counter;
+	uint64_t capacity;
+};
+
+/* WHY its count begins again: it would be banned once more by the same count, after unban too. */
+static int ban_offender(void *context, const struct top_key *slot)
+{
+	const struct offenders *offenders = context;
+	const struct asked *asked = offenders->asked;
+	struct key key = { .fingerprint = 0 };
+	size_t kept;
+	int error;
+
+	if (offenders->capacity - slot->remaining < asked->over || slot->remaining > offenders->capacity)
+		return STATUS_OK;
+	kept = top_key_bytes(key.bytes, offenders->limiter, slot, &key.len);
+	if (kept == 0 || kept < key.len)
+		return asked->is_again ? STATUS_OK
+		                       : fail("rule %s: keys are not stored, so none is banned (create --store-keys)",
+		                              asked->counter);
+	error = ban_begin(offenders->limiter, asked->rule, &key, asked->for_ns);
+	if (error == 0)
+		error = shmlimit_reset(offenders->limiter, offenders->counter, key.bytes, key.len);
+	if (error >= 0)
+		return STATUS_OK;
+	if (error == -ERANGE)
+		return fail("--for %s: rule %s counts for a shorter time at most", asked->call->option[FOR],
+		            asked->rule);
+	return ban_error(error) != NULL ? fail("rule %s: %s", asked->rule, ban_error(error))
+	                                : fail_rule(asked->call->operand[0], asked->rule, error);
+}
+
+static int ban_offenders(const struct asked *asked, struct shmlimit *limiter)
+{
+	struct offenders offenders = { .asked = asked, .limiter = limiter };
+	struct top_keys keys = { .limit = UINT64_MAX, .visit = ban_offender, .context = &offenders };
+	struct shmlimit_rule is = { .struct_size = sizeof(is) };
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	int status = rule_find(limiter, asked->call->operand[0], asked->counter, &offenders.counter);
 
 	if (status != STATUS_OK)
 		return status;
-	id = shmlimit_rule_find(limiter, rule);
+	shmlimit_rule_get(limiter, offenders.counter, &is);
+	if (is.algorithm != SHMLIMIT_COUNTER)
+		return fail("rule %s: %s", asked->counter, ban_error(-EOPNOTSUPP));
+	if (asked->over > is.capacity)
+		return fail("--over %s: rule %s counts to %" PRIu64 " at most", asked->call->option[OVER],
+		            asked->counter, is.capacity);
+	offenders.capacity = is.capacity;
+	keys.rule = offenders.counter;
+	shmlimit_info(limiter, &info);
+	return top_keys_scan(limiter, 0, info.slots + info.old_slots, &keys);
+}
+
+/* ---- The command ---- */
+
+static int print_all(const struct asked *asked, struct shmlimit *limiter, int rule)
+{
+	if (asked->call->option[NFT] != NULL)
+		return make_nft(asked, limiter, rule);
+	return rule < 0 ? STATUS_OK : print_bans(limiter, rule, asked->call->option[JSON] != NULL);
+}
+
+/* While there is no rule no key is banned. */
+static int look_once(const struct asked *asked)
+{
+	const char *segment = asked->call->operand[0];
+	struct shmlimit_rule is = { .struct_size = sizeof(is) };
+	struct shmlimit *limiter;
+	int id, error,
+		status = segment_open(segment, asked->counter[0] != '\0' ? 0 : SHMLIMIT_OPEN_READ_ONLY, &limiter);
+
+	if (status != STATUS_OK)
+		return status;
+	if (asked->counter[0] != '\0')
+		status = ban_offenders(asked, limiter);
+	id = shmlimit_rule_find(limiter, asked->rule);
 	error = id < 0 ? id : shmlimit_rule_get(limiter, id, &is);
-	if (error == -ESRCH && call->option[RULE] == NULL)
-		status = STATUS_OK;
+	if (status != STATUS_OK)
+		;
+	else if (error == -ESRCH && asked->call->option[RULE] == NULL)
+		status = print_all(asked, limiter, -1);
 	else if (error < 0)
-		status = fail_rule(call->operand[0], rule, error);
+		status = fail_rule(segment, asked->rule, error);
 	else if (is.algorithm != SHMLIMIT_COUNTER)
-		status = fail("rule %s: %s", rule, ban_error(-EOPNOTSUPP));
+		status = fail("rule %s: %s", asked->rule, ban_error(-EOPNOTSUPP));
 	else
-		status = print_bans(limiter, id, call->option[JSON] != NULL);
+		status = print_all(asked, limiter, id);
 	shmlimit_close(limiter);
+	return status;
+}
+
+static int read_over(struct asked *asked)
+{
+	const char *over = asked->call->option[OVER], *equals = strrchr(over, '='), *rest;
+
+	if (equals == NULL || equals == over || equals - over > SHMLIMIT_RULE_NAME_MAX)
+		return fail("--over %s: must be COUNTER=N, such as abuse=100", over);
+	memcpy(asked->counter, over, (size_t)(equals - over));
+	rest = equals + 1;
+	if (number_scan(&rest, &asked->over) != 0 || *rest != '\0' || asked->over == 0)
+		return fail("--over %s: must be COUNTER=N, such as abuse=100", over);
+	if (strcmp(asked->counter, asked->rule) == 0)
+		return fail("--over %s: rule %s has the bans; the counter must be another rule", over, asked->rule);
+	if (asked->call->option[FOR] == NULL)
+		return fail("--over %s: missing --for DURATION, how long a ban lasts, such as --for 10m", over);
+	if (duration_parse("--for", asked->call->option[FOR], &asked->for_ns) != STATUS_OK)
+		return STATUS_ERROR;
+	return asked->for_ns > 0 ? STATUS_OK : fail("--for %s: must be more than 0", asked->call->option[FOR]);
+}
+
+static int read_nft(struct asked *asked)
+{
+	const struct call *call = asked->call;
+	int status = STATUS_OK;
+
+	for (int i = APPLY; i <= SET; i++)
+		if (call->option[i] != NULL && call->option[NFT] == NULL)
+			return fail("--%s: needs --nft", options[i].name);
+	if (call->option[NFT] != NULL && call->option[JSON] != NULL)
+		return fail("--nft and --json: give only one of them");
+	asked->nft = (struct nft){ call->option[TABLE], call->option[SET] };
+	if (asked->nft.table != NULL)
+		status = nft_check_name("--table", asked->nft.table);
+	if (status == STATUS_OK && asked->nft.set != NULL)
+		status = nft_check_name("--set", asked->nft.set);
+	if (status != STATUS_OK || call->option[EVERY] == NULL)
+		return status;
+	if (call->option[APPLY] == NULL)
+		return fail("--every %s: needs --apply", call->option[EVERY]);
+	status = duration_parse("--every", call->option[EVERY], &asked->every_ns);
+	return status == STATUS_OK && asked->every_ns < 100 * MS
+	               ? fail("--every %s: must be 100ms or more", call->option[EVERY])
+	               : status;
+}
+
+static int run(const struct call *call)
+{
+	struct asked asked = { .call = call, .rule = call->option[RULE] != NULL ? call->option[RULE] : BAN_RULE };
+	int status = read_nft(&asked);
+
+	if (status == STATUS_OK && call->option[FOR] != NULL && call->option[OVER] == NULL)
+		return fail("--for %s: needs --over COUNTER=N", call->option[FOR]);
+	if (status == STATUS_OK && call->option[OVER] != NULL)
+		status = read_over(&asked);
+	if (status == STATUS_OK)
+		status = look_once(&asked);
+	while (status == STATUS_OK && asked.every_ns > 0) {
+		struct timespec pause = { (time_t)(asked.every_ns / (1000 * MS)),
+			                  (long)(asked.every_ns % (1000 * MS)) };
+
+		nanosleep(&pause, NULL);
+		asked.is_again = 1;
+		status = look_once(&asked);
+	}
 	return status;
 }
 
 const struct command command_bans = {
 	.name = "bans",
 	.operands = "NAME",
-	.purpose = "print the keys that are banned, one per line",
-	.details = "Fields are separated by tabs: the key, or # and its fingerprint if it is not stored; the\n"
-		   "fingerprint; the time until the ban ends. The longest comes first.\n",
+	.purpose = "print the keys that are banned, or let the kernel drop them",
+	.details =
+		"Fields are separated by tabs: the key, or # and its fingerprint if it is not stored; the\n"
+		"fingerprint; the time until the ban ends. The longest comes first.\n"
+		"With --nft an address from which this session came, loopback and link-local ones are never dropped.\n",
 	.options = options,
 	.run = run,
 };

@@ -1,0 +1,162 @@
+#!/bin/sh
+# nft: bans as nftables sets. The sets themselves are tried in a network namespace of its own, where that is permitted.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+need jq
+
+segment=$SEGMENT.s
+ban() { shmlimit ban "$segment" "$@" >"$TMP/ban"; }
+# elements [OPTION...]: a line for each range, without its time.
+elements() { shmlimit bans "$segment" --nft "$@" 2>"$TMP/err" | sed -n 's/^\t\([^ ]*\) timeout .*/\1/p' | tr '\n' ' '; }
+shmlimit create "$segment" --slots 256 --store-keys 46
+
+run shmlimit bans "$segment" --nft
+like "$rc $(printf '%s\n' "$out" | tr '\n' ';')" '^0 add table inet shmlimit;add set inet shmlimit bans4 \{ type ipv4_addr; flags interval,timeout; \};flush set inet shmlimit bans4;' \
+	"while nobody is banned the sets are made, and empty"
+is "$(printf '%s\n' "$out" | grep -c 'add element')" 0 "an empty set has no elements"
+
+ban --key-ip 203.0.113.0 --prefix 24,64 --for 1h
+is "$(elements)" "203.0.113.0-203.0.113.255 " "a net is a range"
+ban --key-ip 203.0.113.9 --for 10m
+is "$(elements)" "203.0.113.0-203.0.113.255 " "a shorter ban in a net's longer one changes nothing"
+ban --key-ip 203.0.113.9 --for 2h
+is "$(elements)" "203.0.113.0-203.0.113.8 203.0.113.9 203.0.113.10-203.0.113.255 " "a longer ban in a net cuts the net's range"
+like "$(shmlimit bans "$segment" --nft | sed -n 's/^\t203.0.113.\(8\|9\) timeout \([0-9]*\)ms,/\2/p')" '^(7[12]|6[0-9])[0-9]{5}$' "it keeps its longer time"
+ban --key-ip 2001:db8::1 --for 3h
+ban --key-text 198.51.100.7 --for 30m
+ban --key-ip 198.51.100.7 --for 40m
+is "$(elements | tr ' ' '\n' | grep -c '^198.51.100.7$')" 1 "an address that is banned as text and as a net is there once"
+ban --key-text ::ffff:198.51.100.8 --for 30m
+is "$(elements | grep -o '198.51.100.8 ')" "198.51.100.8 " "an IPv4-mapped address is IPv4"
+is "$(shmlimit bans "$segment" --nft | sed -n '/bans6 {$/,/^}/p' | sed -n 's/^\t\([^ ]*\) .*/\1/p')" "2001:db8::-2001:db8::ffff:ffff:ffff:ffff" \
+	"IPv6 has a set of its own"
+ban --key-ip 255.255.255.0 --prefix 24,64 --for 1h
+ban --key-ip 255.255.255.255 --for 2h
+ban --key-ip ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff --prefix 32,128 --for 1h
+is "$(elements | sed 's/.* 203[^ ]* //')" "255.255.255.0-255.255.255.254 255.255.255.255 2001:db8::-2001:db8::ffff:ffff:ffff:ffff ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff " \
+	"a range ends with the last address that there is"
+
+ban alice --for 1h
+ban --key-text 198.51.100.9:80 --for 1h
+ban --key-ip 0.0.0.0 --prefix 0,0 --for 1h
+all=$(elements)
+is "$(cat "$TMP/err")" "shmlimit: 3 bans are left out, since their keys are not addresses" \
+	"keys that are not an address are left out and counted, and so is the net of all addresses"
+is "$(printf '%s' "$all" | grep -c -e 198.51.100.9 -e 0.0.0.0)" 0 "what is left out is not in a set"
+shmlimit create "$SEGMENT.bare" --slots 64
+shmlimit ban "$SEGMENT.bare" --key-ip 203.0.113.9 --for 1h >"$TMP/ban"
+run shmlimit bans "$SEGMENT.bare" --nft
+is "$rc $err $(printf '%s\n' "$out" | grep -c timeout,)" \
+	"0 shmlimit: 1 bans are left out, since the segment does not store their keys (create --store-keys) 0" "a segment without keys says so"
+
+# The caller's own address.
+spared="shmlimit: a ban is not dropped where it has this session's address, one of --keep or a local one"
+for address in 127.0.0.1 127.8.9.10 ::1; do ban --key-ip $address --prefix 32,128 --for 1h; done
+is "$(elements)" "$all" "loopback addresses are never dropped"
+is "$(grep -c "$spared" "$TMP/err")" 1 "a message says that a ban is not dropped everywhere"
+is "$(SSH_CONNECTION='203.0.113.9 40000 192.0.2.1 22' elements | cut -d ' ' -f 2-4)" "198.51.100.8 203.0.113.0-203.0.113.8 203.0.113.10-203.0.113.255" \
+	"the address of SSH_CONNECTION is never dropped, and the rest of its net is"
+is "$(SSH_CONNECTION='203.0.113.9 40000 192.0.2.1 22' sh -c 'env -u SSH_CONNECTION shmlimit bans "$1" --nft 2>/dev/null; true' sh "$segment" |
+	grep -c '203.0.113.9 ')" 0 "it is found in the environment of the process that began this one, as under sudo"
+is "$(elements --keep 203.0.113.0/25 --keep 2001:db8::/32 --keep 255.0.0.0/8)" \
+	"198.51.100.7 198.51.100.8 203.0.113.128-203.0.113.255 ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff " "--keep takes nets, and several of them"
+
+# Heavy offenders.
+shmlimit rule set "$segment" abuse --algorithm counter --period 1m --capacity 1000
+shmlimit count "$segment" abuse --key-ip 192.0.2.5 --by 100 --quiet
+shmlimit count "$segment" abuse --key-ip 192.0.2.6 --by 99 --quiet
+run shmlimit bans "$segment" --over abuse=100 --for 2d --json
+is "$rc $err $(printf '%s\n' "$out" | head -n 1 | jq -r .key_ip)" "0  192.0.2.5" "--over bans a key that was counted so often"
+is "$(printf '%s\n' "$out" | grep -c 192.0.2.6)" 0 "--over bans no key that was counted once less"
+is "$(elements | grep -c 192.0.2.5)" 1 "its ban is one like others"
+shmlimit unban "$segment" --key-ip 192.0.2.5
+is "$(shmlimit bans "$segment" --over abuse=100 --for 2d | grep -c 192.0.2.5)" 0 "a key that was unbanned is not banned again by the same count"
+
+# check OPTIONS... MESSAGE: wrong usage.
+check() {
+	for message in "$@"; do :; done
+	n=$#
+	for word in "$@"; do
+		shift
+		n=$((n - 1))
+		[ $n -eq 0 ] || set -- "$@" "$word"
+	done
+	run shmlimit bans "$segment" "$@"
+	is "$rc $err" "2 shmlimit: $message" "it is an error: $*"
+}
+check --apply "--apply: needs --nft"
+check --nft --json "--nft and --json: give only one of them"
+check --nft --every 5s "--every 5s: needs --apply"
+check --nft --apply --every 5ms "--every 5ms: must be 100ms or more"
+check --nft --keep 203.0.113.0/33 "--keep 203.0.113.0/33: must be an address or a net, such as 203.0.113.9 or 2001:db8::/32"
+check --nft --table 'a; flush ruleset' "--table a; flush ruleset: must be a letter, then letters, digits and _, 63 at most"
+check --nft --set 4 "--set 4: must be a letter, then letters, digits and _, 63 at most"
+check --for 1h "--for 1h: needs --over COUNTER=N"
+check --over abuse "--over abuse: must be COUNTER=N, such as abuse=100"
+check --over abuse=100 "--over abuse=100: missing --for DURATION, how long a ban lasts, such as --for 10m"
+check --over ban=1 --for 1h "--over ban=1: rule ban has the bans; the counter must be another rule"
+check --over abuse=1001 --for 1h "--over abuse=1001: rule abuse counts to 1000 at most"
+run shmlimit bans "$segment" --over none=1 --for 1h
+is $rc 3 "--over with a rule that is missing exits 3"
+run env PATH="$TMP/none" "$BUILD/bin/shmlimit" bans "$segment" --nft --apply
+is "$rc $(printf '%s\n' "$err" | tail -n 1)" "2 shmlimit: nft is not installed (on Debian: apt install nftables)" "without nft nothing is applied"
+
+# In a network namespace: packets of an address are dropped while its ban lasts.
+cat >"$TMP/space" <<'END'
+set -e
+ip link set lo up
+ip addr add 203.0.113.9/32 dev lo
+ip addr add 198.51.100.20/32 dev lo
+perl -MIO::Socket::INET -e 'my $s = IO::Socket::INET->new(LocalAddr => "198.51.100.20", LocalPort => 8080, Listen => 9) or die; print "ready\n"; close STDOUT; while (my $c = $s->accept) { close $c }' >ready &
+server=$!
+trap 'kill $server' EXIT
+while ! [ -s ready ]; do sleep 0.01; done
+# A connection from 203.0.113.9. One that is dropped hangs, so the counter of the rule that drops is looked at.
+reach() {
+	perl -MIO::Socket::INET -e 'exit !IO::Socket::INET->new(LocalAddr => $ARGV[0], PeerAddr => "198.51.100.20:8080", Timeout => 1)' "$1"
+}
+drops() { nft -j list chain inet shmlimit input | jq '[.. | .counter? // empty | .packets] | add > 0'; }
+reach 203.0.113.9 && echo "before: passed"
+shmlimit bans "$1" --nft --apply
+reach 203.0.113.9 || echo "banned: dropped $(drops)"
+reach 198.51.100.20 && echo "other: passed"
+shmlimit bans "$1" --nft --apply --keep 203.0.113.9
+reach 203.0.113.9 && echo "kept: passed"
+shmlimit bans "$1" --nft --apply --every 100ms &
+follower=$!
+while ! nft get element inet shmlimit bans4 '{ 203.0.113.9 }' >get 2>&1; do sleep 0.01; done
+shmlimit unban "$1" --key-ip 203.0.113.9
+while nft get element inet shmlimit bans4 '{ 203.0.113.9 }' >get 2>&1; do sleep 0.01; done
+reach 203.0.113.9 && echo "unbanned: passed"
+kill $follower
+shmlimit ban "$1" --key-ip 203.0.113.9 --for 300ms >get
+shmlimit bans "$1" --nft --apply
+while nft get element inet shmlimit bans4 '{ 203.0.113.9 }' >get 2>&1; do sleep 0.01; done
+reach 203.0.113.9 && echo "ended: passed"
+nft add table inet filter
+shmlimit bans "$1" --nft --apply --table filter --set bad
+nft list table inet filter | grep -c -e 'set bad4' -e 'set bad6'
+nft list table inet filter | grep -c chain || true
+END
+missing=$(for command in nft ip perl; do command -v $command >/dev/null || echo "$command "; done)
+if [ -n "$missing" ]; then
+	ok 0 "packets of a banned address are dropped # SKIP $missing is not installed"
+elif ! unshare -n nft list ruleset >"$TMP/ban" 2>&1; then
+	ok 0 "packets of a banned address are dropped # SKIP no network namespace with nftables can be made here"
+else
+	shmlimit create "$SEGMENT.n" --slots 64 --store-keys 46
+	shmlimit ban "$SEGMENT.n" --key-ip 203.0.113.9 --for 1h >"$TMP/ban"
+	cd "$TMP" || exit 1
+	run unshare -n sh "$TMP/space" "$SEGMENT.n"
+	is "$out" "before: passed
+banned: dropped true
+other: passed
+kept: passed
+unbanned: passed
+ended: passed
+2
+0" "packets of a banned address are dropped by the kernel until the ban ends, or is ended; a table of one's own gets the sets only"
+	is "$rc $(printf '%s\n' "$err" | grep -v "$spared")" "0 " "nft says nothing against it"
+fi
+done_testing
