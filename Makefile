@@ -18,6 +18,7 @@ unitdir    ?= $(prefix)/lib/systemd/system
 VERSION   := $(shell sed -n 's/^.define SHMLIMIT_VERSION "\(.*\)"/\1/p' include/shmlimit.h)
 SOVERSION := 0
 
+include tools/project.mk
 include tools/deps.mk
 
 # SAN=address (undefined behaviour too) or SAN=thread; the latter swaps inline assembly for compiler builtins. SAN=fuzz
@@ -106,7 +107,7 @@ headers_of = $(wildcard include/$(1).h $(if $(filter shmlimit,$(1)),include/shml
 functions = ${shell sed -nE 's/^[a-z].*[ *](shmlimit_[a-z_]+)\(.*/\1/p' $(call headers_of,$(1))}
 units   := $(wildcard tools/systemd/*.service)
 
-.PHONY: all lib lacking html install uninstall deb clean help
+.PHONY: all lib lacking html install uninstall deb dist clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -123,6 +124,7 @@ help::
 	@echo 'make              the library and the command, in O=$(O)'
 	@echo 'make install      to prefix=$(prefix), below DESTDIR; also uninstall'
 	@echo 'make deb          Debian packages of all of it, in $(O)/deb (installs missing packages); DEBFULLNAME= DEBEMAIL='
+	@echo 'make dist         the sources of this commit as a tarball with checksums, in $(O)/dist: the same bytes wherever it is made'
 	@echo 'make html         the documentation, in $(O)/html; needs mandoc and lowdown'
 	@echo 'make clean        remove O=$(O)'
 	@echo 'make compile_commands.json     for clangd and other tools'
@@ -219,6 +221,12 @@ install: all $(man3)
 	sed 's|/usr/share/bash-completion/completions|$(completionsdir)|' tools/shmlimit/completion.fish \
 		>$(DESTDIR)$(fishdir)/shmlimit.fish
 	$(foreach u,$(units),sed 's|/usr/bin/|$(bindir)/|' $(u) >$(DESTDIR)$(unitdir)/$(notdir $(u)) &&) true
+	$(refresh_loader)
+
+# Programs find a library in a folder that the loader knows by its cache. A folder that it does not know is said.
+refresh_loader = @$(if $(DESTDIR),true,PATH=$$PATH:/usr/sbin:/sbin; command -v ldconfig >/dev/null || exit 0; \
+	[ "$$(id -u)" -ne 0 ] || ldconfig; ldconfig -p | grep -qF '=> $(libdir)/libshmlimit.so' || [ ! -e $(libdir)/libshmlimit.so ] || \
+	echo 'the loader does not find the libraries in $(libdir): run ldconfig as root, or set LD_LIBRARY_PATH=$(libdir)')
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR),$(bindir)/shmlimit $(addprefix $(includedir)/,$(notdir $(wildcard include/*.h))) \
@@ -228,6 +236,7 @@ uninstall:
 		$(mandir)/man7/shmlimit.7 \
 		$(mandir)/man7/shmlimit-security.7 \
 		$(completionsdir)/shmlimit $(zshdir)/_shmlimit $(fishdir)/shmlimit.fish $(addprefix $(unitdir)/,$(notdir $(units))))
+	$(refresh_loader)
 
 # What is rendered: the manual pages and every Markdown file that a reader is led to.
 pages := $(man1) $(man3) $(man7) $(wildcard *.md lib/*.md lib/doc/*.md tools/*/README.md tools/*/*.md tests/*.md \
@@ -236,18 +245,29 @@ html: $(man3)
 	@tools/html.sh $(O)/html $(sort $(pages))
 
 # The packages' own build is out of O, in a copy of the sources that has debian/ at its top. Their maintainer is who
-# builds them: DEBFULLNAME and DEBEMAIL, as Debian's tools have it; else nobody who could be written to.
+# builds them, else tools/project.mk's; else nobody who could be written to.
 deb_src := $(O)/deb/shmlimit-$(VERSION)
 deb:
 	@tools/need.sh $(for_deb)
 	rm -rf $(O)/deb && mkdir -p $(deb_src)
 	cp -r Makefile include lib tools tests bench README.md LICENSE CONTRIBUTING.md CHANGELOG.md SECURITY.md $(deb_src)
 	cp -r tools/debian $(deb_src)/debian
+	sed -i '1s/(.*)/($(shell tools/version.sh deb))/' $(deb_src)/debian/changelog
+	$(if $(HOMEPAGE),sed -i 's|^Standards-Version|Homepage: $(HOMEPAGE)\n&|' $(deb_src)/debian/control)
 	$(if $(DEBEMAIL),sed -i 's/the shmlimit authors <.*@localhost>/$(DEBFULLNAME) <$(DEBEMAIL)>/' \
 		$(deb_src)/debian/control $(deb_src)/debian/changelog)
 	cd $(deb_src) && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 		dpkg-buildpackage -b -uc >../build.log 2>&1 || { tail -n 20 ../build.log; exit 1; }
 	rm -rf $(deb_src)
+
+# Names, owners, times and the order are the commit's, and gzip adds none of its own.
+dist_name = shmlimit-$(shell tools/version.sh plain)
+dist:
+	@test -z "$$(git status --porcelain)" || { echo 'make dist packs a commit: commit or remove what git status shows' >&2; exit 1; }
+	@rm -rf $(O)/dist && mkdir -p $(O)/dist
+	@set -e; file=$$(tools/version.sh file); name=$(dist_name); cd $(O)/dist; \
+	git -C $(CURDIR) -c tar.umask=0022 archive --format=tar --prefix=$$name/ --add-virtual-file="$$name/.tarball-version:$$file" HEAD | \
+		gzip -n -9 >$$name.tar.gz; sha256sum $$name.tar.gz >SHA256SUMS; cat SHA256SUMS
 
 clean:
 	rm -rf $(O)

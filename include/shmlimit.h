@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /* The version of this header. */
-#define SHMLIMIT_VERSION "0.1.0"
+#define SHMLIMIT_VERSION "1.0.0"
 
 /* The two answers of a decision. An error is negative, so `== 0` fails closed. */
 enum shmlimit_answer {

@@ -29,14 +29,14 @@ need_server := redis-tools openssl nginx nginx-dev apache2-bin apache2-dev libss
 	php-symfony-rate-limiter php-symfony-http-foundation php-illuminate-cache php-illuminate-routing php-nyholm-psr7 php-psr-log \
 	luajit2 libnginx-mod-http-lua lua5.3 lua5.4 liblua5.3-dev liblua5.4-dev haproxy luarocks
 # For benches nginx is unpacked into O= and not installed, for that would start it; these are what it needs.
-need_bench := $(call packages,bench) valgrind redis-tools nginx-dev libpcre2-8-0 libssl3 apache2-bin apache2-dev libssl-dev \
-	libpcre3 libpng16-16 util-linux python3-dev luajit2 lua5.3 liblua5.3-dev
-need_clang := clang libclang-rt-14-dev
+need_bench := $(call packages,bench) valgrind redis-tools nginx-dev libpcre2-8-0 'libssl3|libssl3t64' apache2-bin apache2-dev libssl-dev \
+	'libpng16-16|libpng16-16t64' util-linux python3-dev luajit2 lua5.3 liblua5.3-dev
+need_clang := clang 'libclang-rt-14-dev|libclang-rt-dev'
 need_arm64 := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 need_proof := spin z3 python3-z3
-need_deb   := perl dpkg-dev debhelper nginx-dev apache2-dev libssl-dev dh-python python3-all-dev python3-setuptools \
-	pybuild-plugin-pyproject dh-php php-dev $(if $(node_inc),,libnode-dev) ruby ruby-dev liblua5.3-dev liblua5.4-dev
-need_lint  := clang-format g++ mandoc lowdown binutils lintian gdb
+need_deb   := build-essential git perl debhelper nginx-dev apache2-dev libssl-dev dh-python python3-all-dev python3-setuptools \
+	pybuild-plugin-pyproject mandoc lowdown dh-php php-dev $(if $(node_inc),,libnode-dev) ruby ruby-dev liblua5.3-dev liblua5.4-dev
+need_lint  := clang-format g++ binutils lintian gdb
 for_build := 'library and command:' $(need_build)
 for_demo  := $(for_build) 'make demo:' $(need_demo)
 for_bench := $(for_demo) 'make bench, tests/build:' $(need_bench)

@@ -1,5 +1,6 @@
 #!/bin/sh
-# need.sh [WHY: PACKAGE...]...: install these Debian packages where they are missing.
+# need.sh [WHY: PACKAGE...]...: install these Debian packages where they are missing. PACKAGE|OTHER is one of them: releases of
+# Debian name a few differently, and the first that this one has is installed.
 #
 # It first says what is missing and what needs it. Then it installs that with apt-get, as root or through a sudo that
 # asks for no password; else it prints the command to run, and fails. No service is started, now or at the next boot.
@@ -21,6 +22,18 @@ for word in "$@"; do
 	*:)
 		why=${word%:}
 		continue
+		;;
+	esac
+	case $word in
+	*\|*)
+		# One that is installed will do. Else it is the first that can be.
+		for one in $(echo "$word" | tr '|' ' '); do
+			[ "$(dpkg-query -W -f '${db:Status-Status}' "$one" 2>/dev/null)" != installed ] || continue 2
+		done
+		for one in $(echo "$word" | tr '|' ' '); do
+			word=$one
+			! apt-cache policy "$one" 2>/dev/null | grep -q 'Candidate: [^(]' || break
+		done
 		;;
 	esac
 	status=$(dpkg-query -W -f '${db:Status-Status}' "$word" 2>/dev/null)

@@ -40,8 +40,8 @@ $(O)/bin/shmlimit-demo: $(call obj,tools/demo) $(O)/libshmlimit.a
 # Modules for servers, made with what Debian ships to make modules with. Each holds the library, so that it is one
 # file to install. What the servers' own headers do is not ours to warn of.
 nginx_src := /usr/share/nginx/src
-nginx_inc = $(patsubst %,-isystem $(O)/nginx/%,src/core src/event src/event/modules src/os/unix src/http \
-	src/http/modules src/http/v2 objs)
+nginx_inc = $(patsubst %,-isystem $(O)/nginx/%,src/core src/event src/event/modules \
+	src/event/quic src/os/unix src/http src/http/modules src/http/v2 src/http/v3 objs)
 nginx_module  := $(O)/nginx/ngx_http_shmlimit_module.so
 apache_module := $(O)/apache/mod_shmlimit.so
 server_obj := $(call obj,tools/server)

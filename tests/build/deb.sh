@@ -25,7 +25,7 @@ rc=$?
 ok $rc "make deb works"
 [ $rc -eq 0 ] || { diag "$(tail -n 20 "$TMP/log")"; done_testing; }
 packages="libapache2-mod-shmlimit libnginx-mod-http-shmlimit libshmlimit-dev libshmlimit-gate0 libshmlimit-global0 libshmlimit0 lua-shmlimit node-shmlimit php-shmlimit \
-python3-shmlimit ruby-shmlimit shmlimit"
+python3-shmlimit ruby-shmlimit shmlimit-doc shmlimit"
 is "$(cd "$debs" && ls ./*.deb | sed 's|^./||; s/_.*//' | tr '\n' ' ')" "$packages " "the build makes these packages"
 is "$(ls -d "$debs"/*/ 2>/dev/null)" "" "the build leaves no folder behind"
 is "$(grep 'warning: ' "$debs/build.log" | grep -v 'byte-compiling is disabled')" "" "no tool warns"

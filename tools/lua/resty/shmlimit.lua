@@ -10,7 +10,7 @@ require "resty.shmlimit.cdef"
 local C = ffi.load("libshmlimit.so.0")
 local type, error, tostring, huge = type, error, tostring, math.huge
 
-local M = { _VERSION = "0.1.0" }
+local M = { _VERSION = "1.0.0" }
 local Limiter = {}
 Limiter.__index = Limiter
 

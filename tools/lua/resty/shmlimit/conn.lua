@@ -11,7 +11,7 @@ local assert, type, floor, max, min, setmetatable = assert, type, math.floor, ma
 local ngx = rawget(_G, "ngx")
 local key_of = segment.key
 
-local M = { _VERSION = "0.1.0" }
+local M = { _VERSION = "1.0.0" }
 local mt = { __index = M }
 
 local PLACES_MAX = 65536

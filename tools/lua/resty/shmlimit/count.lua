@@ -5,7 +5,7 @@ local segment = require "resty.shmlimit.segment"
 local assert, type, floor, setmetatable = assert, type, math.floor, setmetatable
 local key_of = segment.key
 
-local M = { _VERSION = "0.1.0" }
+local M = { _VERSION = "1.0.0" }
 local mt = { __index = M }
 
 function M.new(name, limit, window)

@@ -11,7 +11,7 @@ local C = ffi.load("libshmlimit.so.0")
 local ngx = rawget(_G, "ngx")
 local select, type, error, tostring, huge, max = select, type, error, tostring, math.huge, math.max
 
-local Gate = { _VERSION = "0.1.0" }
+local Gate = { _VERSION = "1.0.0" }
 Gate.__index = Gate
 
 local KEYS_MAX, PENDING, EAGAIN = 16, 2, 11

@@ -9,7 +9,7 @@ local segment = require "resty.shmlimit.segment"
 local assert, type, setmetatable = assert, type, setmetatable
 local key_of = segment.key
 
-local M = { _VERSION = "0.1.0" }
+local M = { _VERSION = "1.0.0" }
 local mt = { __index = M }
 
 -- The limit of a rate, as whole tokens in a whole period: exact for a rate of up to seven decimal places, and for any other to

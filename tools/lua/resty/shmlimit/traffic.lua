@@ -1,7 +1,7 @@
 -- resty.shmlimit.traffic: several limiters, all or none, with the interface of lua-resty-limit-traffic's resty.limit.traffic.
 --
 -- SPDX-License-Identifier: BSD-2-Clause
-local M = { _VERSION = "0.1.0" }
+local M = { _VERSION = "1.0.0" }
 
 -- The longest delay; or nil, err. `states` gets what each limiter returns beside its delay.
 function M.combine(limiters, keys, states)

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <ruby.h>
 #include <ruby/thread.h>
 
 #include "native.h"

@@ -2,5 +2,5 @@
 
 # SPDX-License-Identifier: BSD-2-Clause
 module Shmlimit
-  VERSION = "0.1.0"
+  VERSION = "1.0.0"
 end

@@ -4,7 +4,7 @@
 local plugin = require "resty.shmlimit.plugin"
 
 -- After authentication, whose consumer can be a key; as Kong's own rate-limiting.
-local Handler = { PRIORITY = 910, VERSION = "0.1.0" }
+local Handler = { PRIORITY = 910, VERSION = "1.0.0" }
 
 local function key_of(from)
 	local header = from:match("^header:(.+)")

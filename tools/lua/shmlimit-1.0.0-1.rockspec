@@ -1,7 +1,7 @@
--- For Lua 5.3 and 5.4, and HAProxy: luarocks make shmlimit-0.1.0-1.rockspec
+-- For Lua 5.3 and 5.4, and HAProxy: luarocks make shmlimit-1.0.0-1.rockspec
 rockspec_format = "3.0"
 package = "shmlimit"
-version = "0.1.0-1"
+version = "1.0.0-1"
 source = { url = "." }
 description = {
 	summary = "One rate limit for all processes of a host",

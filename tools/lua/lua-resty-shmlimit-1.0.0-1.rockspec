@@ -1,7 +1,7 @@
--- For OpenResty, and nginx with its Lua module: luarocks make lua-resty-shmlimit-0.1.0-1.rockspec
+-- For OpenResty, and nginx with its Lua module: luarocks make lua-resty-shmlimit-1.0.0-1.rockspec
 rockspec_format = "3.0"
 package = "lua-resty-shmlimit"
-version = "0.1.0-1"
+version = "1.0.0-1"
 source = { url = "." }
 description = {
 	summary = "One rate limit for all processes of a host, by LuaJIT's FFI",
