@@ -3,13 +3,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 .PHONY: t tests test skipped list check check-installed check-full memcheck coverage torture schedules fuzz fuzz-afl mutants \
-	format format-check demo bench bench-quick bench-check bench-record
+	check-release format format-check demo bench bench-quick bench-check bench-record
 help::
 	@echo 'make test         the tests of every day: one build, a minute, installs nothing'
 	@echo 'make t T=unit/take     one test (or several): tests/unit/take.c'
 	@echo 'make demo         what it is for, in 15 seconds (installs missing packages first)'
 	@echo 'make check        every test, in every build (installs missing packages; INSTALL=no: skips what needs them)'
 	@echo 'make check-full   all of that and the long runs: models, crashes, torture, mutants, memcheck, coverage; hours'
+	@echo 'make check-release     a stranger'"'"'s hour with the packages, on bare machines of SUITES="bookworm trixie"'
 	@echo 'make memcheck     the unit tests under valgrind'
 	@echo 'make coverage     which branches of lib/ the tests take'
 	@echo 'make torture      tests/torture for SECONDS=20, say 28800 over night'
@@ -249,6 +250,12 @@ memcheck:
 	@$(MAKE) --no-print-directory -s O=$(O)/memcheck CC=gcc CFLAGS='-O1 -g' GROUPS=unit tests
 	TEST_SCALE=0.01 prove -j2 --exec 'valgrind -q --error-exitcode=9 --leak-check=full' \
 		$$($(MAKE) --no-print-directory -s O=$(O)/memcheck GROUPS=unit list)
+
+# The packages on bare machines of Debian's releases: needs root, and their archive.
+SUITES := bookworm trixie
+check-release:
+	@tools/need.sh 'make check-release:' debootstrap git util-linux
+	@tests/release/release.sh $(O) $(SUITES)
 
 # Everything, and the long runs: hours.
 check-full:
