@@ -15,8 +15,8 @@ set -eu
 
 CAPACITY=100
 RATE=100                # a second
-LOAD_S=3
-KILL_AFTER_S=1.5
+LOAD_S=${DEMO_SECONDS:-3}
+KILL_AFTER_S=$(awk "BEGIN { print $LOAD_S / 2 }")
 CONNECTIONS=16
 SLACK=10                # tokens that may go unused: the load starts and ends within 0.1 s of wrk's clock reads
 
@@ -83,7 +83,7 @@ stop_server() {
 run() {
 	limits=$1
 	shift
-	shmlimit reset "$segment" --all --quiet
+	shmlimit reset "$segment" --all >/dev/null
 	before=$(allowed_so_far)
 	start_server "$@"
 
