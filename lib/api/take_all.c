@@ -113,14 +113,14 @@ EXPORT int shmlimit_take_all(struct shmlimit *l, const struct shmlimit_request *
 /* As many lines as a core can wait for, and more; a chunk's hashes are 256 bytes of stack. */
 #define CHUNK 32
 
-static int take_by_limit(const struct shmlimit *l, struct request *q, const struct shmlimit_limit *limit,
+static int take_by_limit(const struct shmlimit *l, struct request q, const struct shmlimit_limit *limit,
                          struct shmlimit_result *r)
 {
 	struct gcra g;
 	int error = limit_make(limit, &g);
 
-	q->limit = &g;
-	return error != 0 ? error : limit_decide(l, q, r);
+	q.limit = &g;
+	return error != 0 ? error : limit_decide(l, &q, r);
 }
 
 static void take_chunk(const struct shmlimit *l, const struct shmlimit_request *requests, size_t n, int *answers,
@@ -152,7 +152,7 @@ static void take_chunk(const struct shmlimit *l, const struct shmlimit_request *
 		if (answers[i] != 0)
 			continue;
 		if (requests[i].limit != NULL) {
-			answers[i] = take_by_limit(l, &q, requests[i].limit, r);
+			answers[i] = take_by_limit(l, q, requests[i].limit, r);
 			continue;
 		}
 		q.hash = hashes[i];

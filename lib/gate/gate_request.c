@@ -37,33 +37,33 @@ static void report_rate(struct segment_ref *ref, const struct gate_request *q, s
 
 /* Take from all limits of the list, whose requests this fills in, or from none; or continue. */
 static int take(struct segment_ref *ref, struct view *view, struct gate_request *q, const size_t *list,
-                struct multi_request *m)
+                struct multi_request m)
 {
 	struct shmlimit_request requests[SHMLIMIT_REQUESTS_MAX];
 	size_t keys[SHMLIMIT_REQUESTS_MAX];
 	int answer = -ESRCH;
 
-	m->limiter = view->limiter;
-	m->global = view->global;
-	m->requests = requests;
+	m.limiter = view->limiter;
+	m.global = view->global;
+	m.requests = requests;
 	/* BOUND: a missing rule may have been set again under another id: search once. */
 	for (int again = 0; answer == -ESRCH && again < 2; again++) {
 		if (again)
 			segment_ref_find_rules(ref, view);
-		for (size_t i = 0; i < m->n; i++) {
+		for (size_t i = 0; i < m.n; i++) {
 			keys[i] = q->key_index[list[i]];
 			requests[i] = request_of(view, q, list[i]);
 		}
 		if (q->held != NULL)
-			answer = held_take(&q->take, q->pending, m, keys, q->held);
+			answer = held_take(&q->take, q->pending, &m, keys, q->held);
 		else if (q->pending)
-			answer = multi_take_continue(&q->take, m);
+			answer = multi_take_continue(&q->take, &m);
 		else
-			answer = multi_take_begin(&q->take, m, 0);
+			answer = multi_take_begin(&q->take, &m, 0);
 		q->pending = answer == MULTI_TAKE_PENDING;
 	}
 	if (answer == -EDOM || answer == -EOPNOTSUPP)
-		report_rate(ref, q, list[*m->failed], answer);
+		report_rate(ref, q, list[*m.failed], answer);
 	return answer;
 }
 
@@ -260,7 +260,7 @@ static int enforce(struct shmlimit_gate *gate, struct view *view, struct gate_re
 
 	if (!q->pending)
 		denier_first(gate, q);
-	answer = take(&gate->segment_ref, view, q, q->enforced, &m);
+	answer = take(&gate->segment_ref, view, q, q->enforced, m);
 	if (answer == MULTI_TAKE_PENDING)
 		return answer;
 	if (answer == SHMLIMIT_DENIED) {
@@ -311,7 +311,7 @@ static void rehearse(struct shmlimit_gate *gate, struct view *view, struct gate_
 	int peeks = q->limits[which]->peek;
 	int answer = peeks                            ? peek(&gate->segment_ref, view, q, which, &r)
 	             : q->limits[which]->delay_ns > 0 ? reserve(&gate->segment_ref, view, q, which, &r)
-	                                              : take(&gate->segment_ref, view, q, &which, &m);
+	                                              : take(&gate->segment_ref, view, q, &which, m);
 
 	if (answer < 0)
 		q->dry_error = answer;
