@@ -1,5 +1,5 @@
 #!/bin/sh
-# version.sh deb|python|npm|gem|plain|file: the version of what is built from this tree, by the rules of who installs it.
+# version.sh deb|python|npm|gem|plain|file: the version of what is built from this tree, as the installing tool orders versions.
 #
 # include/shmlimit.h has the version that the tree becomes. The commit that is tagged with it, vX.Y.Z, has that version. A commit before
 # the tag has a version before it, and one after the tag a version after it, both by the commit's time, so that a later
