@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "clock.h"
@@ -12,6 +13,10 @@
 
 _Static_assert(SHMLIMIT_GATE_BUFFER >= SHMLIMIT_REQUESTS_MAX * SHMLIMIT_GATE_BUFFER_EACH + HEADER_FIELDS_REST,
                "all fields fit");
+
+/* A count of denials=, in a rule that the gate makes. */
+#define DENIALS_MAX 1000000
+#define DENIALS_PERIOD_NS UINT64_C(60000000000)
 
 /* What most requests do not need must not cost them registers. */
 #define RARE __attribute__((noinline, cold))
@@ -151,9 +156,46 @@ static void note_remaining(struct gate_request *q, const struct shmlimit_result 
 		q->least = r->remaining;
 }
 
-static void refuse(struct view *view, struct gate_request *q, size_t which, const struct shmlimit_result *r,
-                   struct shmlimit_gate_answer *out)
+static void report_denials(struct segment_ref *ref, const char *counter, int error)
 {
+	char text[SHMLIMIT_NAME_MAX + SHMLIMIT_RULE_NAME_MAX + 200];
+
+	snprintf(text, sizeof(text), "segment %.*s: rule %.*s: it does not count denials: %s", SHMLIMIT_NAME_MAX,
+	         ref->spec->segment, SHMLIMIT_RULE_NAME_MAX, counter,
+	         error == -EOPNOTSUPP ? "it is not a counter" : shmlimit_strerror(error));
+	segment_ref_report(ref, text);
+}
+
+/*
+ * Count a denial of the key, for a minute from its first one. A rule that is missing is made, with create=yes. The count
+ * saturates, and without a slot for it nothing is counted.
+ */
+RARE static void count_denial(struct segment_ref *ref, const struct view *view, const struct gate_request *q,
+                              size_t which)
+{
+	const char *counter = q->limits[which]->denials;
+	const struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                            .algorithm = SHMLIMIT_COUNTER,
+		                            .capacity = DENIALS_MAX,
+		                            .period_ns = DENIALS_PERIOD_NS };
+	const struct shmlimit_count_request one = {
+		.struct_size = sizeof(one), .flags = SHMLIMIT_COUNT_SATURATE, .n = 1, .bound = INT64_MAX
+	};
+	int id = shmlimit_rule_find(view->limiter, counter), answer;
+
+	if (id == -ESRCH && ref->spec->create)
+		id = shmlimit_rule_set(view->limiter, counter, &rule);
+	answer = id < 0 ? id
+	                : shmlimit_count(view->limiter, id, q->keys[which].bytes, q->keys[which].length, &one, NULL);
+	if (answer < 0)
+		report_denials(ref, counter, answer);
+}
+
+static void refuse(struct segment_ref *ref, struct view *view, struct gate_request *q, size_t which,
+                   const struct shmlimit_result *r, struct shmlimit_gate_answer *out)
+{
+	if (q->limits[which]->denials != NULL)
+		count_denial(ref, view, q, which);
 	out->denied_by = (uint32_t)q->key_index[which];
 	out->status = q->limits[which]->status;
 	out->retry_after_ns = r->retry_after_ns;
@@ -169,7 +211,7 @@ static int glance(struct shmlimit_gate *gate, struct view *view, struct gate_req
 	int answer = peek(&gate->segment_ref, view, q, which, &r);
 
 	if (answer == SHMLIMIT_DENIED)
-		refuse(view, q, which, &r, out);
+		refuse(&gate->segment_ref, view, q, which, &r, out);
 	else if (answer == SHMLIMIT_ALLOWED && r.retry_after_ns > 0)
 		q->dry_denied = 1;
 	return answer;
@@ -231,7 +273,7 @@ RARE static int reserve_all(struct segment_ref *ref, struct view *view, struct g
 		int answer = reserve(ref, view, q, at->which, &at->result);
 
 		if (answer == SHMLIMIT_DENIED)
-			refuse(view, q, at->which, &at->result, out);
+			refuse(ref, view, q, at->which, &at->result, out);
 		if (answer != SHMLIMIT_ALLOWED) {
 			give_back_reserved(view, q);
 			return answer;
@@ -264,7 +306,7 @@ static int enforce(struct shmlimit_gate *gate, struct view *view, struct gate_re
 	if (answer == MULTI_TAKE_PENDING)
 		return answer;
 	if (answer == SHMLIMIT_DENIED) {
-		refuse(view, q, q->enforced[failed], &q->results[failed], out);
+		refuse(&gate->segment_ref, view, q, q->enforced[failed], &q->results[failed], out);
 		/* WHY NOT a plain store: other threads read it with each request. */
 		if (failed != 0)
 			__atomic_store_n(&gate->denier, q->limits[q->enforced[failed]], __ATOMIC_RELAXED);

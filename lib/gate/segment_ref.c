@@ -256,6 +256,11 @@ void segment_ref_report_rate(struct segment_ref *ref, const char *text)
 		ref->report(ref->arg, 1, text);
 }
 
+void segment_ref_report(struct segment_ref *ref, const char *text)
+{
+	(void)report(ref, 1, text);
+}
+
 static void report_backend(void *segment_ref, const char *text)
 {
 	(void)report(segment_ref, 1, text);

@@ -81,6 +81,7 @@ int segment_ref_no_room(const struct segment_ref *ref, const struct view *view, 
 
 /* May a request's rate be reported that cannot be read? Once a minute for each rule. Then do. */
 int segment_ref_may_report(struct segment_ref *ref, size_t rule);
+void segment_ref_report(struct segment_ref *ref, const char *text); /* the same text once a minute at most */
 void segment_ref_report_rate(struct segment_ref *ref, const char *text);
 
 /* Count a request that could not be decided. */

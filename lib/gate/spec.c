@@ -242,6 +242,13 @@ static const char *read_delay(struct spec *spec, struct spec_limit *limit, const
 	               : "must be delay=TIME, such as 500ms or 2s, 1h at most";
 }
 
+static const char *read_denials(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)spec;
+	limit->denials = value;
+	return shmlimit_check_names(NULL, value) == 0 ? NULL : "must be denials=RULE, a counter's name";
+}
+
 static const char *read_nodelay(struct spec *spec, struct spec_limit *limit, const char *value)
 {
 	(void)spec;
@@ -319,23 +326,15 @@ static const char *read_rule(struct spec *spec, struct spec_limit *limit, const 
 }
 
 static const struct option of_limits[] = {
-	{ "rule=", read_rule },
-	{ "cost=", read_cost },
-	{ "prefix=", read_prefix },
-	{ "nth=", read_nth },
-	{ "status=", read_status },
-	{ "fields=", read_fields },
-	{ "dry_run", read_dry_run },
-	{ "peek", read_peek },
-	{ "rate=", read_rate },
-	{ "rate_error=", read_rate_error },
-	{ "algorithm=", read_algorithm },
-	{ "local", read_local },
-	{ "protected", read_protected },
-	{ "estimate=", read_estimate },
-	{ "delay=", read_delay },
-	{ "nodelay", read_nodelay },
-	{ NULL, NULL },
+	{ "rule=", read_rule },           { "cost=", read_cost },
+	{ "prefix=", read_prefix },       { "nth=", read_nth },
+	{ "status=", read_status },       { "fields=", read_fields },
+	{ "dry_run", read_dry_run },      { "peek", read_peek },
+	{ "rate=", read_rate },           { "rate_error=", read_rate_error },
+	{ "algorithm=", read_algorithm }, { "local", read_local },
+	{ "protected", read_protected },  { "estimate=", read_estimate },
+	{ "delay=", read_delay },         { "nodelay", read_nodelay },
+	{ "denials=", read_denials },     { NULL, NULL },
 };
 
 static const struct option of_gates[] = {
@@ -357,6 +356,12 @@ static const struct option *find_option(const struct option *options, const char
 	return NULL;
 }
 
+#define WRONG_SIZE sizeof(((struct shmlimit_gate_wrong *)0)->text)
+static const char limit_words[] =
+	"must be cost=N, estimate=N, prefix=V4,V6, nth=N, status=N, fields=, dry_run, peek, delay=T, denials=RULE, "
+	"rate_error=, local; or, with create=yes, rate=, algorithm=, protected";
+_Static_assert(sizeof(limit_words) <= WRONG_SIZE, "all words are listed");
+
 static const char *read_word(struct spec *spec, const char *word)
 {
 	struct spec_limit *limit = spec->limit_count == 0 ? &spec->defaults : &spec->limits[spec->limit_count - 1];
@@ -368,7 +373,7 @@ static const char *read_word(struct spec *spec, const char *word)
 	if (option != NULL)
 		return option->read(spec, limit, value);
 	return spec->limit_count > 0
-	               ? "must be cost=N, estimate=N, prefix=V4,V6, nth=N, status=N, fields=..., dry_run, peek, delay=T, rate_error=... or local; or, with create=yes, rate=..., algorithm=... or protected"
+	               ? limit_words
 	               : "must be fail=open or fail=closed, owner=USER, backend=URL, deadline=Nms, wait=0, share=N, "
 	                 "agent=no, x_fields or create=yes, with mode=, group=, slots=";
 }
@@ -404,11 +409,13 @@ static const char *skip_to_word(const char *at)
 	return at;
 }
 
+/* A text that does not fit ends with dots. */
 static int say_wrong(struct shmlimit_gate_wrong *wrong, size_t offset, size_t length, const char *text)
 {
 	wrong->offset = (uint32_t)offset;
 	wrong->length = (uint32_t)length;
-	snprintf(wrong->text, sizeof(wrong->text), "%s", text);
+	if (snprintf(wrong->text, sizeof(wrong->text), "%s", text) >= (int)sizeof(wrong->text))
+		strcpy(wrong->text + sizeof(wrong->text) - sizeof("..."), "...");
 	return -EINVAL;
 }
 
@@ -565,7 +572,7 @@ static const char *check_delay(const struct spec *spec, const struct spec_limit 
 /* Check what depends on more than one word. */
 static int check_whole(struct spec *spec, struct shmlimit_gate_wrong *wrong)
 {
-	char text[sizeof(wrong->text)];
+	char text[sizeof(wrong->text) + SHMLIMIT_RULE_NAME_MAX + 1]; /* too long rather than cut: see say_wrong() */
 
 	if (spec->segment == NULL)
 		return say_wrong(wrong, 0, 0, "needs segment=NAME before the first rule=");

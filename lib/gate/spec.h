@@ -43,8 +43,9 @@ struct spec_limit {
 	/* what decides where the limit of a request cannot be read; without it the rule's own limit */
 	struct shmlimit_limit rate_error;
 	int has_rate_error;
-	int settled;       /* the cost is an estimate: shmlimit_gate_settle() says what it was */
-	uint64_t delay_ns; /* a request that must wait, waits this long at most; 0: it is denied */
+	int settled;         /* the cost is an estimate: shmlimit_gate_settle() says what it was */
+	const char *denials; /* the COUNTER rule that counts what this limit denies, or NULL */
+	uint64_t delay_ns;   /* a request that must wait, waits this long at most; 0: it is denied */
 };
 
 /* Is a thread the host's agent while it has no other? */

@@ -104,7 +104,7 @@ static void words(void)
 		"cost=18446744073709551616", "cost=99999999999999999999999", "prefix=", "prefix=32", "prefix=32,",
 		"prefix=,64", "prefix=33,64", "prefix=32,129", "prefix=32,64,", "nth=", "nth=0", "nth=-0", "nth=+1", "nth=1001", "nth=-1001", "nth=last", "status=399", "status=600",
 		"status=", "dry_run=1", "Dry_run", "peek=1", "protected=1", "burst=5", "fields=", "fields=never", "rate=", "rate=5", "rate=5/minut",
-		"algorithm=", "algorithm=log", "delay=", "delay=2", "delay=2h", "delay=-1s", "nodelay=1", "local=1", "segment=web", "fail=open", "rule=", "rule=si*te" };
+		"algorithm=", "algorithm=log", "delay=", "delay=2", "delay=2h", "delay=-1s", "nodelay=1", "denials=", "denials=si*te", "local=1", "segment=web", "fail=open", "rule=", "rule=si*te" };
 	/* clang-format on */
 	char text[128];
 
@@ -140,6 +140,12 @@ static void words(void)
 	         "this algorithm has no burst");
 	is_wrong("segment=web create=yes rule=r rate=1000000G/s", "", "is out of range");
 	is_wrong("segment=web rule=r nth=1", "", "rule=r: nth= needs prefix=");
+	is_wrong(
+		"segment=web create=yes backend=redis://host "
+		"rule=0123456789012345678901234567890123456789012345678901234567890xy "
+		"rate=\"1000000 per 100000 seconds\" algorithm=gcra",
+		"",
+		"rule=0123456789012345678901234567890123456789012345678901234567890xy: rate=\"1000000 per 100000 seconds\" is for limits that come with requests, which hosts cannot share: with ba...");
 	is(check("segment=web rule=r nth=-1000 prefix=32,64"), 0, "the place in a list may come before the prefix");
 	shared();
 	is(check("segment=web"), 0, "a spec may have no rules");
