@@ -16,7 +16,8 @@ fishdir    ?= $(prefix)/share/fish/vendor_completions.d
 unitdir    ?= $(prefix)/lib/systemd/system
 
 VERSION   := $(shell sed -n 's/^.define SHMLIMIT_VERSION "\(.*\)"/\1/p' include/shmlimit.h)
-SOVERSION := 0
+# The ABI changes with the first number, and only with it.
+SOVERSION := $(firstword $(subst ., ,$(VERSION)))
 
 include tools/project.mk
 include tools/deps.mk

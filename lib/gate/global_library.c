@@ -17,7 +17,7 @@
 #pragma weak shmlimit_global_status
 #pragma weak shmlimit_global_close
 
-#define NAME "libshmlimit-global.so.0"
+#define NAME "libshmlimit-global.so.1"
 
 static struct global_library loaded;
 static int is_other_version;

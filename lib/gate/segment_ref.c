@@ -126,10 +126,10 @@ static const char *words(const struct segment_ref *ref, int error)
 	case -EINVAL:
 		return "it is a lease, and the backend's URL is wrong";
 	case -ELIBBAD:
-		return "it is a lease, and libshmlimit-global.so.0 is of another version: restart the server after an "
+		return "it is a lease, and libshmlimit-global.so.1 is of another version: restart the server after an "
 		       "upgrade";
 	case -ELIBACC:
-		return "it is a lease, and libshmlimit-global.so.0 is not installed";
+		return "it is a lease, and libshmlimit-global.so.1 is not installed";
 	default:
 		return shmlimit_strerror(error);
 	}

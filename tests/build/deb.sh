@@ -24,7 +24,7 @@ env -u MAKEFLAGS DEB_CFLAGS_MAINT_APPEND='-O3 -g0' DEB_BUILD_OPTIONS='nocheck no
 rc=$?
 ok $rc "make deb works"
 [ $rc -eq 0 ] || { diag "$(tail -n 20 "$TMP/log")"; done_testing; }
-packages="libapache2-mod-shmlimit libnginx-mod-http-shmlimit libshmlimit-dev libshmlimit-gate0 libshmlimit-global0 libshmlimit0 lua-shmlimit node-shmlimit php-shmlimit \
+packages="libapache2-mod-shmlimit libnginx-mod-http-shmlimit libshmlimit-dev libshmlimit-gate1 libshmlimit-global1 libshmlimit1 lua-shmlimit node-shmlimit php-shmlimit \
 python3-shmlimit ruby-shmlimit shmlimit-doc shmlimit"
 is "$(cd "$debs" && ls ./*.deb | sed 's|^./||; s/_.*//' | tr '\n' ' ')" "$packages " "the build makes these packages"
 is "$(ls -d "$debs"/*/ 2>/dev/null)" "" "the build leaves no folder behind"
@@ -40,10 +40,10 @@ multiarch=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
 files() { dpkg-deb -c "$debs/$1"_*.deb | awk '$1 !~ /^d/ { print $6 }' | grep -v /usr/share/doc/ | sort | tr '\n' ' '; }
 needs() { dpkg-deb -f "$debs/$1"_*.deb Depends | tr ',' '\n' | sed 's/^ *//; s/ .*//' | sort | tr '\n' ' '; }
 lib=./usr/lib/$multiarch
-is "$(files libshmlimit0)" "$lib/libshmlimit.so.0 $lib/libshmlimit.so.$version " "libshmlimit0 is the shared library"
-is "$(files libshmlimit-global0)" "$lib/libshmlimit-global.so.0 $lib/libshmlimit-global.so.$version " \
-	"libshmlimit-global0 is the one for many hosts"
-is "$(files libshmlimit-gate0)" "$lib/libshmlimit-gate.so.0 $lib/libshmlimit-gate.so.$version " "libshmlimit-gate0 is the gate"
+is "$(files libshmlimit1)" "$lib/libshmlimit.so.1 $lib/libshmlimit.so.$version " "libshmlimit1 is the shared library"
+is "$(files libshmlimit-global1)" "$lib/libshmlimit-global.so.1 $lib/libshmlimit-global.so.$version " \
+	"libshmlimit-global1 is the one for many hosts"
+is "$(files libshmlimit-gate1)" "$lib/libshmlimit-gate.so.1 $lib/libshmlimit-gate.so.$version " "libshmlimit-gate1 is the gate"
 is "$(files libshmlimit-dev | sed 's|./usr/share/man/man3/shmlimit_[a-z_]*.3.gz ||g')" "./usr/include/shmlimit.h ./usr/include/shmlimit_at.h ./usr/include/shmlimit_gate.h ./usr/include/shmlimit_global.h \
 ./usr/include/shmlimit_lease.h $lib/libshmlimit-gate.a $lib/libshmlimit-gate.so $lib/libshmlimit-global.a \
 $lib/libshmlimit-global.so $lib/libshmlimit.a $lib/libshmlimit.so $lib/pkgconfig/shmlimit-gate.pc $lib/pkgconfig/shmlimit-global.pc \
@@ -66,11 +66,11 @@ like "$(files ruby-shmlimit)" " ./usr/lib/ruby/vendor_ruby/shmlimit/store.rb .* 
 is "$(files lua-shmlimit | tr ' ' '\n' | grep -c '/5.1/resty/shmlimit/cdef.lua$\|/5.[34]/shmlimit.so$\|/5.[34]/shmlimit/haproxy.lua$')" 5 \
 	"lua-shmlimit has the modules for LuaJIT, Lua 5.3 and 5.4"
 for package in shmlimit libapache2-mod-shmlimit libnginx-mod-http-shmlimit lua-shmlimit node-shmlimit php-shmlimit python3-shmlimit ruby-shmlimit; do
-	like "$(needs $package)" '(^| )libshmlimit0 ' "$package has no library of its own"
+	like "$(needs $package)" '(^| )libshmlimit1 ' "$package has no library of its own"
 done
 for package in libapache2-mod-shmlimit libnginx-mod-http-shmlimit lua-shmlimit node-shmlimit php-shmlimit python3-shmlimit ruby-shmlimit; do
-	like "$(needs $package)" '(^| )libshmlimit-gate0 ' "$package has no gate of its own"
-	[ "$(needs $package | grep -c 'global0\|hiredis')" = 0 ]
+	like "$(needs $package)" '(^| )libshmlimit-gate1 ' "$package has no gate of its own"
+	[ "$(needs $package | grep -c 'global[0-9]\|hiredis')" = 0 ]
 	ok $? "$package needs the library for many hosts only where it is used"
 done
 like "$(needs libnginx-mod-http-shmlimit)" 'nginx-abi-' "the module for nginx asks for the nginx that it was built for"
@@ -80,7 +80,7 @@ like "$(dpkg-deb -f "$debs"/ruby-shmlimit_*.deb Depends)" 'ruby [(]>= 1:[0-9.]+~
 like "$(needs libapache2-mod-shmlimit)" 'apache2-api-' "that for Apache for its interface"
 
 # Built against.
-for package in libshmlimit0 libshmlimit-global0 libshmlimit-dev shmlimit; do dpkg-deb -x "$debs/$package"_*.deb "$root"; done
+for package in libshmlimit1 libshmlimit-global1 libshmlimit-dev shmlimit; do dpkg-deb -x "$debs/$package"_*.deb "$root"; done
 PKG_CONFIG_PATH=$root/usr/lib/$multiarch/pkgconfig
 PKG_CONFIG_SYSROOT_DIR=$root
 export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
@@ -111,7 +111,7 @@ rm -f /var/lib/man-db/auto-update       # it would read every page of the system
 dpkg -i /debs/*.deb >/debs/log 2>&1
 say installed $?
 shmlimit --version
-ldconfig -p | grep -c libshmlimit.so.0
+ldconfig -p | grep -c libshmlimit.so.1
 readlink /etc/systemd/system/sysinit.target.wants/shmlimit.service
 readlink /etc/nginx/modules-enabled/50-mod-http-shmlimit.conf
 printf '[login]\ncapacity = 15\nrate = 30/m\n' >/etc/shmlimit.d/web.conf

@@ -6,15 +6,16 @@
 . "${0%/*}/../tap.sh"
 
 root=$TMP/root
+version=$(sed -n 's/^.define SHMLIMIT_VERSION "\(.*\)"/\1/p' "$SOURCE/include/shmlimit.h")
 make_it() { (cd "$SOURCE" && make --no-print-directory -s O="$BUILD" "$@" DESTDIR="$root" prefix=/usr) >"$TMP/log" 2>&1; }
 
 make_it install
 ok $? "make install works"
 is "$(cd "$root" && find . ! -type d ! -path './usr/share/man/man3/shmlimit*_*' | sort | tr '\n' ' ')" "./usr/bin/shmlimit ./usr/include/shmlimit.h \
 ./usr/include/shmlimit_at.h ./usr/include/shmlimit_gate.h ./usr/include/shmlimit_global.h ./usr/include/shmlimit_lease.h ./usr/lib/libshmlimit-gate.a ./usr/lib/libshmlimit-gate.so \
-./usr/lib/libshmlimit-gate.so.0 ./usr/lib/libshmlimit-gate.so.1.0.0 ./usr/lib/libshmlimit-global.a ./usr/lib/libshmlimit-global.so \
-./usr/lib/libshmlimit-global.so.0 ./usr/lib/libshmlimit-global.so.1.0.0 ./usr/lib/libshmlimit.a ./usr/lib/libshmlimit.so \
-./usr/lib/libshmlimit.so.0 ./usr/lib/libshmlimit.so.1.0.0 ./usr/lib/pkgconfig/shmlimit-gate.pc ./usr/lib/pkgconfig/shmlimit-global.pc \
+./usr/lib/libshmlimit-gate.so.1 ./usr/lib/libshmlimit-gate.so.$version ./usr/lib/libshmlimit-global.a ./usr/lib/libshmlimit-global.so \
+./usr/lib/libshmlimit-global.so.1 ./usr/lib/libshmlimit-global.so.$version ./usr/lib/libshmlimit.a ./usr/lib/libshmlimit.so \
+./usr/lib/libshmlimit.so.1 ./usr/lib/libshmlimit.so.$version ./usr/lib/pkgconfig/shmlimit-gate.pc ./usr/lib/pkgconfig/shmlimit-global.pc \
 ./usr/lib/pkgconfig/shmlimit.pc ./usr/lib/systemd/system/shmlimit-agent@.service ./usr/lib/systemd/system/shmlimit-nft@.service ./usr/lib/systemd/system/shmlimit-state@.service ./usr/lib/systemd/system/shmlimit.service \
 ./usr/share/bash-completion/completions/shmlimit ./usr/share/fish/vendor_completions.d/shmlimit.fish ./usr/share/man/man1/shmlimit.1 ./usr/share/man/man3/shmlimit.3 \
 ./usr/share/man/man7/shmlimit-security.7 ./usr/share/man/man7/shmlimit.7 \
@@ -35,7 +36,7 @@ done
 PKG_CONFIG_PATH=$root/usr/lib/pkgconfig
 PKG_CONFIG_SYSROOT_DIR=$root
 export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
-is "$(pkg-config --modversion shmlimit)" 1.0.0 "pkg-config knows the version"
+is "$(pkg-config --modversion shmlimit)" "$version" "pkg-config knows the version"
 
 # The page's example names a segment of its own: replace that by the test's.
 example() { sed -n '/^\.Bd -literal/,/^\.Ed/p' "$SOURCE/lib/shmlimit.3.in" | sed '/^\./d; s/\\&//g; s/\\e/\\/g'; }
@@ -107,9 +108,9 @@ gcc -std=c11 "$TMP/leases.c" $(pkg-config --cflags --libs shmlimit-gate) -o "$TM
 run env LD_LIBRARY_PATH="$root/usr/lib" "$TMP/leases"
 like "$rc $out" '^0 1 backend.*
 welcome' "with backend= the other library is loaded, and its failure is answered"
-mkdir "$TMP/some" && cp "$root"/usr/lib/libshmlimit.so.0* "$root"/usr/lib/libshmlimit-gate.so.0* "$TMP/some"
+mkdir "$TMP/some" && cp "$root"/usr/lib/libshmlimit.so.1* "$root"/usr/lib/libshmlimit-gate.so.1* "$TMP/some"
 run env LD_LIBRARY_PATH="$TMP/some" "$TMP/leases"
-like "$rc $out" '^0 1 .*rule login: it is a lease, and libshmlimit-global.so.0 is not installed: ' "where it is missing that is reported"
+like "$rc $out" '^0 1 .*rule login: it is a lease, and libshmlimit-global.so.1 is not installed: ' "where it is missing that is reported"
 
 (cd "$SOURCE" && make --no-print-directory -s O="$BUILD" install DESTDIR="$TMP/other" prefix=/opt) >"$TMP/log" 2>&1
 is "$(sed -n 's/^Exec.*=//p' "$TMP/other/opt/lib/systemd/system/shmlimit.service" | sort -u)" \

@@ -14,7 +14,7 @@ for library in shmlimit shmlimit-global shmlimit-gate; do
 	is "$(nm -D --defined-only "$so" | grep -v ' A ' | grep -vc '@@SHMLIMIT_')" 0 "each under a version"
 	is "$(nm -g --defined-only "$BUILD/lib$library.a" | awk 'NF == 3 { print $3 }' | sort)" "$declared" \
 		"the static library has no other global name"
-	like "$(readelf -d "$so")" "SONAME.*\[lib$library\.so\.0\]" "the soname has one number"
+	like "$(readelf -d "$so")" "SONAME.*\[lib$library\.so\.1\]" "the soname has one number"
 	is "$(readelf -lW "$so" | awk '$1 == "GNU_STACK" { print $7 }')" RW "its stack is not executable"
 done
 # Each public function, with the file that defines it: by the sources, and by lib/README.md.
@@ -32,9 +32,9 @@ is "$(diff "$TMP/listed" "$TMP/defined")" "" "each public function is in the fil
 is "$(readelf -d "$BUILD/libshmlimit.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]/\1/p" | grep -v "^ld-linux" | sort | tr "\n" " ")" \
 	"libc.so.6 " "the library for one host needs the C library alone"
 is "$(readelf -d "$BUILD/libshmlimit-global.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]/\1/p" | grep -v "^ld-linux" | sort | tr "\n" " ")" \
-	"libc.so.6 libcrypto.so.3 libhiredis.so.0.14 libshmlimit.so.0 libssl.so.3 " "the one for many hosts needs that, hiredis and OpenSSL"
+	"libc.so.6 libcrypto.so.3 libhiredis.so.0.14 libshmlimit.so.1 libssl.so.3 " "the one for many hosts needs that, hiredis and OpenSSL"
 is "$(readelf -d "$BUILD/libshmlimit-gate.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]/\1/p" | grep -v "^ld-linux" | sort | tr "\n" " ")" \
-	"libc.so.6 libcrypto.so.3 libshmlimit.so.0 liburcu-bp.so.8 " "the gate needs libcrypto and liburcu besides, and not the one for many hosts"
+	"libc.so.6 libcrypto.so.3 libshmlimit.so.1 liburcu-bp.so.8 " "the gate needs libcrypto and liburcu besides, and not the one for many hosts"
 # A structure that grows is larger than that of a program which was built before.
 is "$(cd "$SOURCE" && grep -rnE 'struct_size (<|>=) sizeof\(' lib --include='*.[ch]')" "" \
 	"no call refuses a structure that is as large as in release 1.0, however it grows"

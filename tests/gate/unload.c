@@ -96,8 +96,8 @@ static const struct use {
 	int (*use)(void);
 	void (*end)(void);
 } uses[] = {
-	{ "libshmlimit-gate.so.0", gate_begin, gate_use, gate_end },
-	{ "libshmlimit-global.so.0", global_begin, global_use, global_end },
+	{ "libshmlimit-gate.so.1", gate_begin, gate_use, gate_end },
+	{ "libshmlimit-global.so.1", global_begin, global_use, global_end },
 };
 
 /* ---- The host ---- */
@@ -143,7 +143,7 @@ static void host(const struct use *use, const char *path)
 	_exit(bad);
 }
 
-/* Beside this program: build/tests/gate/unload.t, build/libshmlimit.so.0. */
+/* Beside this program: build/tests/gate/unload.t, build/libshmlimit.so.1. */
 static void path_of(const char *name, char path[512])
 {
 	char self[256];
@@ -171,7 +171,7 @@ int main(void)
 	snprintf(unit_name, sizeof(unit_name), "test.unload.%ld", (long)getpid());
 	guard_begin(remove_segment);
 	/* Those for servers and many hosts need it; it is found by its name, being loaded. */
-	path_of("libshmlimit.so.0", path);
+	path_of("libshmlimit.so.1", path);
 	if (dlopen(path, RTLD_NOW | RTLD_GLOBAL) == NULL)
 		bail("%s", dlerror());
 	((__typeof__(&shmlimit_path))call(RTLD_DEFAULT, "shmlimit_path"))(unit_name, segment_path);

@@ -14,7 +14,7 @@ local NAME = os.getenv("SEGMENT")
 local ms = 0
 local function on_clock(lim)
 	local ffi = require "ffi"
-	local C = ffi.load("libshmlimit.so.0")
+	local C = ffi.load("libshmlimit.so.1")
 	ffi.cdef [[
 	int shmlimit_reserve_limit_at(struct shmlimit *, int, const void *, size_t, uint64_t, const struct shmlimit_limit *,
 		struct shmlimit_result *, uint64_t);

@@ -14,4 +14,4 @@ case $BUILD in */?a | */?t) skip_all "a sanitizer comes before libfaketime" ;; e
 echo +0s >"$TMP/moved"
 export FAKETIME_TIMESTAMP_FILE="$TMP/moved" FAKETIME_NO_CACHE=1 SEED="${SEED-}"
 # PHP loads a library so that it finds libc's clock before the moved one.
-LD_PRELOAD="$moved $BUILD/libshmlimit.so.0" php "$SOURCE/tests/server/php_histories.php"
+LD_PRELOAD="$moved $BUILD/libshmlimit.so.1" php "$SOURCE/tests/server/php_histories.php"

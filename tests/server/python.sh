@@ -54,13 +54,13 @@ print(loaded())
 
 # Without the libraries N processes would admit N times the limit.
 is "$(LD_LIBRARY_PATH='' python3 -c 'import shmlimit' 2>&1 | tail -n 1)" \
-	"ImportError: libshmlimit.so.0: cannot open shared object file: No such file or directory: install shmlimit's libraries (on \
-Debian: libshmlimit0, libshmlimit-gate0)" "without the library the package cannot be imported, and says what is missing"
+	"ImportError: libshmlimit.so.1: cannot open shared object file: No such file or directory: install shmlimit's libraries (on \
+Debian: libshmlimit1, libshmlimit-gate1)" "without the library the package cannot be imported, and says what is missing"
 mkdir "$TMP/gateless"
 ln -s "$BUILD"/libshmlimit.so* "$TMP/gateless"
 is "$(LD_LIBRARY_PATH=$TMP/gateless python3 -c '
 from shmlimit import Gate, Limit
-Gate("web", [Limit("client", str)], fail_open=True)' 2>&1 | sed -n '$s/so.0:.*/so.0/p')" "ImportError: libshmlimit-gate.so.0" \
+Gate("web", [Limit("client", str)], fail_open=True)' 2>&1 | sed -n '$s/so.1:.*/so.1/p')" "ImportError: libshmlimit-gate.so.1" \
 	"without the gate's library there is no gate"
 
 header() { python3 "$SOURCE/tests/server/python_header.py" "$1"; }

@@ -114,7 +114,7 @@ laws() {
 others() {
 	sed 's/wsgi.client)/wsgi.client, rate="15 per hour")/' "$TMP/wsgi.py" >"$TMP/creates.py"
 	mkdir "$TMP/lib"
-	cp -rL "$BUILD/libshmlimit.so.0" "$BUILD/libshmlimit-gate.so.0" "$SOURCE/tools/python/shmlimit" "$TMP/lib"
+	cp -rL "$BUILD/libshmlimit.so.1" "$BUILD/libshmlimit-gate.so.1" "$SOURCE/tools/python/shmlimit" "$TMP/lib"
 	: >"$TMP/log"
 	LD_LIBRARY_PATH=$TMP/lib PYTHONPATH=$TMP/lib timeout 600 gunicorn --chdir "$TMP" --bind 127.0.0.1:0 --workers 4 \
 		--preload --user www-data --group www-data creates:app 2>"$TMP/log" &

@@ -22,7 +22,7 @@ ok $? "a version with layout $next can be built"
 # Installed in $TMP/lib, as a package is: each file is replaced by another one.
 install() {
 	mkdir -p "$TMP/lib"
-	for file in libshmlimit.so.0 libshmlimit-gate.so.0 libshmlimit-global.so.0 nginx/ngx_http_shmlimit_module.so bin/shmlimit; do
+	for file in libshmlimit.so.1 libshmlimit-gate.so.1 libshmlimit-global.so.1 nginx/ngx_http_shmlimit_module.so bin/shmlimit; do
 		cp -L "$1/$file" "$TMP/lib/new" && mv "$TMP/lib/new" "$TMP/lib/${file##*/}"
 	done
 }
@@ -154,12 +154,12 @@ END
 gcc -I "$SOURCE/include" -o "$TMP/within" "$TMP/within.c" "$BUILD/libshmlimit-gate.a" "$BUILD/libshmlimit.a" -lcrypto -lurcu-bp
 ok $? "a program is linked with static libraries"
 spec="segment=$SEGMENT create=yes backend=$backend_url deadline=10000ms rule=hosts rate=5/h"
-like "$("$TMP/within" "$spec")" "libshmlimit-global.so.0 is of another version: restart" \
+like "$("$TMP/within" "$spec")" "libshmlimit-global.so.1 is of another version: restart" \
 	"a program with an earlier libshmlimit within it passes no handle to the later library"
 gcc -I "$SOURCE/include" -o "$TMP/beside" "$TMP/within.c" -L "$BUILD" -lshmlimit-gate -lshmlimit
 mkdir "$TMP/mixed"
-cp -L "$BUILD/libshmlimit.so.0" "$BUILD/libshmlimit-gate.so.0" "$later/b/libshmlimit-global.so.0" "$TMP/mixed"
-like "$(LD_LIBRARY_PATH=$TMP/mixed "$TMP/beside" "$spec")" "libshmlimit-global.so.0 is of another version: restart" \
+cp -L "$BUILD/libshmlimit.so.1" "$BUILD/libshmlimit-gate.so.1" "$later/b/libshmlimit-global.so.1" "$TMP/mixed"
+like "$(LD_LIBRARY_PATH=$TMP/mixed "$TMP/beside" "$spec")" "libshmlimit-global.so.1 is of another version: restart" \
 	"a program with an earlier libshmlimit beside it does not share its area with the later library"
 is "$(LD_LIBRARY_PATH=$BUILD "$TMP/within" "$spec" | tail -n 1)" "$(LD_LIBRARY_PATH=$BUILD "$TMP/within" "$spec" | tail -n 1)" \
 	"with the library of its version it asks the backend"

@@ -7,7 +7,7 @@
 local ffi = require "ffi"
 require "resty.shmlimit.cdef"
 
-local C = ffi.load("libshmlimit.so.0")
+local C = ffi.load("libshmlimit.so.1")
 local type, error, tostring, huge = type, error, tostring, math.huge
 
 local M = { _VERSION = "1.0.0" }

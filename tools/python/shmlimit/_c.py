@@ -15,7 +15,7 @@ from ctypes import POINTER, Structure, c_char, c_char_p, c_int, c_int32, c_int64
 from ctypes import c_uint, c_uint32, c_uint64, c_void_p
 from types import SimpleNamespace
 
-SONAME = "libshmlimit.so.0"
+SONAME = "libshmlimit.so.1"
 
 UINT64_MAX = 2**64 - 1
 INT64_MAX = 2**63 - 1
@@ -249,7 +249,7 @@ def load(soname: str, prototypes: dict[str, tuple[type | None, list[type]]], lon
     try:
         keeps_lock, releases_lock = ctypes.PyDLL(soname), ctypes.CDLL(soname)
     except OSError as error:
-        raise ImportError(f"{error}: install shmlimit's libraries (on Debian: libshmlimit0, libshmlimit-gate0)") from error
+        raise ImportError(f"{error}: install shmlimit's libraries (on Debian: libshmlimit1, libshmlimit-gate1)") from error
     functions = SimpleNamespace()
     for name, (result, arguments) in prototypes.items():
         function = getattr(releases_lock if name in long else keeps_lock, "shmlimit_" + name)

@@ -17,7 +17,7 @@ from typing import Any
 from . import _c
 from .key import key_bytes
 
-SONAME = "libshmlimit-gate.so.0"
+SONAME = "libshmlimit-gate.so.1"
 FIELDS_MAX = 36
 PENDING = 2
 """SHMLIMIT_GATE_PENDING."""

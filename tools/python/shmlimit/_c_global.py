@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 from . import _c
 
-SONAME = "libshmlimit-global.so.0"
+SONAME = "libshmlimit-global.so.1"
 OPTION_AGENT_THREAD = 0x2000000
 OPTION_NO_WAIT = 0x4000000
 

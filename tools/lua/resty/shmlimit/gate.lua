@@ -6,8 +6,8 @@
 local ffi = require "ffi"
 require "resty.shmlimit.cdef"
 
-local G = ffi.load("libshmlimit-gate.so.0")
-local C = ffi.load("libshmlimit.so.0")
+local G = ffi.load("libshmlimit-gate.so.1")
+local C = ffi.load("libshmlimit.so.1")
 local ngx = rawget(_G, "ngx")
 local select, type, error, tostring, huge, max = select, type, error, tostring, math.huge, math.max
 
