@@ -265,6 +265,7 @@ deb:
 dist_name = shmlimit-$(shell tools/version.sh plain)
 dist:
 	@test -z "$$(git status --porcelain)" || { echo 'make dist packs a commit: commit or remove what git status shows' >&2; exit 1; }
+	@[ '$(dist_name)' != 'shmlimit-$(VERSION)' ] || tools/release.sh check
 	@rm -rf $(O)/dist && mkdir -p $(O)/dist
 	@set -e; file=$$(tools/version.sh file); name=$(dist_name); cd $(O)/dist; \
 	git -C $(CURDIR) -c tar.umask=0022 archive --format=tar --prefix=$$name/ --add-virtual-file="$$name/.tarball-version:$$file" HEAD | \

@@ -23,7 +23,7 @@ if [ -e "$top/.git" ]; then
 		when=after
 	fi
 elif [ -e "$top/.tarball-version" ]; then
-	read -r when time commit <"$top/.tarball-version"
+	read -r when time commit <"$top/.tarball-version" || [ -n "$commit" ] # its line does not end
 fi
 case ${1:-}-$when in
 deb-at | python-at | npm-at | gem-at | plain-at) echo "$version" ;;
