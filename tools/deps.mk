@@ -27,10 +27,10 @@ need_server := redis-tools openssl nginx nginx-dev apache2-bin apache2-dev libss
 	faketime python3-flask-limiter python3-djangorestframework python3-django-axes python3-fastapi \
 	ruby ruby-dev ruby-rack ruby-rack-attack ruby-activesupport puma unicorn \
 	php-symfony-rate-limiter php-symfony-http-foundation php-illuminate-cache php-illuminate-routing php-nyholm-psr7 php-psr-log \
-	luajit2 libnginx-mod-http-lua lua5.3 lua5.4 liblua5.3-dev liblua5.4-dev haproxy luarocks
+	'luajit2|luajit' libnginx-mod-http-lua lua5.3 lua5.4 liblua5.3-dev liblua5.4-dev haproxy luarocks
 # For benches nginx is unpacked into O= and not installed, for that would start it; these are what it needs.
 need_bench := $(call packages,bench) valgrind redis-tools nginx-dev libpcre2-8-0 'libssl3|libssl3t64' apache2-bin apache2-dev libssl-dev \
-	'libpng16-16|libpng16-16t64' util-linux python3-dev luajit2 lua5.3 liblua5.3-dev
+	'libpng16-16|libpng16-16t64' util-linux python3-dev 'luajit2|luajit' lua5.3 liblua5.3-dev
 need_clang := clang 'libclang-rt-14-dev|libclang-rt-dev'
 need_arm64 := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 need_proof := spin z3 python3-z3

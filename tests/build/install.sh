@@ -128,6 +128,48 @@ if command -v systemd-analyze >/dev/null; then
 	done
 fi
 
+touch "$root/usr/include/other.h" "$root/usr/share/man/man3/other.3"
 make_it uninstall
-is "$(find "$root" ! -type d)" "" "make uninstall leaves no file"
+is "$(cd "$root" && find . ! -type d | sort | tr '\n' ' ')" "./usr/include/other.h ./usr/share/man/man3/other.3 " \
+	"make uninstall removes what make install installed, and nothing else"
+
+# Into the system, where root may lay a folder over it and go there. The loader knew none of the libraries.
+cat >"$TMP/inside" <<'END'
+cd "$1" || exit
+quiet() { "$@" >/log 2>&1 || cat /log; }
+quiet make -s O="$2" install
+cat /log
+export PYTHONPATH="$1/tools/python" PYTHONDONTWRITEBYTECODE=1
+cc "$3" $(PKG_CONFIG_PATH=/usr/local/lib/pkgconfig pkg-config --cflags --libs shmlimit-gate) -o /program && /program && echo linked
+python3 -c 'import shmlimit; print(shmlimit.Limiter.__name__)'
+quiet make -s O="$2" install libdir=/opt/elsewhere/lib
+cat /log
+quiet make -s O="$2" uninstall libdir=/opt/elsewhere/lib
+quiet make -s O="$2" uninstall
+ldconfig -p | grep -c libshmlimit
+rm -f /log /program
+END
+cat >"$TMP/outside" <<'END'
+over=$1
+shift
+mount -t tmpfs tmpfs "$over" && cd "$over" && mkdir upper work root && mount -t overlay overlay -o lowerdir=/,upperdir=upper,workdir=work root &&
+	mount --rbind /dev root/dev && mount -t proc proc root/proc || exit 99
+for folder in "$1" "$2" "${3%/*}"; do mkdir -p "root$folder" && mount --bind "$folder" "root$folder" || exit 99; done
+chroot root sh "${0%/*}/inside" "$@"
+find upper ! -type d ! -name ld.so.cache ! -name aux-cache | sort
+END
+printf '#include <shmlimit_gate.h>\nint main(void) { shmlimit_gate_close(0); return 0; }\n' >"$TMP/program.c"
+what="make install tells the loader, so that programs and Python find the libraries, and make uninstall takes that back"
+mkdir "$TMP/over"
+run env -u MAKEFLAGS -u LD_LIBRARY_PATH -u PKG_CONFIG_SYSROOT_DIR unshare --mount sh "$TMP/outside" "$TMP/over" "$SOURCE" "$BUILD" "$TMP/program.c"
+if [ $rc -eq 99 ] || printf '%s' "$err" | grep -q '^unshare: '; then
+	ok 0 "$what # SKIP no root to throw away here"
+elif ldconfig -p 2>/dev/null | grep -q libshmlimit; then
+	ok 0 "$what # SKIP this system has the libraries already"
+else
+	is "$out$err" "linked
+Limiter
+the loader does not find the libraries in /opt/elsewhere/lib: run ldconfig as root, or set LD_LIBRARY_PATH=/opt/elsewhere/lib
+0" "$what"
+fi
 done_testing
