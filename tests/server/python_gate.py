@@ -9,6 +9,7 @@ import logging
 import os
 import subprocess
 import threading
+import time
 import unittest
 from wsgiref.util import setup_testing_defaults
 from wsgiref.validate import validator
@@ -296,9 +297,9 @@ class GateLaws(unittest.TestCase):
         self.assertEqual(seen, [0, 0, 0, "http.response.start", "http.response.body"])
         self.assertEqual(self.free(), 1)
 
-    def left(self, rule, limit=None):
+    def left(self, rule, limit=None, key="u"):
         with Limiter(SEGMENT) as limiter:
-            return limiter.peek(rule, "u", limit=limit).remaining
+            return limiter.peek(rule, key, limit=limit).remaining
 
     def test_settle(self):
         """what a request used is charged afterwards, by rules' names, and the same again changes nothing"""
@@ -316,6 +317,76 @@ class GateLaws(unittest.TestCase):
         self.assertEqual(gate.enter({"user": "u"}).refusal, 429, "what it used too much is debt")
         self.assertIsNone(gate.enter({"user": "u"}).places)
         gate.leave(places)
+
+    def test_delay(self):
+        """threads wait for their tokens, each its turn, and none is refused"""
+        self.destroy()
+        gate = Gate(SEGMENT, [Limit("t", user, rate="50/s burst 1", delay=60.0)])
+        begun, answers = time.monotonic(), []
+        threads = [threading.Thread(target=lambda: answers.extend(self.ask(gate, 5))) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(answers, ["passed"] * 20)
+        self.assertGreaterEqual(time.monotonic() - begun, 19 / 50)
+
+    def test_delay_async(self):
+        """in asyncio other tasks run while one waits for its tokens; a task that is cancelled gives back what it took"""
+        self.destroy()
+        slow = Limit("t", user, rate="1/200 days burst 1", delay=3600.0)
+        self.assertRaises(shmlimit.Error, Gate, SEGMENT, [Limit("t", user, rate="1 at once", delay=1.0)])
+        gate = Gate(SEGMENT, [slow, Limit("s", user, rate="9/200 days"), Limit("q", user, rate="1/h burst 1", delay=3600.0)])
+
+        async def ask(name):
+            return shmlimit.Answer(*await gate.enter_async({"user": name}))
+
+        async def several():
+            self.assertEqual((await ask("u")).status, "passed")
+            refused = await ask("u")
+            self.assertEqual((refused.status, refused.refusal), ("rejected", 429), "a wait of days is none")
+
+        async def waiting():
+            quick = Gate(SEGMENT, [Limit("s", user), Limit("q", user, rate="1/h burst 1", delay=3600.0)])
+            taking = {"user": "v"}
+            self.assertEqual((await quick.enter_async(taking))[0], "passed")
+            task = asyncio.create_task(quick.enter_async(taking))
+            while self.left("s", key="v") != 7:
+                await asyncio.sleep(0)
+            self.assertEqual((await quick.enter_async({"user": "w"}))[0], "passed")
+            self.assertFalse(task.done())
+            task.cancel()
+            await asyncio.wait([task])
+            self.assertEqual(self.left("s", key="v"), 8)
+            second = asyncio.create_task(quick.enter_async(taking))
+            while self.left("s", key="v") != 7:
+                await asyncio.sleep(0)
+            self.assertFalse(second.done(), "it waits in the turn of the one that was cancelled")
+            second.cancel()
+            await asyncio.wait([second])
+
+        async def served(scope, receive, send):
+            done.append(time.monotonic())
+
+        async def middleware():
+            app = asgi.Middleware(served, Gate(SEGMENT, [Limit("fast", user, rate="50/s burst 1", delay=60.0)]))
+            scope = {"type": "http", "method": "GET", "user": "u"}
+            await asyncio.gather(*(app(dict(scope), None, None) for _ in range(10)))
+
+        done, begun = [], time.monotonic()
+        asyncio.run(several())
+        asyncio.run(waiting())
+        asyncio.run(middleware())
+        self.assertEqual(len(done), 10, "ASGI: all are served")
+        self.assertGreaterEqual(done[-1] - begun, 9 / 50, "ASGI: none before its turn")
+
+    def test_denials(self):
+        """a limit counts what it refuses under the rule that it names"""
+        self.destroy()
+        gate = Gate(SEGMENT, [Limit("t", user, rate="2/200 days", denials="abuse")])
+        self.ask(gate, 5)
+        with Limiter(SEGMENT) as limiter:
+            self.assertEqual(limiter.count("abuse", "u", 0)[1], 3)
 
     def test_wsgi_settle(self):
         """WSGI and ASGI: what the application says of its use is charged when the response is done, also if it fails"""

@@ -225,7 +225,7 @@ def settle(handle: int, places: Any, used: Callable[[int], int | None]) -> None:
 
 
 class Pending:
-    """A request that the host's agent is asked for: what ask() or _native.ask() returned when it had begun."""
+    """A request that waits for the host's agent, or for its tokens: what ask() or _native.ask() returned when it had begun."""
 
     def __init__(self, handle: int, begun: tuple[int, int, Any], as_bytes: bool) -> None:
         self._handle, self._as_bytes = handle, as_bytes

@@ -1,7 +1,8 @@
 """The limits as ASGI middleware.
 
 A decision takes less than a microsecond and waits for nothing, so it is made where the event loop runs. Of a gate with
-a backend, a request that needs the host's agent awaits its answer; without an agent, a thread waits for the backend.
+a backend, a request that needs the host's agent awaits its answer; without an agent, a thread waits for the backend. A
+request that a limit delays awaits its tokens.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

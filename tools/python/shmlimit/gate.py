@@ -61,6 +61,13 @@ class Limit:
     estimate: int | Callable[[Any], int] | None = None
     """In place of `cost`, where that is known afterwards: what a request takes before. See Gate.settle()."""
 
+    delay: float | None = None
+    """Seconds, up to 3600: a request whose tokens come back within this time waits for them, in order with others of its key, instead of being
+    refused. A thread sleeps; in asyncio other tasks run. Not in a gate with a backend, and not for "20 at once"."""
+
+    denials: str | None = None
+    """A rule of the algorithm "counter" that counts each denial of this limit for a minute: shmlimit bans --over bans by it."""
+
     def creates(self) -> bool:
         """Does it say what the rule is?"""
         return self.rate is not None or self.algorithm == "gcra"
@@ -73,6 +80,8 @@ class Limit:
         words += [_word("algorithm", self.algorithm)] if self.creates() and self.algorithm else []
         words += [_word("rate_error", self.rate_error)] if self.rate_error else []
         words += [_word("estimate", self.estimate if isinstance(self.estimate, int) else 1)] if self.estimate is not None else []
+        words += [f"delay={round(self.delay * 1000)}ms"] if self.delay else []
+        words += [_word("denials", self.denials)] if self.denials is not None else []
         return " ".join(words + ["peek"] * self.peek + ["protected"] * self.protected + ["local"] * self.local)
 
 
@@ -159,8 +168,8 @@ class Gate:
         words += ["x_fields"] * x_fields + ["dry_run"] * dry_run
         self._limits = tuple((limit.key, limit.cost if limit.estimate is None else limit.estimate) for limit in limits)
         self._rules = tuple(limit.rule for limit in limits)
-        self.waits = backend is not None
-        """A request may wait for the backend, so asyncio uses enter_async()."""
+        self.waits = backend is not None or any(limit.delay for limit in limits)
+        """A request may wait, for the backend or its tokens, so asyncio uses enter_async()."""
         self._library = _c_gate.load()
         self._ask: Callable[[int, tuple[tuple[Any, Any], ...], Any, bool, bool, bool | None], Any]
         self._ask = native.ask if native else _c_gate.ask
@@ -215,8 +224,8 @@ class Gate:
         return answer
 
     async def enter_async(self, request: Any, as_bytes: bool = False) -> Raw:
-        """As enter_fast(), in asyncio: while the host's agent asks the backend, other tasks run. Without an agent a thread waits
-        for the backend. A task that is cancelled while it waits takes nothing."""
+        """As enter_fast(), in asyncio: while the host's agent asks the backend, or a limit with a delay has no tokens yet, other
+        tasks run. Without an agent a thread waits for the backend. A task that is cancelled while it waits takes nothing."""
         if not self.waits:
             return self.enter_fast(request, as_bytes)
         try:
