@@ -274,4 +274,4 @@ dist:
 clean:
 	rm -rf $(O)
 
--include $(shell find $(O) -name '*.d' 2>/dev/null)
+-include $(shell find $(O) -path $(O)/release -prune -o -name '*.d' -print 2>/dev/null)

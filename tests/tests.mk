@@ -170,7 +170,7 @@ bench-check bench-record:
 # name: the compiler, the sanitizer, the groups of tests (folders below tests/) that run there: those which take long
 # first, for in this order they are started, and what is left to the end had better be short.
 # Each program is run once under each kind of sanitizer; check-full runs them as both compilers have it.
-builds       := gcc clang gcc-address clang-address clang-thread clang-fuzz aarch64 $(if $(FULL),gcc-thread)
+builds       := gcc clang gcc-address clang-address clang-thread clang-fuzz aarch64 musl $(if $(FULL),gcc-thread)
 with_gcc           := CC=gcc GROUPS='model proof crash torture process schedule server cli global build mutant thread unit gate'
 with_clang         := CC=clang GROUPS='unit process thread'
 with_gcc-address   := CC=gcc SAN=address GROUPS='process cli gate $(if $(FULL),unit)'
@@ -180,16 +180,19 @@ with_clang-thread  := CC=clang SAN=thread GROUPS='unit thread'
 with_clang-fuzz    := CC=clang SAN=fuzz GROUPS=fuzz
 with_aarch64       := CC=aarch64-linux-gnu-gcc OBJCOPY=aarch64-linux-gnu-objcopy AR=aarch64-linux-gnu-ar \
 	LDFLAGS=-static FOREIGN=$(O)/arm64 CPPFLAGS=-DUNDER_EMULATOR EMULATOR=qemu-aarch64 GROUPS=unit
+with_musl          := CC=musl-gcc LDFLAGS=-static FOREIGN=$(O)/musl-headers GROUPS='unit $(if $(FULL),process)'
 
 # Which of them this machine can do: with compilers, and what their sanitizers need, or else without.
 can = $(shell printf 'int main(void) { return 0; }' | $(1) -x c -o /dev/null - 2>/dev/null && echo yes)
 can_build = gcc gcc-address gcc-thread $(if $(call can,clang),clang) \
 	$(if $(call can,clang -fsanitize=address),clang-address clang-thread clang-fuzz) \
-	$(if $(call can,aarch64-linux-gnu-gcc),$(if $(wildcard $(O)/arm64/.unpacked),aarch64))
+	$(if $(call can,aarch64-linux-gnu-gcc),$(if $(wildcard $(O)/arm64/.unpacked),aarch64)) \
+	$(if $(call can,musl-gcc),$(if $(wildcard $(O)/musl-headers/.unpacked),musl))
 
 check:
 	@tools/need.sh $(for_check)
-	@$(if $(filter no,$(INSTALL)),,tools/foreign.sh arm64 $(O)/arm64 libck-dev systemtap-sdt-dev)
+	@$(if $(filter no,$(INSTALL)),,tools/foreign.sh arm64 $(O)/arm64 libck-dev systemtap-sdt-dev && \
+		tools/foreign.sh $$(dpkg --print-architecture) $(O)/musl-headers libck-dev systemtap-sdt-dev linux-libc-dev)
 	@$(MAKE) --no-print-directory check-installed
 
 # WHY NOT written out below: make -n runs each line that says MAKE, and so would run all tests.

@@ -33,6 +33,7 @@ need_bench := $(call packages,bench) valgrind redis-tools nginx-dev libpcre2-8-0
 	'libpng16-16|libpng16-16t64' util-linux python3-dev 'luajit2|luajit' lua5.3 liblua5.3-dev
 need_clang := clang 'libclang-rt-14-dev|libclang-rt-dev'
 need_arm64 := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+need_musl  := musl-tools
 need_proof := spin z3 python3-z3
 need_deb   := build-essential git perl debhelper nginx-dev apache2-dev libssl-dev dh-python python3-all-dev python3-setuptools \
 	pybuild-plugin-pyproject mandoc lowdown dh-php php-dev $(if $(node_inc),,libnode-dev) ruby ruby-dev liblua5.3-dev liblua5.4-dev
@@ -45,4 +46,4 @@ for_test  := $(for_build) 'make test:' perl 'tests/cli:' $(need_demo) $(need_cli
 for_deb   := $(for_build) 'make deb:' $(need_deb)
 for_check := $(for_build) 'all tests (prove):' perl 'tests/cli:' $(need_demo) $(need_cli) 'tests/server:' $(need_server) \
 	'tests/model, tests/proof:' $(need_proof) 'builds with clang, tests/fuzz:' $(need_clang) 'build for aarch64:' \
-	$(need_arm64) 'tests/build:' $(need_bench) $(need_deb) $(need_lint)
+	$(need_arm64) 'build with musl:' $(need_musl) 'tests/build:' $(need_bench) $(need_deb) $(need_lint)

@@ -67,7 +67,7 @@ EXPORT const char *shmlimit_strerror(int error)
 	case EPERM:
 		return "the segment belongs to neither root nor this user, or its group cannot be set";
 	case ENOSYS:
-		return "a sandbox refuses a system call: open, fallocate, pwrite, pread, fchmod, linkat, unlink, mmap, flock or getrandom";
+		return "a sandbox, or a kernel before 3.17, refuses a system call: open, fallocate, pwrite, pread, fchmod, linkat, unlink, mmap, flock or getrandom";
 	case EHOSTDOWN:
 		return "the limit's Redis server does not answer";
 	case ENODEV:

@@ -43,6 +43,13 @@
 
 #include "layout.h"
 
+#if UINTPTR_MAX < UINT64_MAX
+#error "shmlimit needs a 64-bit machine: a slot changes by one 16-byte compare-and-swap, which 32-bit ones do not have"
+#endif
+#if defined(__GLIBC__) && __GLIBC__ == 2 && __GLIBC_MINOR__ < 27
+#error "shmlimit needs glibc 2.27 or later (memfd_create), or musl"
+#endif
+
 #if defined(__SANITIZE_THREAD__)
 #define ATOMIC_BUILTINS 1
 #elif defined(__has_feature)

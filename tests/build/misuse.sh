@@ -56,4 +56,9 @@ a limit for options|shmlimit_create("web", options, out)|shmlimit_create("web", 
 a handle for where it goes|shmlimit_create("web", options, out)|shmlimit_create("web", options, l)
 a limit's text for the limit|shmlimit_rule_ensure(l, "api", limit)|shmlimit_rule_ensure(l, "api", "5/minute")
 END
+if [ "$(uname -m)" = x86_64 ]; then
+	echo '#include "atomic.h"' >"$TMP/machine.c"
+	like "$(gcc -m32 -ffreestanding -fsyntax-only -I "$SOURCE/include" -I "$SOURCE/lib/segment" -I "$SOURCE/lib/base" "$TMP/machine.c" 2>&1)" \
+		'#error "shmlimit needs a 64-bit machine: ' "a build for a 32-bit machine is refused, with the reason"
+fi
 done_testing

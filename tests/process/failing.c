@@ -634,6 +634,9 @@ static void put_foreign_files(void)
 
 int main(void)
 {
+#ifndef __GLIBC__
+	return tap_skip_all("what fails is replaced in a shared C library, and this one is static");
+#endif
 	stage_begin("failing");
 	if (private_shm("size=16m") != 0)
 		return tap_skip_all("no /dev/shm of one's own is permitted");

@@ -12,6 +12,10 @@
 #include "resolver.h"
 #include "connection.h"
 
+#if !defined(__GLIBC__) || (__GLIBC__ == 2 && __GLIBC_MINOR__ < 32)
+#error "the library for many hosts needs glibc 2.32 or later (getaddrinfo_a, strerrordesc_np); the one for one host does not"
+#endif
+
 struct resolver {
 	struct gaicb request;
 	struct addrinfo hints;
