@@ -162,6 +162,7 @@ static void in_a_thread(void)
 	pthread_join(thread, NULL);
 	_exit(0);
 }
+#endif
 
 static void only_clocks(void)
 {
