@@ -6,7 +6,7 @@
 const http = require('node:http')
 const { fork } = require('node:child_process')
 const { once } = require('node:events')
-const { Limiter, Gate } = require(process.env.SHMLIMIT)
+const { Limiter, Gate, Limit } = require(process.env.SHMLIMIT)
 const { limit } = require(`${process.env.SHMLIMIT}/middleware.js`)
 
 const segment = process.env.SEGMENT
@@ -148,8 +148,65 @@ async function delays () {
   gate.close()
 }
 
+// A limit with estimate=: what a request used is charged afterwards.
+function left (rule, limit) {
+  const limiter = new Limiter(segment)
+  limiter.peek(rule, 'user:42', 1, limit && new Limit(limit))
+  return limiter.result.remaining
+}
+
+function settles () {
+  const gate = new Gate(`segment=${segment} create=yes rule=tokens rate="100/200 days" estimate=10 rule=other rate="9/day" rule=plans algorithm=gcra estimate=5`)
+  const places = gate.enter(['user:42', 'user:42', { key: 'user:42', limit: '50/200 days' }])
+  ok(places.held, 'a request that has paid an estimate has something to settle')
+  const each = [[[40, null, null], 60, 45], [[40], 60, 45], [[null, 3, 20], 60, 30], [[0, null, 1], 100, 49]]
+  for (const [used, tokens, plans] of each) {
+    places.settle(used)
+    is([left('tokens'), left('other'), left('plans', '50/200 days')].join(), [tokens, 8, plans].join(), `of ${JSON.stringify(used)} the difference is charged or given back, once`)
+  }
+  for (const used of [-1, 1.5, 7, [-1], ['x'], 'x']) ok(/^RangeError /.test(thrown(() => places.settle(used))), `a use is a whole number for each limit, and not ${JSON.stringify(used)}`)
+  places.settle([300])
+  ok(gate.enter(['user:42', null, null]) === null, 'what a request used too much is debt')
+  places.leave()
+  places.settle([0])
+  ok(gate.enter(['user:42', null, null]) === null, 'a request that has ended is not settled again')
+  gate.close()
+}
+
+async function charges () {
+  const socketPath = `/tmp/${segment}.charge`
+  const limited = limit(`segment=${segment} create=yes rule=charged rate="1000/200 days" estimate=10`, {
+    keys: () => 'user:42',
+    charge: (req, res) => { if (req.url === '/fails') throw new TypeError('charge'); return res.used }
+  })
+  const begun = []
+  const server = http.createServer((req, res) => limited(req, res, () => {
+    res.used = { '/used': 25, '/less': 3, '/gone': 50 }[req.url]
+    if (req.url === '/gone') { res.write('begun'); begun.push(res) } else res.end('done')
+  }))
+  await new Promise((resolve) => server.listen(socketPath, resolve))
+  const get = (path) => new Promise((resolve) => http.get({ socketPath, path, agent: false }, (res) => res.resume().on('end', resolve)))
+  const warned = once(process, 'warning')
+  let want = 1000
+  for (const [path, cost] of [['/used', 25], ['/less', 3], ['/unknown', 10], ['/fails', 10]]) {
+    want -= cost
+    await get(path)
+    await until(() => left('charged') === want)
+    ok(true, `${path}: the response costs ${cost}`)
+  }
+  is((await warned)[0].name, 'TypeError', 'a charge that fails is a warning, and the estimate stays charged')
+  const request = http.get({ socketPath, path: '/gone', agent: false }).on('error', () => {})
+  await until(() => begun.length === 1)
+  request.destroy()
+  await until(() => left('charged') === want - 50)
+  ok(true, 'a response whose client has gone is charged too')
+  server.close()
+}
+
 async function main () {
   gates()
+  settles()
+  await charges()
   await delays()
   await waits()
   await requests('sync', spec)

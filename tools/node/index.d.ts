@@ -137,10 +137,15 @@ export interface Answer {
   readonly fields: [string, string][]
 }
 
-/** The places that a request holds in limits of how many at once. */
+/** The places that a request holds in limits of how many at once, and what it has paid in limits with an estimate=. */
 export interface Places {
-  /** False: there is nothing to leave. */
+  /** False: there is nothing to leave, and nothing to settle. */
   readonly held: boolean
+  /**
+   * Charge what the request has used in all, in limits with an estimate=: a number, or an array of one for each limit of the spec, null
+   * where it is not known. More than was paid becomes debt, less is given back, and the same again changes nothing. Call it before leave().
+   */
+  settle(used: number | ReadonlyArray<number | null | undefined>): void
   /** When the request has ended. A second call does nothing. */
   leave(): void
 }

@@ -168,13 +168,19 @@ class Place {
 
 class Places {
   #leave
+  #settle
 
-  constructor (leave) {
+  constructor (leave, settle) {
     this.#leave = leave
+    this.#settle = settle
   }
 
   get held () {
     return this.#leave !== null
+  }
+
+  settle (used) {
+    if (this.held) this.#settle(used)
   }
 
   leave () {
@@ -399,7 +405,11 @@ class Gate {
 
   // A gate that was closed leaves its places to the rule's period.
   #held (places) {
-    return new Places(() => native.gateLeave(this.#handle, places))
+    return new Places(() => native.gateLeave(this.#handle, places), (used) => {
+      const answer = native.gateSettle(this.#handle, places, used)
+      if (answer === -os.constants.errno.EINVAL) throw new RangeError('settle: it must be a whole number from 0 to 2^53, or an array of one for each limit, null where it is not known')
+      check(answer, 'settle')
+    })
   }
 
   #failed (answer, keys, costs) {

@@ -23,18 +23,29 @@ function refuse (res, status) {
   res.end(`${STATUS_CODES[status] ?? 'Refused'}\n`)
 }
 
-// When the response was sent, or the client is gone.
-function leaveAtEnd (res, places) {
-  if (res.destroyed) places.leave()
-  else res.once('close', () => places.leave())
-}
-
-function limit (spec, { keys, costs, report } = {}) {
+function limit (spec, { keys, costs, charge, report } = {}) {
   const gate = typeof spec === 'string' ? new Gate(spec, { report }) : spec
   const keysOf = keys ?? ((req) => new Array(gate.limits).fill(address(req)))
 
-  function finish (res, next, places, { fields, status }) {
-    if (places?.held) leaveAtEnd(res, places)
+  // When the response was sent, or the client is gone. If charge() throws, the estimate stays charged.
+  function end (req, res, places) {
+    try {
+      const used = charge?.(req, res)
+      if (used != null) places.settle(used)
+    } catch (error) {
+      process.emitWarning(error)
+    } finally {
+      places.leave()
+    }
+  }
+
+  function endLater (req, res, places) {
+    if (res.destroyed) end(req, res, places)
+    else res.once('close', () => end(req, res, places))
+  }
+
+  function finish (req, res, next, places, { fields, status }) {
+    if (places?.held) endLater(req, res, places)
     send(res, fields)
     if (places) next()
     else refuse(res, status)
@@ -48,14 +59,14 @@ function limit (spec, { keys, costs, report } = {}) {
     try {
       const answer = await gate.enterAsync(keysOf(req), costs?.(req), gone)
       res.off('close', abort)
-      finish(res, next, answer.places, answer)
+      finish(req, res, next, answer.places, answer)
     } catch (error) {
       if (!gone.signal.aborted) next(error)
     }
   }
 
   if (gate.mayWait) return wait
-  return (req, res, next) => finish(res, next, gate.enter(keysOf(req), costs?.(req)), gate.answer)
+  return (req, res, next) => finish(req, res, next, gate.enter(keysOf(req), costs?.(req)), gate.answer)
 }
 
 exports.limit = limit

@@ -42,13 +42,13 @@ static napi_value ask_at_once(napi_env env, napi_callback_info info, bool enters
 	if (gate == NULL)
 		return integer(env, -EBADF);
 	held.struct_size = sizeof(held);
-	held.count = 0;
+	held.count = held.bill_count = 0;
 	answer = keys_read(env, argv[1], argv[2], 1, shmlimit_gate_limits(gate->gate), &keys);
 	if (answer == 0)
 		answer = ask(gate, &keys, enters, &gate->answer, &held);
 	if (answer >= 0)
 		answer_note(addon->numbers, &gate->answer, keys.keys);
-	if (held.count > 0 && request_keep_places(env, gate, &keys, &held, &places) != 0)
+	if (answer >= 0 && request_keep_places(env, gate, &keys, &held, &places) != 0)
 		answer = -ENOMEM;
 	keys_free(&keys);
 	return places != NULL ? places : integer(env, answer);
@@ -79,6 +79,39 @@ static napi_value gate_leave(napi_env env, napi_callback_info info)
 	request_leave(request);
 	request_unlink(request);
 	return integer(env, 0);
+}
+
+/* What the request used of one limit, a number or nothing. Returns 0 or -EINVAL. */
+static int read_used(napi_env env, napi_value value, uint64_t *used)
+{
+	napi_valuetype type = napi_undefined;
+
+	*used = SHMLIMIT_GATE_NOT_KNOWN;
+	napi_typeof(env, value, &type);
+	return type == napi_undefined || type == napi_null ? 0 : read_whole(env, value, used) != 0 ? -EINVAL : 0;
+}
+
+/* gateSettle(gate, places, used): a number, or an array with one for each limit. */
+static napi_value gate_settle(napi_env env, napi_callback_info info)
+{
+	napi_value argv[3], one;
+	struct addon *addon = arguments(env, info, argv, 3);
+	struct gate *gate = table_get(env, &addon->gates, argv[0]);
+	struct request *request = request_get(env, argv[1]);
+	uint64_t used[SHMLIMIT_REQUESTS_MAX];
+	bool several = false;
+
+	if (gate == NULL || request == NULL)
+		return integer(env, gate == NULL ? -EBADF : -EINVAL);
+	if (napi_is_array(env, argv[2], &several) != napi_ok || (!several && shmlimit_gate_limits(gate->gate) != 1))
+		return integer(env, -EINVAL);
+	for (size_t i = 0; i < request->n; i++) {
+		one = argv[2];
+		if ((several && napi_get_element(env, argv[2], request->keys[i].limit, &one) != napi_ok) ||
+		    read_used(env, one, &used[i]) != 0)
+			return integer(env, -EINVAL);
+	}
+	return integer(env, shmlimit_gate_settle(gate->gate, request->keys, request->n, used, &request->held));
 }
 
 /* gateFields(gate): those of the latest answer. */
@@ -153,5 +186,5 @@ static napi_value gate_ask_async(napi_env env, napi_callback_info info)
 
 const struct method ask_methods[] = {
 	{ "gateAsk", gate_ask },       { "gateEnter", gate_enter },        { "gateLeave", gate_leave },
-	{ "gateFields", gate_fields }, { "gateAskAsync", gate_ask_async }, { NULL, NULL },
+	{ "gateSettle", gate_settle }, { "gateFields", gate_fields }, { "gateAskAsync", gate_ask_async }, { NULL, NULL },
 };

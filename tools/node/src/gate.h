@@ -42,7 +42,10 @@ void keys_free(struct keys *keys);
 
 /* ---- request.c ---- */
 
-/* A request that JavaScript keeps: it waits for the host's agent, holds places, or both. With a copy of its keys' bytes. */
+/*
+ * A request that JavaScript keeps: it waits for the host's agent or its tokens, holds places, or has paid an estimate. With a copy
+ * of its keys' bytes and limits.
+ */
 struct request {
 	struct gate *gate; /* NULL: the gate was closed, or there is nothing to do for this request any more */
 	struct request *next, **link;
@@ -61,7 +64,10 @@ struct request {
 int request_keep(napi_env env, struct gate *gate, const struct keys *keys, const struct shmlimit_gate_held *held,
                  struct shmlimit_gate_pending *pending, napi_value *out);
 
-/* Keep the places of a request, if it has any. Returns 0; or -ENOMEM, and then they are left. */
+/* Has the request places to leave, or an estimate to settle? */
+int request_holds(const struct shmlimit_gate_held *held);
+
+/* Keep what a request holds, if it holds anything. Returns 0; or -ENOMEM, and then they are left. */
 int request_keep_places(napi_env env, struct gate *gate, const struct keys *keys, struct shmlimit_gate_held *held,
                         napi_value *out);
 

@@ -73,7 +73,7 @@ static napi_value gate_poll(napi_env env, napi_callback_info info)
 	if (answered == SHMLIMIT_GATE_PENDING)
 		return integer(env, (int64_t)to_ms(answer.retry_after_ns) + 1);
 	request->pending = NULL;
-	holds = answered >= 0 && request->held.count > 0;
+	holds = answered >= 0 && request_holds(&request->held);
 	if (answered < 0)
 		request_leave(request);
 	if (!holds)

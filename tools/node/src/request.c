@@ -9,6 +9,11 @@
 
 #include "gate.h"
 
+int request_holds(const struct shmlimit_gate_held *held)
+{
+	return held->count > 0 || held->bill_count > 0;
+}
+
 void request_leave(struct request *request)
 {
 	if (request->held.count > 0)
@@ -53,7 +58,7 @@ int request_keep(napi_env env, struct gate *gate, const struct keys *keys, const
 	char *at;
 
 	for (size_t i = 0; i < keys->n; i++)
-		size += keys->keys[i].length;
+		size += (size_t)keys->keys[i].length + keys->keys[i].rate_length;
 	request = malloc(sizeof(*request) + size);
 	if (request == NULL)
 		return -ENOMEM;
@@ -78,6 +83,10 @@ int request_keep(napi_env env, struct gate *gate, const struct keys *keys, const
 		request->keys[i] = keys->keys[i];
 		request->keys[i].bytes = at;
 		at = mempcpy(at, keys->keys[i].bytes, keys->keys[i].length);
+		if (keys->keys[i].rate == NULL)
+			continue;
+		request->keys[i].rate = at;
+		at = mempcpy(at, keys->keys[i].rate, keys->keys[i].rate_length);
 	}
 	return 0;
 }
@@ -85,9 +94,9 @@ int request_keep(napi_env env, struct gate *gate, const struct keys *keys, const
 int request_keep_places(napi_env env, struct gate *gate, const struct keys *keys, struct shmlimit_gate_held *held,
                         napi_value *out)
 {
-	int error = held->count == 0 ? 0 : request_keep(env, gate, keys, held, NULL, out);
+	int error = !request_holds(held) ? 0 : request_keep(env, gate, keys, held, NULL, out);
 
-	if (error != 0)
+	if (error != 0 && held->count > 0)
 		(void)shmlimit_gate_leave(gate->gate, keys->keys, keys->n, held);
 	return error;
 }
