@@ -295,6 +295,53 @@ ok(within { gate.enter("all", "user:6").outcome == :passed && File.exist?(ENV["S
 gate.leave(answers[1].places)
 is(Shmlimit::Limiter.open(segment) { |l| l.peek("hold", "all").remaining }, 1, "a place of a segment that was replaced is passed over")
 
+# ---- charges ----
+
+charged = "#{SEGMENT}.charged"
+gate = Shmlimit::Gate.new("segment=#{charged} create=yes rule=tokens rate=100/200d estimate=10 rule=other rate=9/day " \
+                          "rule=plans algorithm=gcra estimate=5")
+places = gate.enter("u", "u", ["u", nil, "50/200d"]).places
+GC.start
+limiter = Shmlimit::Limiter.new(charged)
+left = -> { [limiter.peek("tokens", "u").remaining, limiter.peek("other", "u").remaining, limiter.peek("plans", "u", limit: "50/200d").remaining] }
+is(left.call, [90, 8, 45], "a request pays its estimates")
+[[[40, nil, nil], [60, 8, 45]], [[40], [60, 8, 45]], [[nil, 3, 20], [60, 8, 30]], [[0, nil, 1], [100, 8, 49]]].each do |used, want|
+  gate.settle(places, used)
+  is(left.call, want, "of #{used} the difference is charged or given back, once")
+end
+is([raised { gate.settle(places, [-1]) }, raised { gate.settle(places, 7) }, raised { gate.settle(places, ["x"]) }].compact.size, 3,
+   "a use is a whole number for each limit")
+gate.settle(places, nil)
+gate.settle(nil, [1])
+gate.settle(places, [300])
+is(gate.enter("u", nil, nil).outcome, :rejected, "what a request used too much is debt")
+
+turns = Shmlimit::Gate.new("segment=#{charged} create=yes rule=turns rate=\"20/s burst 1\" delay=30s")
+begun = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+is(Array.new(4) { Thread.new { turns.enter("u").outcome } }.map(&:value), [:passed] * 4, "threads wait for their tokens, and none is refused")
+ok(Process.clock_gettime(Process::CLOCK_MONOTONIC) - begun >= 0.149, "each waits for its turn")
+
+begin
+  require "rack"
+
+  costs = { "/used" => 25, "/less" => 3, "/unknown" => nil }
+  charge = lambda do |env, status, _headers|
+    raise IOError if env["PATH_INFO"] == "/fails"
+
+    status == 200 ? costs[env["PATH_INFO"]] : 0
+  end
+  app = ->(env) { env["PATH_INFO"] == "/raises" ? raise(IOError) : [env["PATH_INFO"] == "/404" ? 404 : 200, {}, ["hello"]] }
+  middleware = Shmlimit::Middleware.new(app, "segment=#{charged} create=yes rule=rack rate=1000/200d estimate=10", charge: charge) { "u" }
+  rest = 1000
+  { "/used" => 25, "/less" => 3, "/unknown" => 10, "/404" => 0, "/fails" => 10, "/raises" => 10 }.each do |path, cost|
+    raised { middleware.call(Rack::MockRequest.env_for(path))[2].tap { |open| open.each { nil } }.close }
+    is(limiter.peek("rack", "u").remaining, rest -= cost, "Rack: #{path} costs #{cost}")
+  end
+rescue LoadError
+  nil
+end
+Shmlimit.destroy(charged)
+
 begin
   require "rack"
 

@@ -185,6 +185,11 @@ static napi_value gate_ask_async(napi_env env, napi_callback_info info)
 }
 
 const struct method ask_methods[] = {
-	{ "gateAsk", gate_ask },       { "gateEnter", gate_enter },        { "gateLeave", gate_leave },
-	{ "gateSettle", gate_settle }, { "gateFields", gate_fields }, { "gateAskAsync", gate_ask_async }, { NULL, NULL },
+	{ "gateAsk", gate_ask },
+	{ "gateEnter", gate_enter },
+	{ "gateLeave", gate_leave },
+	{ "gateSettle", gate_settle },
+	{ "gateFields", gate_fields },
+	{ "gateAskAsync", gate_ask_async },
+	{ NULL, NULL },
 };

@@ -41,7 +41,7 @@ struct asking {
 	struct shmlimit_gate_held held;
 };
 
-/* What leaving needs: the places that a request holds, and the bytes of their keys. */
+/* What leaving and settling need: the places that a request holds, what it has paid, and the bytes of its keys and limits. */
 struct places {
 	struct shmlimit_gate_held held;
 	struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
@@ -296,7 +296,7 @@ static size_t places_size(const void *arg)
 	size_t size = sizeof(*p);
 
 	for (size_t i = 0; i < p->n; i++)
-		size += p->keys[i].length;
+		size += (size_t)p->keys[i].length + p->keys[i].rate_length;
 	return size;
 }
 
@@ -306,17 +306,17 @@ static const rb_data_type_t places_type = {
 	.flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
-/* The places that a request holds, or nil. */
+/* What a request holds, or nil. */
 static VALUE places_of(const struct asking *a)
 {
 	struct places *p;
 	size_t size = 0;
 	char *at;
 
-	if (a->held.count == 0)
+	if (a->held.count == 0 && a->held.bill_count == 0)
 		return Qnil;
 	for (size_t i = 0; i < a->n; i++)
-		size += a->keys[i].length;
+		size += (size_t)a->keys[i].length + a->keys[i].rate_length;
 	p = xmalloc(sizeof(*p) + size);
 	p->held = a->held;
 	p->n = a->n;
@@ -325,6 +325,10 @@ static VALUE places_of(const struct asking *a)
 		p->keys[i] = a->keys[i];
 		p->keys[i].bytes = memcpy(at, a->keys[i].bytes, a->keys[i].length);
 		at += a->keys[i].length;
+		if (a->keys[i].rate == NULL)
+			continue;
+		p->keys[i].rate = memcpy(at, a->keys[i].rate, a->keys[i].rate_length);
+		at += a->keys[i].rate_length;
 	}
 	return TypedData_Wrap_Struct(places_class, &places_type, p);
 }
@@ -376,7 +380,7 @@ static VALUE ask_gate(struct asking *a, int argc, VALUE *argv, VALUE self)
 		add_key(a, i, argv[i]);
 	a->gate = g = gate_of(self);
 	a->held.struct_size = sizeof(a->held);
-	a->held.count = 0;
+	a->held.count = a->held.bill_count = 0;
 	set_bytes(a, g->may_wait);
 	answer = g->may_wait ? ask_waiting(a) : ask(a);
 	places = places_of(a);
@@ -401,6 +405,33 @@ static VALUE gate_leave(VALUE self, VALUE value)
 		return Qnil;
 	TypedData_Get_Struct(value, struct places, &places_type, p);
 	error = shmlimit_gate_leave(g->handle, p->keys, p->n, &p->held);
+	if (error != 0)
+		native_raise(error, "gate");
+	pass_reports(g);
+	return Qnil;
+}
+
+/* settle(places, used): an Integer of the only limit, or an Array of one for each; nil where it is not known. */
+static VALUE gate_settle(VALUE self, VALUE value, VALUE used)
+{
+	uint64_t tokens[SHMLIMIT_REQUESTS_MAX];
+	struct gate *g = gate_of(self);
+	struct places *p;
+	int error;
+
+	if (NIL_P(value) || NIL_P(used))
+		return Qnil;
+	TypedData_Get_Struct(value, struct places, &places_type, p);
+	if (!RB_TYPE_P(used, T_ARRAY) && g->limits != 1)
+		rb_raise(rb_eArgError, "what was used must be an Array with one for each of the gate's %d limits",
+		         (int)g->limits);
+	for (size_t i = 0; i < p->n; i++) {
+		VALUE one = RB_TYPE_P(used, T_ARRAY) ? rb_ary_entry(used, p->keys[i].limit) : used;
+
+		tokens[i] = NIL_P(one) ? SHMLIMIT_GATE_NOT_KNOWN : native_u64(one, "use");
+	}
+	error = shmlimit_gate_settle(g->handle, p->keys, p->n, tokens, &p->held);
+	RB_GC_GUARD(value);
 	if (error != 0)
 		native_raise(error, "gate");
 	pass_reports(g);
@@ -509,4 +540,5 @@ void gate_init(VALUE shmlimit)
 	rb_define_method(gate, "allow?", gate_allow, -1);
 	rb_define_method(gate, "enter", gate_enter, -1);
 	rb_define_method(gate, "leave", gate_leave, 1);
+	rb_define_method(gate, "settle", gate_settle, 2);
 }

@@ -20,16 +20,21 @@ module Shmlimit
   # A limit of how many at once, rate="20 at once", counts a request until its response was sent or the client is gone, which
   # is when the server closes the body.
   #
+  # A limit with estimate=500 takes 500 before; charge: is called with the environment, the status and the header fields when the
+  # server closes the body, and says what the request has used in all: an Integer, or an Array with one for each limit, nil where
+  # it is not known. The difference is charged or given back. While a limit with delay= has no tokens yet, a request waits.
+  #
   # The outcome is in env["shmlimit.outcome"], the Answer in env["shmlimit.answer"].
   class Middleware
     TEXTS = { 429 => "Too Many Requests\n", 503 => "Service Unavailable\n" }.freeze
     private_constant :TEXTS
 
     # refused: an application that answers requests that a limit refused; its response gets the header fields too.
-    def initialize(app, spec, refused: nil, &keys)
+    def initialize(app, spec, refused: nil, charge: nil, &keys)
       @app = app
       @gate = Gate.new(spec)
       @refused = refused
+      @charge = charge
       @limits = @gate.limits
       @keys = keys
     end
@@ -45,10 +50,16 @@ module Shmlimit
 
     def hold(env, answer)
       status, headers, body = respond(env, answer)
-      held = Rack::BodyProxy.new(body) { @gate.leave(answer.places) }
+      held = Rack::BodyProxy.new(body) { finish(env, status, headers, answer.places) }
       [status, headers, held]
     ensure
       @gate.leave(answer.places) unless held
+    end
+
+    def finish(env, status, headers, places)
+      @gate.settle(places, @charge.call(env, status, headers)) if @charge
+    ensure
+      @gate.leave(places)
     end
 
     def respond(env, answer)
