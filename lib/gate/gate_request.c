@@ -191,9 +191,30 @@ RARE static void count_denial(struct segment_ref *ref, const struct view *view, 
 		report_denials(ref, counter, answer);
 }
 
-static void refuse(struct segment_ref *ref, struct view *view, struct gate_request *q, size_t which,
-                   const struct shmlimit_result *r, struct shmlimit_gate_answer *out)
+/*
+ * Clients of one key that are denied together would come back together: each gets a time of its own, from the wait to
+ * the limit's percentage more. It follows from the key's bytes and the clock.
+ */
+RARE static void spread(const struct gate_request *q, size_t which, struct shmlimit_result *r)
 {
+	const unsigned char *key = q->keys[which].bytes;
+	uint64_t mixed = clock_read(CLOCK_MONOTONIC), range;
+
+	if (r->retry_after_ns == 0 || r->retry_after_ns > UINT64_MAX / 4)
+		return;
+	for (size_t i = 0; i < q->keys[which].length; i++)
+		mixed = (mixed ^ key[i]) * UINT64_C(0x9e3779b97f4a7c15);
+	mixed ^= mixed >> 32;
+	mixed = mixed * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+	range = r->retry_after_ns / 100 * q->limits[which]->jitter_percent;
+	r->retry_after_ns += (uint64_t)((unsigned __int128)range * mixed >> 32);
+}
+
+static void refuse(struct segment_ref *ref, struct view *view, struct gate_request *q, size_t which,
+                   struct shmlimit_result *r, struct shmlimit_gate_answer *out)
+{
+	if (q->limits[which]->jitter_percent != 0)
+		spread(q, which, r);
 	if (q->limits[which]->denials != NULL)
 		count_denial(ref, view, q, which);
 	out->denied_by = (uint32_t)q->key_index[which];

@@ -249,6 +249,16 @@ static const char *read_denials(struct spec *spec, struct spec_limit *limit, con
 	return shmlimit_check_names(NULL, value) == 0 ? NULL : "must be denials=RULE, a counter's name";
 }
 
+static const char *read_jitter(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	uint64_t n = 0;
+	const char *unit = number(value, 0, 100, '%', &n);
+
+	(void)spec;
+	limit->jitter_percent = (uint32_t)n;
+	return unit != NULL && *unit == '\0' ? NULL : "must be jitter=N%, 0 to 100";
+}
+
 static const char *read_nodelay(struct spec *spec, struct spec_limit *limit, const char *value)
 {
 	(void)spec;
@@ -326,15 +336,25 @@ static const char *read_rule(struct spec *spec, struct spec_limit *limit, const 
 }
 
 static const struct option of_limits[] = {
-	{ "rule=", read_rule },           { "cost=", read_cost },
-	{ "prefix=", read_prefix },       { "nth=", read_nth },
-	{ "status=", read_status },       { "fields=", read_fields },
-	{ "dry_run", read_dry_run },      { "peek", read_peek },
-	{ "rate=", read_rate },           { "rate_error=", read_rate_error },
-	{ "algorithm=", read_algorithm }, { "local", read_local },
-	{ "protected", read_protected },  { "estimate=", read_estimate },
-	{ "delay=", read_delay },         { "nodelay", read_nodelay },
-	{ "denials=", read_denials },     { NULL, NULL },
+	{ "rule=", read_rule },
+	{ "cost=", read_cost },
+	{ "prefix=", read_prefix },
+	{ "nth=", read_nth },
+	{ "status=", read_status },
+	{ "fields=", read_fields },
+	{ "dry_run", read_dry_run },
+	{ "peek", read_peek },
+	{ "rate=", read_rate },
+	{ "rate_error=", read_rate_error },
+	{ "algorithm=", read_algorithm },
+	{ "local", read_local },
+	{ "protected", read_protected },
+	{ "estimate=", read_estimate },
+	{ "delay=", read_delay },
+	{ "nodelay", read_nodelay },
+	{ "denials=", read_denials },
+	{ "jitter=", read_jitter },
+	{ NULL, NULL },
 };
 
 static const struct option of_gates[] = {
@@ -358,8 +378,7 @@ static const struct option *find_option(const struct option *options, const char
 
 #define WRONG_SIZE sizeof(((struct shmlimit_gate_wrong *)0)->text)
 static const char limit_words[] =
-	"must be cost=N, estimate=N, prefix=V4,V6, nth=N, status=N, fields=, dry_run, peek, delay=T, denials=RULE, "
-	"rate_error=, local; or, with create=yes, rate=, algorithm=, protected";
+	"must be cost=N, estimate=N, prefix=, nth=N, status=N, fields=, jitter=N%, dry_run, peek, delay=T, denials=R, rate_error=, local; with create=yes rate=, algorithm=, protected";
 _Static_assert(sizeof(limit_words) <= WRONG_SIZE, "all words are listed");
 
 static const char *read_word(struct spec *spec, const char *word)

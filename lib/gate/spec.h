@@ -35,7 +35,8 @@ struct spec_limit {
 	int plain;       /* no peek, dry_run or delay= */
 	int denied_only; /* fields go to refused requests only */
 	uint32_t status;
-	uint32_t algorithm; /* of a rule that is created, as its flags */
+	uint32_t jitter_percent; /* Retry-After is longer by up to this */
+	uint32_t algorithm;      /* of a rule that is created, as its flags */
 	uint32_t flags;
 	int has_algorithm; /* there is an algorithm= */
 	int local;         /* with backend=: this host's limit all the same */

@@ -1,5 +1,6 @@
 /*
- * denials: a limit counts what it denies, so that heavy offenders can be banned.
+ * denials: a limit counts what it denies, so that heavy offenders can be banned, and spreads the times at which its clients
+ * come back.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -80,11 +81,43 @@ static void cannot_count(void)
 	shmlimit_gate_close(gate);
 }
 
+static void spreads(void)
+{
+	struct shmlimit_gate *gate =
+		gate_new("create=yes rule=spread rate=\"1/10h\" jitter=10% rule=plain rate=\"1/10h\" "
+	                 "rule=never rate=0 jitter=50%");
+	uint64_t least = UINT64_MAX, most = 0, first_ns = 10 * 3600 * SECOND;
+
+	for (int i = 0; i < 201; i++) {
+		if (ASK(gate, "all", 0) == SHMLIMIT_ALLOWED)
+			continue;
+		least = answer.retry_after_ns < least ? answer.retry_after_ns : least;
+		most = answer.retry_after_ns > most ? answer.retry_after_ns : most;
+	}
+	/* A busy machine takes a while for this: less than 100 s. */
+	ok(least > first_ns - 100 * SECOND && most <= first_ns + first_ns / 10,
+	   "a time to retry after is longer by 0 to 10 %% (%ju to %ju ns)", (uintmax_t)least, (uintmax_t)most);
+	ok(least < first_ns + first_ns / 50 && most > first_ns + first_ns / 100 * 8,
+	   "200 clients of one key are spread over most of that time");
+	snprintf(gate_lines[0], sizeof(gate_lines[0]), "%ju",
+	         (uintmax_t)((answer.retry_after_ns + SECOND - 1) / SECOND));
+	ok(strcmp(answer.fields[answer.field_count - 1].name, "Retry-After") == 0 &&
+	           strcmp(answer.fields[answer.field_count - 1].value, gate_lines[0]) == 0,
+	   "Retry-After says the longer time");
+	(void)ASK(gate, "all", 1);
+	(void)ASK(gate, "all", 1);
+	ok(answer.retry_after_ns <= first_ns, "without jitter= the time is exact");
+	(void)ASK(gate, "all", 2);
+	is(answer.retry_after_ns, UINT64_MAX, "what never fits is never to be retried, with jitter= too");
+	shmlimit_gate_close(gate);
+}
+
 int main(void)
 {
 	l = unit_create("denials", NULL);
 	counts();
 	each_kind();
 	cannot_count();
+	spreads();
 	return tap_done();
 }
