@@ -52,8 +52,16 @@ fails_closed
 ends
 
 proxy=192.0.2.10
-more_apache='ErrorDocument 429 /index.html'
+more_apache="ErrorDocument 429 /index.html
+LoadModule headers_module $apache_modules/mod_headers.so
+Header set RateLimit own
+Header set Kept yes"
 start apache worker
+ask -H 'If-Match: "no"' "$url/index.html"
+like "$(printf '%s' "$answer" | head -n 1) $(field RateLimit)" '^HTTP/1.1 412 .* "page";r=[0-9]*;t=[0-9]*$' \
+	"$what: a response with status 412 has the fields, and those of the site's own are replaced"
+ask "$url/index.html"
+is "$(field RateLimit | grep -c own) $(field Kept)" "0 yes" "$what: the site's fields of other names stay"
 more_apache=
 codes "$url/login?[1-5]" >"$TMP/codes"
 ask "$url/login"

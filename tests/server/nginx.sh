@@ -67,6 +67,39 @@ start nginx -e 's/fail=open/fail=closed/' -e 's/dry_run/status=403 fields=denied
 fails_closed
 ends
 
+# An upstream with a limit of its own, and responses that a filter of nginx replaces.
+# shellcheck disable=SC2016 # nginx's variables
+more_nginx="server {
+    listen unix:$TMP/upstream.sock;
+    location / { add_header RateLimit '\"own\";r=7;t=1'; add_header ratelimit-policy '\"own\";q=7;w=1'; add_header Kept yes; return 200 ok; }
+    location /unlimited { add_header RateLimit '\"own\";r=7;t=1'; return 200 ok; }
+}
+server {
+    listen unix:$TMP/front.sock;
+    root $TMP/html;
+    location /proxied { shmlimit all rule=page; proxy_pass http://unix:$TMP/upstream.sock:/; }
+    location /unlimited { proxy_pass http://unix:$TMP/upstream.sock:/unlimited; }
+    location / { shmlimit all rule=page; }
+}"
+start nginx -e 's/fail=open/fail=closed/'
+ask --unix-socket "$TMP/front.sock" http://localhost/proxied
+like "$(field RateLimit) $(field RateLimit-Policy)$(field ratelimit-policy) $(field Kept)" '^"page";r=[0-9]*;t=[0-9]* "page";q=1000;w=[0-9]* yes$' \
+	"$what: the fields of an upstream's own limit are replaced, and other fields stay"
+ask --unix-socket "$TMP/front.sock" http://localhost/unlimited
+is "$(field RateLimit)" '"own";r=7;t=1' "$what: without a limit the upstream's fields stay"
+for status in 412 304 206 404; do
+	case $status in
+	412) set -- -H 'If-Match: "no"' http://localhost/index.html ;;
+	304) set -- -H "If-Modified-Since: $(date -R -u -r "$TMP/html/index.html" | sed 's/+0000/GMT/')" http://localhost/index.html ;;
+	206) set -- -r 0-0 http://localhost/index.html ;;
+	404) set -- http://localhost/absent ;;
+	esac
+	ask --unix-socket "$TMP/front.sock" "$@"
+	like "$(printf '%s' "$answer" | head -n 1) $(field RateLimit-Policy)" "^HTTP/1.1 $status .* \"page\";q=1000;w=[0-9]*\$" "$what: a response with status $status has the fields, once"
+done
+more_nginx=
+ends
+
 shmlimit destroy "$SEGMENT"
 start nginx -e 's/fail=open/create=yes x_fields/' -e 's/rule=login/& rate=5\/h/' -e 's/rule=page/& "rate=1000 per hour"/' \
 	-e 's/rule=site/& rate=1000\/h/'

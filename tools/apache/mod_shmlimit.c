@@ -106,6 +106,14 @@ static struct kept *kept_of(const request_rec *r)
     return ap_get_module_config(r->request_config, &shmlimit_module);
 }
 
+static int unset_field(void *r, const char *name, const char *value)
+{
+    (void)value;
+    apr_table_unset(((request_rec *)r)->headers_out, name);
+    apr_table_unset(((request_rec *)r)->err_headers_out, name);
+    return 1;
+}
+
 /*
  * WHY NOT at once, in the table of headers: mod_cache would store them with the
  * response, and serve one client's fields to all others. This filter runs after the
@@ -116,6 +124,8 @@ static apr_status_t add_fields(ap_filter_t *f, apr_bucket_brigade *brigade)
     request_rec *r = f->r;
 
     ap_remove_output_filter(f);
+    /* What a backend or an application says of limits of its own would stand beside these, and clients read either. */
+    apr_table_do(unset_field, r, f->ctx, NULL);
     r->err_headers_out = apr_table_overlay(r->pool, r->err_headers_out, f->ctx);
     return ap_pass_brigade(f->next, brigade);
 }

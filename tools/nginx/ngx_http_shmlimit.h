@@ -63,6 +63,8 @@ typedef struct {
     ngx_queue_t                    queue;     /* if it holds something */
     const char                    *status;
     uint64_t                       remaining;
+    ngx_table_elt_t               *fields;    /* of the response */
+    ngx_uint_t                     nfields;
     ngx_http_shmlimit_places_t    *places;    /* NULL if it holds nothing */
     struct shmlimit_gate_pending  *pending;   /* NULL if it is decided */
 } ngx_http_shmlimit_ctx_t;
@@ -79,6 +81,13 @@ void *ngx_http_shmlimit_create_main_conf(ngx_conf_t *cf);
 char *ngx_http_shmlimit_init_main_conf(ngx_conf_t *cf, void *conf);
 void *ngx_http_shmlimit_create_conf(ngx_conf_t *cf);
 char *ngx_http_shmlimit_merge_conf(ngx_conf_t *cf, void *parent, void *child);
+
+
+/* fields: the header fields of responses. */
+
+ngx_int_t ngx_http_shmlimit_keep_fields(ngx_http_request_t *r,
+    ngx_http_shmlimit_ctx_t *ctx, struct shmlimit_gate_answer *answer);
+void ngx_http_shmlimit_init_fields(void);
 
 
 /* handler: a request in the preaccess phase, and in the log phase. */

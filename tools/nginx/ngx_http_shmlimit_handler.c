@@ -12,53 +12,6 @@
 #include "words.h"
 
 
-/* All values are copied to the request's pool in one piece. */
-static ngx_int_t
-ngx_http_shmlimit_add_headers(ngx_http_request_t *r,
-    struct shmlimit_gate_answer *answer)
-{
-    size_t                       len;
-    u_char                      *p;
-    uint32_t                     i;
-    ngx_table_elt_t             *h;
-    struct shmlimit_gate_field  *field;
-
-    for (i = 0, len = 0; i < answer->field_count; i++) {
-        len += answer->fields[i].value_length;
-    }
-
-    if (len == 0) {
-        return NGX_OK;
-    }
-
-    p = ngx_pnalloc(r->pool, len);
-    if (p == NULL) {
-        return NGX_ERROR;
-    }
-
-    for (i = 0; i < answer->field_count; i++) {
-        field = &answer->fields[i];
-
-        h = ngx_list_push(&r->headers_out.headers);
-        if (h == NULL) {
-            return NGX_ERROR;
-        }
-
-        ngx_memzero(h, sizeof(ngx_table_elt_t));
-
-        h->hash = 1;
-        h->key.len = field->name_length;
-        h->key.data = (u_char *) field->name;
-        h->value.len = field->value_length;
-        h->value.data = p;
-
-        p = ngx_cpymem(p, field->value, field->value_length);
-    }
-
-    return NGX_OK;
-}
-
-
 static ngx_int_t
 ngx_http_shmlimit_answer(ngx_http_request_t *r, ngx_http_shmlimit_ctx_t *ctx,
     ngx_int_t answered, struct shmlimit_gate_answer *answer)
@@ -66,7 +19,7 @@ ngx_http_shmlimit_answer(ngx_http_request_t *r, ngx_http_shmlimit_ctx_t *ctx,
     ctx->status = words_outcome(answer);
     ctx->remaining = answer->remaining;
 
-    if (ngx_http_shmlimit_add_headers(r, answer) != NGX_OK) {
+    if (ngx_http_shmlimit_keep_fields(r, ctx, answer) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 

@@ -59,6 +59,7 @@ ngx_http_shmlimit_init_process(ngx_cycle_t *cycle)
         return NGX_OK;
     }
 
+    ngx_http_shmlimit_init_fields();
     shmlimit_gate_report(main_conf->gate, ngx_http_shmlimit_log, cycle);
     (void) shmlimit_gate_attach(main_conf->gate);
 
