@@ -98,7 +98,7 @@ final class Library
             try {
                 return \FFI::scope($scope);
             } catch (\FFI\Exception) {
-                return \FFI::load(__DIR__ . "/$file");
+                return @\FFI::load(__DIR__ . "/$file"); // PHP 8.4 warns of what it throws
             }
         } catch (\Throwable $thrown) {
             throw new Error($library, 'cannot be loaded (' . $thrown->getMessage() . ')', self::ELIBACC);
