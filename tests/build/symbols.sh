@@ -31,8 +31,8 @@ done | sort >"$TMP/listed"
 is "$(diff "$TMP/listed" "$TMP/defined")" "" "each public function is in the file of its noun, as lib/README.md has it"
 is "$(readelf -d "$BUILD/libshmlimit.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]/\1/p" | grep -v "^ld-linux" | sort | tr "\n" " ")" \
 	"libc.so.6 " "the library for one host needs the C library alone"
-is "$(readelf -d "$BUILD/libshmlimit-global.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]/\1/p" | grep -v "^ld-linux" | sort | tr "\n" " ")" \
-	"libc.so.6 libcrypto.so.3 libhiredis.so.0.14 libshmlimit.so.1 libssl.so.3 " "the one for many hosts needs that, hiredis and OpenSSL"
+is "$(readelf -d "$BUILD/libshmlimit-global.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]/\1/p" | grep -v "^ld-linux" | sed "s/\(libhiredis.so\).*/\1/" | sort | tr "\n" " ")" \
+	"libc.so.6 libcrypto.so.3 libhiredis.so libshmlimit.so.1 libssl.so.3 " "the one for many hosts needs that, hiredis and OpenSSL"
 is "$(readelf -d "$BUILD/libshmlimit-gate.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]/\1/p" | grep -v "^ld-linux" | sort | tr "\n" " ")" \
 	"libc.so.6 libcrypto.so.3 libshmlimit.so.1 liburcu-bp.so.8 " "the gate needs libcrypto and liburcu besides, and not the one for many hosts"
 # A structure that grows is larger than that of a program which was built before.

@@ -41,16 +41,15 @@ done 3<"$TMP/deb" 4<<END
 $(tail -n +2 "$TMP/deb")
 END
 if python3 -c 'from packaging.version import Version' 2>/dev/null; then
-	run python3 -c '
+	is "$(python3 -c '
 import sys
 from packaging.version import Version
 versions = [Version(line) for line in sys.stdin]
-print(versions == sorted(versions) and len(set(versions)))' <"$TMP/python"
-	is "$out" True "python: each is later than the one before"
+print(len(set(versions)), versions == sorted(versions))' <"$TMP/python")" "6 True" "python: each version is later than those of earlier commits"
 fi
 if command -v ruby >/dev/null; then
-	run ruby -e 'v = $stdin.map { |line| Gem::Version.new(line.strip) }; puts v.each_cons(2).all? { |a, b| a < b }' <"$TMP/gem"
-	is "$out" true "gem: each is later than the one before"
+	is "$(ruby -e 'v = $stdin.map { |line| Gem::Version.new(line.strip) }
+puts "#{v.size} #{v.each_cons(2).all? { |a, b| a < b }}"' <"$TMP/gem")" "6 true" "gem: each version is later than those of earlier commits"
 fi
 is "$(printf '%s\n' "$(sed -n 1p "$TMP/npm")" "$(sed -n 5p "$TMP/npm")" | sed 's/-git\.[0-9]*$//')" "$header
 ${header%.*}.$((${header##*.} + 1))" "npm: before the tag stands the tag's version, after it the next one"
