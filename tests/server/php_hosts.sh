@@ -8,7 +8,7 @@
 . "$SOURCE/tests/server/server.inc"
 . "$SOURCE/tests/server/backend.inc"
 
-fpm=$(command -v php-fpm || command -v php-fpm8.2) || skip_all "no php-fpm"
+fpm=$(php_fpm) || skip_all "no php-fpm"
 need jq cgi-fcgi setpriv
 php -m | grep -qx apcu || skip_all "no php-apcu"
 need_backend

@@ -7,7 +7,7 @@
 . "$SOURCE/tests/server/php.inc"
 . "$SOURCE/tests/server/server.inc"
 
-fpm=$(command -v php-fpm || command -v php-fpm8.2) || skip_all "no php-fpm"
+fpm=$(php_fpm) || skip_all "no php-fpm"
 need nginx curl setpriv
 
 readme ini opcache.preload >"$TMP/php.ini"

@@ -26,7 +26,7 @@ begin() {
 	import flask, flask_limiter, shmlimit.limits
 	app = flask.Flask(__name__)
 	flask_limiter.Limiter(lambda: flask.request.args["client"], app=app, default_limits=["5/hour"],
-	    storage_uri="shmlimit://$prefix.$host?backend=$backend_url&deadline_ms=1000$2"$3)
+	    storage_uri="shmlimit://$prefix.$host?backend=$backend_url&deadline_ms=1000$2"${3:-})
 	@app.route("/")
 	def hello():
 	    return "hello"

@@ -10,7 +10,7 @@ need make gcc gem
 export GEM_HOME="$TMP/gems" HOME="$TMP" LD_LIBRARY_PATH="$BUILD"
 unset RUBYLIB MAKEFLAGS MFLAGS MAKELEVEL
 
-run gem build -C "$SOURCE/tools/ruby" shmlimit.gemspec -o "$TMP/shmlimit.gem"
+run sh -c 'cd "$1" && shift && exec gem build "$@"' gem "$SOURCE/tools/ruby" shmlimit.gemspec -o "$TMP/shmlimit.gem"
 is "$rc $(printf '%s\n' "$err" | grep -v -e '^$' -e homepage -e 'for help$')" "0 " "the gem is built, without a warning but that it has no homepage"
 # What a user has installed elsewhere would be found.
 if [ ! -e /usr/include/shmlimit_gate.h ] && [ ! -e /usr/local/include/shmlimit_gate.h ]; then

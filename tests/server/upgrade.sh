@@ -208,7 +208,7 @@ fi
 # ---- PHP-FPM: a reload ----
 
 PATH=$PATH:/usr/sbin
-if php -m 2>/dev/null | grep -qx FFI && command -v cgi-fcgi >/dev/null && fpm=$(command -v php-fpm || command -v php-fpm8.2); then
+if php -m 2>/dev/null | grep -qx FFI && command -v cgi-fcgi >/dev/null && fpm=$(php_fpm); then
 	cat >"$TMP/fpm.conf" <<-END
 		[global]
 		daemonize = no
