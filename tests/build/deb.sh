@@ -53,7 +53,9 @@ $lib/pkgconfig/shmlimit.pc ./usr/share/man/man3/shmlimit.3.gz " \
 like "$(files libshmlimit-dev)" ' ./usr/share/man/man3/shmlimit_take_all.3.gz ' "libshmlimit-dev has a manual page for shmlimit_take_all"
 units=$(dpkg-deb -c "$debs"/shmlimit_*.deb | sed -n 's|.* \.\(/.*\)/shmlimit.service$|\1|p')
 like "$units" '^(/usr)?/lib/systemd/system$' "units are where the distribution has its own"
-is "$(files shmlimit | sed "s| ./usr/share/lintian/overrides/shmlimit||")" ".$units/shmlimit-agent@.service .$units/shmlimit-nft@.service .$units/shmlimit-state@.service .$units/shmlimit.service ./usr/bin/shmlimit \
+is "$(files shmlimit | tr ' ' '\n' | sed -n "s|^\.$units/||p" | tr '\n' ' ')" "shmlimit-agent@.service shmlimit-nft@.service shmlimit-state@.service \
+shmlimit.service " "shmlimit has the units"
+is "$(files shmlimit | tr ' ' '\n' | grep -v 'systemd\|lintian' | tr '\n' ' ')" "./usr/bin/shmlimit \
 ./usr/share/bash-completion/completions/shmlimit ./usr/share/fish/vendor_completions.d/shmlimit.fish \
 ./usr/share/man/man1/shmlimit.1.gz ./usr/share/man/man7/shmlimit-security.7.gz ./usr/share/man/man7/shmlimit.7.gz \
 ./usr/share/zsh/vendor-completions/_shmlimit " "shmlimit is the command"

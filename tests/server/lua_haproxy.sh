@@ -1,5 +1,5 @@
 #!/bin/sh
-# lua_haproxy: the module for Lua 5.3 in HAProxy with four threads, as gateways.md configures it.
+# lua_haproxy: the module for HAProxy's Lua, 5.3 or 5.4, in HAProxy with four threads, as gateways.md configures it.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
@@ -7,8 +7,9 @@
 . "$SOURCE/tests/server/lua.inc"
 
 need curl haproxy setpriv
-haproxy -vv | grep -q 'Lua version : Lua 5\.3' || skip_all "this haproxy has no Lua 5.3"
-[ -f "$BUILD/lua/5.3/shmlimit.so" ] || skip_all "liblua5.3-dev is not installed"
+lua=$(haproxy -vv | sed -n 's/.*Lua version : Lua \(5\.[34]\).*/\1/p')
+[ -n "$lua" ] || skip_all "this haproxy has no Lua"
+[ -f "$BUILD/lua/$lua/shmlimit.so" ] || skip_all "liblua$lua-dev is not installed"
 
 # configure_haproxy: that of gateways.md, and what it leaves open. Root's HAProxy changes its user and its root directory.
 configure_haproxy() {
@@ -24,7 +25,7 @@ configure_haproxy() {
 		END
 	} >"$TMP/limits.lua"
 	{
-		readme default_backend haproxy | sed -e "s|/usr/local/lib/lua/5.3|$BUILD/lua/5.3|" -e "s|/path/to/shmlimit/tools/lua|$SOURCE/tools/lua|" \
+		readme default_backend haproxy | sed -e "s|/usr/local/lib/lua/5.3|$BUILD/lua/$lua|" -e "s|/path/to/shmlimit/tools/lua|$SOURCE/tools/lua|" \
 			-e "s|/etc/haproxy/limits.lua|$TMP/limits.lua|" -e "s|127.0.0.1:8080|127.0.0.1:$port|" \
 			-e "s|^global|&\\n    nbthread 4\\n    pidfile $TMP/haproxy.pid$as_user|" \
 			-e "s|set-var(txn.key) src|& unless { path /absent }|" \

@@ -72,12 +72,13 @@ function same(string $title, callable $begin, callable $call, int $unit = 1): vo
 
 $name = getenv('SEGMENT');
 $segment = new Segment($name, 4096);
-/** Laravel's own lets values live until a second is over. Here they end as it begins. */
+/** Laravel 8's own lets values live until a second is over. Here they end as it begins. Laravel 10's end in time. */
 class SecondsStore extends ArrayStore
 {
     protected function toTimestamp($seconds)
     {
-        return parent::toTimestamp($seconds) - 1;
+        $at = parent::toTimestamp($seconds);
+        return is_int($at) ? $at - 1 : $at;
     }
 }
 $memory = fn () => new RateLimiter(new Repository(new SecondsStore()));
