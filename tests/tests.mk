@@ -259,6 +259,7 @@ SUITES := bookworm trixie
 check-release:
 	@tools/need.sh 'make check-release:' debootstrap git util-linux
 	@tests/release/release.sh $(O) $(SUITES)
+	@tests/release/container.sh $(O)
 
 # Everything, and the long runs: hours.
 check-full:
