@@ -124,24 +124,20 @@ static int backend_hears(uint64_t at_ns)
 static void perform(struct backend_question *q)
 {
 	const char *key = (const char *)memrchr(q->key, '/', q->key_len) + 1;
-	const struct script_params *t = q->params;
-	char text[8][48], *args[8];
+	const struct script_question asked = { q->need, q->want, q->most };
+	char text[SCRIPT_ARGUMENTS_MAX][SCRIPT_ARGUMENT_MAX], *args[SCRIPT_ARGUMENTS_MAX];
+	int n = script_arguments(q->params, &asked, 0, text);
 	int64_t reply[5];
 
-	snprintf(text[1], sizeof(text[1]), "%" PRIu64 "/%" PRIu64, t->count, t->period_ns);
-	for (int i = 0; i < 8; i++) {
-		const uint64_t number[8] = { t->capacity, 0, t->num, t->den, t->lease_us, q->need, q->want, 0 };
-
-		if (i != 1)
-			snprintf(text[i], sizeof(text[i]), "%" PRIu64, number[i]);
+	for (int i = 0; i < n; i++)
 		args[i] = text[i];
-	}
-	lua_ask(virtual_now_ns / 1000, key, q->key_len - (size_t)(key - (const char *)q->key), args, 8, reply, 5);
+	lua_ask(virtual_now_ns / 1000, key, q->key_len - (size_t)(key - (const char *)q->key), args, n, reply, 5);
 	q->failure.kind = ERROR_NONE;
 	q->leased = (uint64_t)reply[0];
 	q->retry_us = reply[1] < 0 ? UINT64_MAX : (uint64_t)reply[1];
 	q->left = (uint64_t)reply[2];
 	q->full_us = (uint64_t)reply[3];
+	q->lasts_us = (uint64_t)reply[4];
 }
 
 /* A question that arrives when no worker waits for the answer any more. */

@@ -7,7 +7,8 @@
  *
  *	capacity + refill * (time / period)
  *
- * tokens. A busy key makes about ten calls per second per host, regardless of its request rate.
+ * tokens; and where they give tokens back, what refills in one lease more. A busy key makes about ten
+ * calls per second per host, regardless of its request rate.
  * A denial is remembered until a retry can succeed, so a flooded key costs the backend nothing.
  * shmlimit_global_count() shares counts that expire, of COUNTER rules.
  *
@@ -15,7 +16,10 @@
  * lease, a host leases no more than a request needs and what comes back in a quarter of a lease. So
  * a request is denied, though the limit has a token, for at most one lease and a half and
  * a quarter of a lease for each host. A key of such a limit costs up to a call for each request
- * that is allowed.
+ * that is allowed. If its requests come slowly, and its funnel is over three quarters full, a host
+ * leases up to 8 tokens more, for a quarter of the time to full or 20 s: far from its limit a key
+ * costs about one call for three requests. These tokens do not come back before they expire: at most
+ * a quarter of the funnel.
  *
  * Every function that can fail returns a negative errno value. errno itself is undefined
  * afterwards.

@@ -43,6 +43,13 @@ struct shmlimit_lease {
 	uint64_t need;    /* ASK: fewest tokens that the request needs: the cost minus `held` */
 	uint64_t held;    /* tokens that can be spent here now; less than the cost */
 	uint64_t wait_ns; /* time until the current claim ends; 0 if there is none */
+	/*
+	 * ASK with a claim: requests of the key that will come in a lease that lasts for a quarter of the
+	 * time to full, 20 s at most, if they go on as slowly as they did: up to 8. 0: not known, or they
+	 * come faster.
+	 */
+	uint32_t steady;
+	uint32_t reserved32;
 };
 
 /* What shmlimit_lease_take() is asked for. Zero everything, set struct_size, then each member that is not 0. */

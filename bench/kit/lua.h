@@ -1,6 +1,6 @@
 /*
  * lua: a backend's script, in the Lua that backends have, over hashes and a clock of
- * its own. What there is of redis.call is TIME, EXISTS, HMGET, HSET and PEXPIRE.
+ * its own. What there is of redis.call is TIME, GET and SET.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -31,6 +31,17 @@ typedef unsigned __int128 u128;
 #define SMALL_SPARE 8u
 
 /*
+ * The longest lease of a funnel that is nearly full, as in global/redis/script.c: a part of the time to
+ * full, unless that is less than some leases, or many tokens come back in a lease.
+ */
+#define LONG_NS UINT64_C(20000000000)
+#define LONG_PARTS 4u
+#define LONG_LEASES 8u
+#define LONG_RATE 32u
+#define SLOW_PARTS 16u /* of such a lease: requests as far apart as this come slowly */
+#define STEADY_MAX 8u
+
+/*
  * The backend's script counts in doubles, which are whole numbers below 2^53: parts of a token, of
  * which count * 1000 / common come back in a microsecond and period_ns / common make a token. The
  * same check is in global/redis/script.c.
@@ -131,9 +142,12 @@ uint64_t lease_next(const struct layout_params *params, const struct lease *leas
 	uint64_t size = lease_size_tokens(params, lease->size), used = size, wanted_ns = lease_ns, since_ns, next;
 	u128 scaled;
 
-	/* How long ago the lease began, if it was to last as long as the next one will. */
+	/*
+	 * How long ago the lease began, if it was to last as long as the next one will. Of a longer one
+	 * that is not known.
+	 */
 	if (lease->left_ns != 0)
-		since_ns = lease->left_ns < lease_ns ? lease_ns - lease->left_ns : 1;
+		since_ns = lease->left_ns < lease_ns ? lease_ns - lease->left_ns : lease_ns;
 	else
 		since_ns = lease_ns + ((now_ns - lease->until_ns) & (UINT64_MAX >> LEASE_TIME_SHIFT));
 	if (lease->state == LEASE_TOKENS) {
@@ -160,6 +174,34 @@ uint64_t lease_spare(const struct layout_params *params, uint64_t lease_ns)
 	u128 spare = (u128)params->num * (lease_ns / 4) / den;
 
 	return spare < SMALL_SPARE && params->capacity < SMALL_CAPACITY ? (uint64_t)spare : UINT64_MAX;
+}
+
+/* How long a lease of a funnel that is nearly full lasts; 0: no longer than others. */
+static uint64_t long_ns_of(const struct layout_params *params, uint64_t lease_ns)
+{
+	uint64_t num = params->num | (params->num == 0), den = params->den | (params->den == 0);
+	u128 long_ns = (u128)params->capacity * den / num / LONG_PARTS;
+
+	long_ns = long_ns < LONG_NS ? long_ns : LONG_NS;
+	return long_ns < (u128)LONG_LEASES * lease_ns || (u128)lease_ns * num >= (u128)LONG_RATE * den
+	               ? 0
+	               : (uint64_t)long_ns;
+}
+
+unsigned lease_steady(const struct layout_params *params, const struct lease *lease, uint64_t now_ns, uint64_t lease_ns)
+{
+	uint64_t long_ns = long_ns_of(params, lease_ns), gap_ns = 0, expected;
+
+	if (lease->size == 0 || lease->state != LEASE_TOKENS || long_ns == 0)
+		return 0;
+	if (lease->left_ns > lease_ns && lease->left_ns < long_ns)
+		gap_ns = (long_ns - lease->left_ns) / lease_size_tokens(params, lease->size);
+	else if (lease->left_ns == 0)
+		gap_ns = lease_ns + ((now_ns - lease->until_ns) & (UINT64_MAX >> LEASE_TIME_SHIFT));
+	if (gap_ns == 0 || gap_ns < long_ns / SLOW_PARTS || gap_ns > long_ns)
+		return 0;
+	expected = long_ns / gap_ns;
+	return expected < STEADY_MAX ? (unsigned)expected : STEADY_MAX;
 }
 
 uint64_t lease_ahead(const struct layout_params *params, const struct lease *lease, uint64_t spent, uint64_t now_ns,
@@ -226,6 +268,7 @@ static void lease_claim(const struct layout_params *params, const struct request
 	uint64_t lease_ns = asked->lease_ns < LEASE_AHEAD_NS ? asked->lease_ns : LEASE_AHEAD_NS;
 	uint64_t claim_ns = asked->claim_ns < LEASE_AHEAD_NS / 2 ? asked->claim_ns : LEASE_AHEAD_NS / 2;
 	uint64_t next = lease_next(params, lease, now_ns, lease_ns);
+	unsigned steady = lease_steady(params, lease, now_ns, lease_ns);
 	uint64_t until_ns, spare;
 
 	/* Rounded up, so that there is a claim however short. */
@@ -247,6 +290,7 @@ static void lease_claim(const struct layout_params *params, const struct request
 	asked->out->need = q->amount - lease->quota;
 	/* each word that says anything of a key has a size */
 	asked->out->unknown = lease->size == 0;
+	asked->out->steady = steady;
 	lease->state = LEASE_ASKED;
 	lease->until_ns = until_ns;
 	lease->left_ns = lease_left_ns(until_ns, now_ns);

@@ -99,6 +99,15 @@ uint64_t lease_next(const struct layout_params *params, const struct lease *leas
 uint64_t lease_spare(const struct layout_params *params, uint64_t lease_ns);
 
 /*
+ * How many requests of a key that asks now will come in a lease of a quarter of the time to full, 20 s
+ * at most, if they go on as they did: up to 8, 0 if that is not known, or they come so fast that shorter
+ * leases serve several. WHY NOT more for those: tokens that are held do not come back until they are
+ * spent, and a burst would meet a limit that lags behind.
+ */
+unsigned lease_steady(const struct layout_params *params, const struct lease *lease, uint64_t now_ns,
+                      uint64_t lease_ns);
+
+/*
  * How many tokens to lease ahead, after a take of `spent` tokens: 0, or as lease_next() if that
  * take went below a quarter of what the lease began with. Between deposits and refunds only one
  * take of a lease does. WHY NOT for leases of less than 32 units of a size: their keys are slow,

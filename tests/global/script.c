@@ -12,21 +12,21 @@ static struct server server;
 static redisContext *backend;
 
 struct reply {
-	int64_t leased, retry_us, left, full_us, older;
+	int64_t leased, retry_us, left, full_us, lasts_us;
 };
 
-static redisReply *ask(const struct script_params *t, uint64_t need, uint64_t want, uint64_t now_us)
+static redisReply *ask(const struct script_params *t, const struct script_question *q, uint64_t now_us)
 {
-	return redisCommand(backend, "EVAL %s 1 key %llu %llu/%llu %llu %llu %llu %llu %llu %llu %llu",
-	                    lasting_script(), (unsigned long long)t->capacity, (unsigned long long)t->count,
-	                    (unsigned long long)t->period_ns, (unsigned long long)t->num, (unsigned long long)t->den,
-	                    (unsigned long long)t->lease_us, (unsigned long long)need, (unsigned long long)want,
-	                    (unsigned long long)t->set_us, (unsigned long long)now_us);
+	char text[SCRIPT_ARGUMENTS_MAX][SCRIPT_ARGUMENT_MAX];
+
+	script_arguments(t, q, 1, text);
+	return redisCommand(backend, "EVAL %s 1 key %s %s %s %s %s %s %s %llu", lasting_script(), text[0], text[1],
+	                    text[2], text[3], text[4], text[5], text[6], (unsigned long long)now_us);
 }
 
-static struct reply lease(const struct script_params *t, uint64_t need, uint64_t want, uint64_t now_us)
+static struct reply lease_most(const struct script_params *t, const struct script_question *q, uint64_t now_us)
 {
-	redisReply *raw = ask(t, need, want, now_us);
+	redisReply *raw = ask(t, q, now_us);
 	struct reply reply;
 
 	if (raw == NULL || raw->type != REDIS_REPLY_ARRAY || raw->elements != 5)
@@ -35,6 +35,11 @@ static struct reply lease(const struct script_params *t, uint64_t need, uint64_t
 		                raw->element[3]->integer, raw->element[4]->integer };
 	freeReplyObject(raw);
 	return reply;
+}
+
+static struct reply lease(const struct script_params *t, uint64_t need, uint64_t want, uint64_t now_us)
+{
+	return lease_most(t, &(struct script_question){ need, want, 0 }, now_us);
 }
 
 static void command(const char *text)
@@ -64,14 +69,12 @@ static void exact(void)
 	r = lease(&t, 1, 1, now_us);
 	is(r.leased, 1, "a funnel that is not there is full");
 	is(r.left, 14, "a funnel that leased one of 15 has 14 left");
-	ok(r.full_us > 2100000 && r.full_us <= 2133336,
-	   "a funnel that leased one is full after its lease and the time of a token: %d", (int)r.full_us);
+	is(r.full_us, 2000000, "a funnel that leased one is full after the time of a token");
 	r = lease(&t, 14, 14, now_us);
 	is(r.leased, 14, "all that is left can be needed");
 	r = lease(&t, 1, 1, now_us);
 	is(r.leased, 0, "an empty funnel leases nothing");
-	ok(r.retry_us > 2100000 && r.retry_us <= 2133336, "an empty funnel says when it will lease: %d",
-	   (int)r.retry_us);
+	is(r.retry_us, 2000000, "an empty funnel says when it will lease");
 	now_us += (uint64_t)r.retry_us;
 	is(lease(&t, 1, 1, now_us - 1).leased, 0, "not a microsecond before");
 	is(lease(&t, 1, 1, now_us).leased, 1, "a token has come back, exactly then");
@@ -104,41 +107,75 @@ static void lent(void)
 
 	command("FLUSHALL");
 	is(lease(&t, 1, 1000, DAY_US).leased, 750, "of what is left three quarters are leased to one host");
-	is(lease(&t, 250, 250, DAY_US).leased, 250, "all that is left is leased to one host, if it is needed");
-	r = lease(&t, 1, 1, DAY_US + 99999);
-	is(r.leased + r.left, 0, "while leases may be spent their room is not filled");
-	r = lease(&t, 1, 1, DAY_US + 150000);
-	ok(r.leased == 1 && r.left < 50, "once leases are over their room is filled from then on: %d left",
+	is(lease(&t, 0, 0, DAY_US + 99999).left, 250, "while leases may be spent their room is not filled");
+	r = lease(&t, 0, 0, DAY_US + 150000);
+	ok(r.left > 250 && r.left <= 300, "once leases are over their room is filled from then on: %d left",
 	   (int)r.left);
+	command("DEL key");
+	lease(&t, 750, 750, DAY_US);
+	is(lease(&t, 250, 250, DAY_US).leased, 250, "all that is left is leased to one host, if it is needed");
+	is(lease(&t, 0, 0, DAY_US + 99000).left, 99, "what is spent at once comes back at once");
+}
+
+/* A funnel that is far from empty gives more, for longer. */
+static void generous(void)
+{
+	struct script_params t = params_of(100, 100, 60000000000, 100000);
+	struct reply r;
+	int64_t lent = 0;
+
+	command("FLUSHALL");
+	r = lease_most(&t, &(struct script_question){ 1, 1, 9 }, DAY_US);
+	is(r.leased, 4, "a full funnel of 100 gives an eighth of what is above three quarters beside what is needed");
+	ok(r.lasts_us >= 15000000 && r.lasts_us <= 15000003, "they last for a quarter of the time to full: %d",
+	   (int)r.lasts_us);
+	for (lent = r.leased; r.lasts_us != 0; lent += r.leased)
+		r = lease_most(&t, &(struct script_question){ 1, 1, 9 }, DAY_US);
+	ok(lent <= 25, "no more than a quarter of the funnel is lent so: %d", (int)lent);
+	is(r.leased, 1, "below three quarters a host gets what it asks for");
+	is(lease(&t, 0, 0, DAY_US + 14999999).left, 100 - lent + 1, "while they may be spent their room is not filled");
+	is(lease(&t, 0, 0, DAY_US + 80000000).left, 100, "at last the funnel is full again");
+	command("DEL key");
+	r = lease_most(&t, &(struct script_question){ 100, 100, 900 }, DAY_US);
+	ok(r.leased == 100 && r.left == 0 && r.lasts_us == 0, "no more is given than there is");
 }
 
 #define GRANTS 400
 
 static void conserve(struct rng *rng)
 {
-	uint64_t capacity = 1 + rng_below(rng, rng_below(rng, 2) ? 20 : 5000), at[GRANTS], tokens[GRANTS];
+	uint64_t capacity = 1 + rng_below(rng, rng_below(rng, 2) ? 20 : 5000), at[GRANTS], until[GRANTS],
+		 tokens[GRANTS];
 	uint64_t period_ns = 1 + rng_below(rng, 1000000000), count = 1 + rng_below(rng, 1000);
 	uint64_t lease_us = 1 + rng_below(rng, 200000), now_us = DAY_US, sum = 0, mean_us;
-	struct script_params t = params_of(capacity, count, period_ns, lease_us);
+	struct script_params t;
 	int over = 0, early = 0, wanting = 0, granted = 0;
 	uint64_t retried = 0;
 
+	if (rng_below(rng, 2))
+		period_ns *= 1000;
+	t = params_of(capacity, count, period_ns, lease_us);
 	command("FLUSHALL");
 	mean_us = period_ns / 1000 * (1 + rng_below(rng, 5)) / count + 1;
 	for (int i = 0; i < GRANTS; i++) {
 		uint64_t need = 1 + rng_below(rng, rng_below(rng, 3) ? 2 : capacity);
-		uint64_t want = need + rng_below(rng, rng_below(rng, 2) ? 1 : capacity);
+		uint64_t want = need + rng_below(rng, rng_below(rng, 2) ? 1 : capacity), most;
 		struct reply r;
 
 		need = need <= capacity ? need : capacity;
 		want = want <= capacity ? want : capacity;
 		want = want >= need ? want : need;
-		r = lease(&t, need, want, now_us);
+		most = rng_below(rng, 2) ? 9 * need : 0;
+		r = lease_most(&t, &(struct script_question){ need, want, most }, now_us);
 		at[i] = now_us;
 		tokens[i] = (uint64_t)r.leased;
+		/* What is needed is spent at once. */
+		until[i] = now_us;
+		if (tokens[i] > need)
+			until[i] += r.lasts_us != 0 ? (uint64_t)r.lasts_us : lease_us;
 		sum += tokens[i];
 		granted += r.leased > 0;
-		wanting += r.leased > 0 && ((uint64_t)r.leased < need || (uint64_t)r.leased > want);
+		wanting += r.leased > 0 && (tokens[i] < need || tokens[i] > (want > most ? want : most));
 		early += r.leased == 0 && r.retry_us <= 0;
 		/* In which nothing else is leased. */
 		if (r.leased == 0 && want == need && rng_below(rng, 4) == 0) {
@@ -148,13 +185,12 @@ static void conserve(struct rng *rng)
 		}
 		now_us += rng_below(rng, 2 * mean_us);
 	}
-	/* From just before lease i until lease j: what was leased up to a lease earlier can be spent in it, if need be again. */
+	/* From just before lease i until lease j: what may still be spent then can be spent in it, if need be again. */
 	for (int i = 0; i < GRANTS; i++) {
 		uint64_t spent = 0;
-		int first = i;
 
-		while (first > 0 && at[first - 1] + lease_us > at[i])
-			spent += tokens[--first];
+		for (int j = 0; j < i; j++)
+			spent += until[j] > at[i] ? tokens[j] : 0;
 		for (int j = i; j < GRANTS; j++) {
 			spent += tokens[j];
 			over += (unsigned __int128)(spent - (spent < capacity ? spent : capacity)) * period_ns >
@@ -169,47 +205,22 @@ static void conserve(struct rng *rng)
 	ok(granted > 0, "something was leased");
 }
 
-/* Hosts change a rule one after the other. */
-static void newest(void)
+/* Hosts with different rules share the time. */
+static void mixed(void)
 {
-	struct script_params old = params_of(15, 30, 60000000000, 100000), new = params_of(6, 60, 60000000000, 200000);
-	struct script_params larger = params_of(20, 30, 60000000000, 50000),
-			     ahead = params_of(30, 30, 60000000000, 100000);
-	uint64_t now_us = DAY_US;
+	struct script_params large = params_of(15, 30, 60000000000, 100000),
+			     small = params_of(6, 60, 60000000000, 200000);
 	struct reply r;
 
-	old.set_us = DAY_US - 3000000;
-	new.set_us = DAY_US - 2000000;
-	larger.set_us = DAY_US - 1000000;
-	ahead.set_us = DAY_US + 1000000000;
 	command("FLUSHALL");
-	r = lease(&old, 2, 2, now_us);
-	is(r.left, 13, "a host has a rule");
-	is(r.older, 0, "a host's newest rule is in force");
-	r = lease(&new, 1, 1, now_us);
-	is(r.left, 3, "a newer rule is in force at once: its capacity less what is lent");
-	r = lease(&old, 1, 1, now_us);
-	is(r.left, 2, "a host with the older one is served by it");
-	is(r.older, 1, "a host with an older rule is told so");
-	r = lease(&old, 7, 7, now_us);
-	ok(r.leased == 0 && r.retry_us > 0, "more than the newer capacity is denied to it, but not for ever: %d",
-	   (int)r.retry_us);
-	is(lease(&new, 7, 7, now_us).retry_us, -1, "to a host with the newer rule it is denied for ever");
-	r = lease(&old, 2, 2, now_us);
-	is(r.left, 0, "all that is left can be leased");
-	now_us += 100000;
-	is(lease(&old, 0, 0, now_us).left, 0, "leases count as lent for the longest time of any host");
-	r = lease(&larger, 1, 1, now_us + 1200000);
-	is(r.leased, 1, "the rate was the newer rule's: a token a second");
-	is(r.older, 0, "a rule that is newer still is in force");
-	r = lease(&larger, 0, 0, now_us + 3600000000);
-	is(r.left, 20, "a newer rule's funnel fills to its capacity");
-	is(lease(&new, 0, 0, now_us + 3600000000).left, 20, "for all hosts");
-	command("FLUSHALL");
-	lease(&ahead, 1, 1, DAY_US);
-	larger.set_us = DAY_US + 1000;
-	r = lease(&larger, 1, 1, DAY_US + 2000);
-	is(r.older, 0, "a rule of a host whose clock is ahead is not newer for ever");
+	is(lease(&large, 2, 2, DAY_US).left, 13, "a host takes two tokens of two seconds each");
+	is(lease(&small, 1, 1, DAY_US).left, 1, "four seconds are four tokens of a host whose tokens take one");
+	is(lease(&large, 0, 0, DAY_US).left, 12, "what the other host took is missing to the first one");
+	r = lease(&small, 2, 2, DAY_US);
+	ok(r.leased == 0 && r.retry_us == 1000000, "each host is denied by its own rule, for as long as that says");
+	is(lease(&small, 7, 7, DAY_US).retry_us, -1, "more than its own capacity never fits");
+	is(lease(&large, 7, 7, DAY_US).leased, 7, "a host with a larger rule can have more");
+	is(lease(&small, 1, 1, DAY_US).retry_us, 14000000, "what it took is owed by the other one, too");
 }
 
 /* Whatever the order of hosts and rules, no more is leased than the most generous of the rules allows. */
@@ -224,7 +235,6 @@ static void changes(struct rng *rng)
 		uint64_t of = 1 + rng_below(rng, 100);
 
 		t[i] = params_of(of, 1, UINT64_C(86400000000000), 1 + rng_below(rng, 200000));
-		t[i].set_us = DAY_US - rng_below(rng, 1000);
 		capacity = of > capacity ? of : capacity;
 	}
 	for (int i = 0; i < 100; i++) {
@@ -239,34 +249,35 @@ static void changes(struct rng *rng)
 
 static void refusals(void)
 {
+	static const char *const foreign[] = { "value",
+		                               "7",
+		                               "",
+		                               "0000000000000001",
+		                               "0000000000000001 x",
+		                               "nan 1",
+		                               "-inf             1",
+		                               "0000000000000001 -1",
+		                               "0000000000000001 nan",
+		                               "0000000000000001 1 2 3",
+		                               "0000000000000001 1 0 0 0 0 0",
+		                               "0000000000000001 1 nan 0 0 0 0",
+		                               "0000000000000001 1 9 0 0 0 x" };
 	struct script_params t = params_of(15, 30, 60000000000, 100000);
+	const struct script_question one = { 1, 1, 0 };
 	redisReply *raw;
 
-	command("FLUSHALL");
-	command("HSET key name value");
-	raw = ask(&t, 1, 1, DAY_US);
-	ok(raw->type == REDIS_REPLY_ERROR && strstr(raw->str, SCRIPT_FOREIGN) != NULL,
-	   "somebody else's hash is refused");
-	freeReplyObject(raw);
-	for (const char **part = (const char *[]){ "quota", "time", "part", "lent", "parts", "set", NULL };
-	     *part != NULL; part++) {
-		command("DEL key");
-		lease(&t, 1, 1, DAY_US);
-		freeReplyObject(redisCommand(backend, "HSET key %s ?", *part));
-		raw = ask(&t, 1, 1, DAY_US);
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+		freeReplyObject(redisCommand(backend, "SET key %s", foreign[i]));
+		raw = ask(&t, &one, DAY_US);
 		ok(raw->type == REDIS_REPLY_ERROR && strstr(raw->str, SCRIPT_FOREIGN) != NULL,
-		   "a funnel that somebody wrote into is none: %s", *part);
-		freeReplyObject(raw);
-		freeReplyObject(redisCommand(backend, "HDEL key %s", *part));
-		raw = ask(&t, 1, 1, DAY_US);
-		ok(raw->type == REDIS_REPLY_ERROR && strstr(raw->str, SCRIPT_FOREIGN) != NULL,
-		   "a funnel with a part missing is refused: %s", *part);
+		   "a string that is no funnel is refused: \"%s\"", foreign[i]);
 		freeReplyObject(raw);
 	}
-	command("SET key value");
-	raw = ask(&t, 1, 1, DAY_US);
+	command("DEL key");
+	command("HSET key name value");
+	raw = ask(&t, &one, DAY_US);
 	ok(raw->type == REDIS_REPLY_ERROR && strstr(raw->str, "WRONGTYPE") != NULL,
-	   "a key that is a string is refused with WRONGTYPE");
+	   "a key that is a hash is refused with WRONGTYPE");
 	freeReplyObject(raw);
 }
 
@@ -274,13 +285,14 @@ static void limits(void)
 {
 	struct script_params t;
 
-	is(script_params(&t, 1, 1, 1000, 1), 0, "a token a microsecond can be counted");
-	is(t.num, 1, "a token a microsecond is counted as one");
-	is(t.den, 1, "of one part");
-	is(script_params(&t, 1000000, 7, UINT64_C(86400000000000), 1), -ERANGE, "too many parts of a token cannot");
-	is(script_params(&t, 100000, 7, UINT64_C(86400000000000), 1), 0, "fewer can");
-	is(script_params(&t, UINT64_MAX, 1, 1, 1), -ERANGE, "a capacity beyond 2^53 cannot");
+	is(script_params(&t, 3, 3, 7000000000, 1), 0, "tokens of a third of seven seconds can be counted");
+	ok(t.token >= 7e6 / 3 && t.token < 7e6 / 3 + 1e-6 && t.full == 3 * t.token,
+	   "a token is its time, rounded up by less than a millionth of a microsecond");
+	is(script_params(&t, UINT64_MAX, 1, 1, 1), -ERANGE, "a capacity beyond 2^53 cannot be counted");
 	is(script_params(&t, 1, UINT64_MAX, 1, 1), -ERANGE, "a rate beyond 2^53 cannot be counted");
+	is(script_params(&t, 100000, 1, UINT64_C(86400000000000), 1), 0, "a time to full of years can be counted");
+	is(script_params(&t, 1u << 20, 1, UINT64_C(31536000000000000), 1), -ERANGE,
+	   "a time to full of a million years cannot be counted");
 }
 
 int main(void)
@@ -295,9 +307,10 @@ int main(void)
 	rng.state = rng_seed();
 	exact();
 	lent();
+	generous();
 	for (uint64_t i = 0; i < scaled(20); i++)
 		conserve(&rng);
-	newest();
+	mixed();
 	for (int i = 0; i < 10; i++)
 		changes(&rng);
 	refusals();

@@ -641,6 +641,45 @@ static void ahead(void)
 	is(lease.want, 7, "a take of a lease that does not run low leaves the caller's structure alone");
 }
 
+/* What a key asks for that had one token, leased at T0, and comes again later. */
+static unsigned steady_after(const char *name, uint64_t capacity, uint64_t refill, uint64_t period_ns,
+                             uint64_t later_ns)
+{
+	int id = rule_of(name, capacity, refill, period_ns);
+
+	if (ask(id, 1, T0) != SHMLIMIT_LEASE_ASK || lease.steady != 0)
+		bail("a key that was never seen is steady");
+	deposit(id, 1, 1, T0);
+	ask(id, 1, T0 + later_ns);
+	shmlimit_rule_remove(l, name);
+	return lease.steady;
+}
+
+/* Requests that come slowly, but several in a quarter of the time to full. */
+static void slow(void)
+{
+	int id;
+
+	is(steady_after("slow", 100, 100, 60 * SECOND, 5 * SECOND), 3,
+	   "of a key that comes every five seconds three requests come in 15 seconds");
+	is(steady_after("slow", 100, 100, 60 * SECOND, SECOND), 8, "no more than eight requests are expected");
+	is(steady_after("slow", 100, 100, 60 * SECOND, SECOND / 2), 0, "a key that comes twice a second is not slow");
+	is(steady_after("slow", 100, 100, 60 * SECOND, LEASE_NS / 2), 0, "a key that comes within a lease is not slow");
+	is(steady_after("slow", 100, 100, 60 * SECOND, 16 * SECOND), 0,
+	   "a key that comes every 16 seconds would not use a lease of 15");
+	is(steady_after("slow", 2000, 1, SECOND, 4900 * MS), 4, "leases last 20 seconds at most");
+	is(steady_after("slow", 10, 10, SECOND, SECOND / 5), 0, "a limit that is full soon has no longer leases");
+	is(steady_after("slow", 100000, 320, SECOND, 5 * SECOND), 0, "a limit of many tokens has no longer leases");
+	is(steady_after("slow", 100000, 310, SECOND, 4900 * MS), 4, "a large limit of fewer tokens has longer leases");
+	id = rule_of("long", 100, 100, 60 * SECOND);
+	ask(id, 1, T0);
+	shmlimit_lease_deposit_at(l, id, "k", 1, 4, 1, 15 * SECOND, NULL, T0);
+	is(ask(id, 3, T0 + 10 * SECOND), SHMLIMIT_ALLOWED, "tokens of a longer lease are spent until it ends");
+	is(ask(id, 1, T0 + 12 * SECOND), SHMLIMIT_LEASE_ASK, "a longer lease that is spent is followed by another one");
+	is(lease.steady, 5, "four requests in twelve seconds are five in fifteen");
+	ok(lease.need == 1 && lease.want == 1, "what a longer lease began with is not asked for again");
+}
+
 /*
  * However fast a key is asked for, a host has no more that it does not spend than comes back in a
  * quarter of a lease.
@@ -1054,6 +1093,7 @@ int main(void)
 	batches();
 	ahead();
 	small();
+	slow();
 	breaker();
 	sizes();
 	any_bits();

@@ -15,7 +15,7 @@ void answer_send(struct agent *a, struct request_run *p, enum request_state stat
 	            (state == REQUEST_FAILED ? board->failed : board->served) + 1);
 	if (p->text.kind == REQUEST_DEBIT && state != REQUEST_ALLOWED)
 		mailbox_set(&board->unpaid, board->unpaid + p->text.cost);
-	if (p->text.cost == 0 || (p->text.kind != REQUEST_AWAITED && !request_is_count(p->text.kind)))
+	if (p->text.cost == 0 || (!request_is_awaited(p->text.kind) && !request_is_count(p->text.kind)))
 		state = REQUEST_FREE;
 	if (!mailbox_answer(a->g->mailbox, &p->receipt, state, &with)) {
 		mailbox_set(&board->late, board->late + 1);

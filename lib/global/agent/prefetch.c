@@ -87,7 +87,7 @@ static int prefetch_deposit(struct agent *a, struct request_run *p, uint64_t cos
 	int answer = SHMLIMIT_LEASE_WAIT;
 
 	if (lease_request_rule(a->g, &p->request) == 0 && p->request.of.set_us == p->text.set_us) {
-		lease_ns = lease_request_lasts_ns(a->g, &p->request);
+		lease_ns = lease_request_lasts_ns(a->g, &p->request, &p->on_way.question);
 		if (monotonic_now_ns() - p->on_way.asked_ns < lease_ns)
 			answer = shmlimit_lease_deposit_at(a->g->limiter, p->request.rule, p->request.key,
 			                                   p->request.key_len, p->on_way.question.leased, cost,
@@ -110,7 +110,8 @@ static uint64_t prefetch_look_ns(const struct request_run *p, const struct shmli
 {
 	uint64_t spent = p->held > r->remaining ? p->held - r->remaining : 0;
 	uint64_t end_ns = r->reset_after_ns > PREFETCH_END_NS ? r->reset_after_ns - PREFETCH_END_NS : r->reset_after_ns;
-	uint64_t token_ns = p->request.of.lease_ns / p->on_way.question.leased / 2, ns;
+	uint64_t token_ns = lease_request_lease_ns(&p->request, &p->on_way.question) / p->on_way.question.leased / 2,
+		 ns;
 
 	if (spent != 0 && (now_ns - p->looked_ns) / spent / 4 * 3 < token_ns)
 		token_ns = (now_ns - p->looked_ns) / spent / 4 * 3;
@@ -133,7 +134,7 @@ uint64_t prefetch_step(struct agent *a)
 			shmlimit_peek(a->g->limiter, p->request.rule, p->request.key, p->request.key_len, 0, &r);
 			if (r.remaining <= low ||
 			    (r.reset_after_ns <= PREFETCH_END_NS && r.remaining < p->on_way.question.leased) ||
-			    now_ns - p->on_way.asked_ns >= p->request.of.lease_ns) {
+			    now_ns - p->on_way.asked_ns >= lease_request_lease_ns(&p->request, &p->on_way.question)) {
 				prefetch_deposit(a, prefetch_remove(a, at), 0, NULL);
 				continue;
 			}

@@ -41,7 +41,7 @@ void request_run_begin(struct agent *a, struct request_run *p)
 		                             .cost = text->kind == REQUEST_UNAWAITED ? 0 : text->cost,
 		                             .r = &p->result,
 		                             .answer = SHMLIMIT_LEASE_ASK };
-	if (text->kind < REQUEST_DEBIT && prefetch_answers(a, p))
+	if ((text->kind < REQUEST_DEBIT || request_steady(text->kind) != 0) && prefetch_answers(a, p))
 		return;
 	p->request.answer = SHMLIMIT_LEASE_ASK;
 	/*
@@ -49,6 +49,7 @@ void request_run_begin(struct agent *a, struct request_run *p)
 	 * like a fault of the backend.
 	 */
 	p->request.lease.need = text->need | (text->need == 0);
+	p->request.lease.steady = request_steady(text->kind);
 	p->request.lease.want = text->want > p->request.lease.need ? text->want : p->request.lease.need;
 	/*
 	 * The rule may have changed since the request was made, or its id may be another rule's

@@ -70,7 +70,7 @@ static void post_request(struct shmlimit_global *g, struct lease_request *lr, st
 {
 	struct receipt receipt;
 
-	p->posted = (uint32_t)via_agent_post(g, lr, &receipt);
+	p->posted = (uint8_t)via_agent_post(g, lr, &receipt);
 	if (!p->posted)
 		return;
 	p->cell = receipt.cell;
@@ -142,12 +142,15 @@ int ticket_step(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket
 		return give_up(g, ticket, r);
 	lease_request_begin(&lr, &ticket->request, r);
 	lr.answer = p.answer;
-	lr.lease = (struct shmlimit_lease){ .struct_size = sizeof(lr.lease), .need = p.need, .want = p.want };
+	lr.lease = (struct shmlimit_lease){
+		.struct_size = sizeof(lr.lease), .need = p.need, .want = p.want, .steady = p.steady
+	};
 	advance(mine, &lr, &p, ticket->flags);
 	pool_return(mine);
 	p.answer = lr.answer;
 	p.need = lr.lease.need;
 	p.want = lr.lease.want;
+	p.steady = (uint8_t)lr.lease.steady;
 	p.taken = lr.answer == SHMLIMIT_ALLOWED && all_or_none_has_taken(r) ? (uint32_t)(lr.taken_from + 1) : 0;
 	set_state(ticket, &p);
 	if (lr.answer <= SHMLIMIT_DENIED)
@@ -182,6 +185,7 @@ int ticket_begin(struct shmlimit_global *g, const struct shmlimit_request *reque
 		p.until_ns = p.began_ns + g->options.deadline_ns;
 		p.need = lease.need;
 		p.want = lease.want;
+		p.steady = (uint8_t)lease.steady;
 	}
 	p.taken = p.answer == SHMLIMIT_ALLOWED && all_or_none_has_taken(r) ? (uint32_t)(from + 1) : 0;
 	ticket->request = *request;

@@ -14,7 +14,8 @@ struct ticket_state {
 	uint64_t need, want;         /* of shmlimit_lease */
 	uint64_t word;               /* while it is posted: see struct receipt */
 	uint32_t cell;
-	uint16_t posted;
+	uint8_t posted;
+	uint8_t steady; /* of shmlimit_lease, too */
 	uint16_t later; /* a limit of this host, which is taken from when all others have allowed */
 	int32_t answer; /* LEASE_ASK, LEASE_WAIT: pending */
 	uint32_t taken; /* the rule whose slot gave the tokens, and 1; 0: none did */

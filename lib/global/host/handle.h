@@ -16,7 +16,7 @@
 #include "shmlimit_lease.h"
 #include "url.h"
 
-#define KEY_TEXT_MAX (SHMLIMIT_GLOBAL_PREFIX_MAX + SHMLIMIT_RULE_NAME_MAX + SHMLIMIT_KEY_MAX + 4)
+#define KEY_TEXT_MAX (SHMLIMIT_GLOBAL_PREFIX_MAX + SHMLIMIT_RULE_NAME_MAX + SHMLIMIT_KEY_MAX + 5)
 
 /*
  * Apache's default ThreadLimit. If more handles are lent at once, the others are closed after one
@@ -57,7 +57,7 @@ struct handle_rule {
 	int id;
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 	struct script_params params;
-	uint64_t set_us; /* that of `params`, valid even if those are not exact */
+	uint64_t set_us; /* when it was set; valid even if `params` are not exact */
 	uint64_t lease_ns;
 	uint64_t credit;
 };
@@ -81,7 +81,11 @@ int handle_rule(struct shmlimit_global *g, int rule, struct handle_rule *out);
  */
 int handle_counter(struct shmlimit_global *g, int rule, struct handle_rule *out);
 
-/* Fill `text` with the key's name on the backend, prefix{rule/key}. Returns its length. */
+/* Fill `text` with the name of a key's count on the backend, prefix{rule/key}. Returns its length. */
+size_t handle_count_key(const struct shmlimit_global *g, const char *rule, const void *key, size_t key_len,
+                        char text[KEY_TEXT_MAX]);
+
+/* The same of its funnel, prefix{rule/key}2. */
 size_t handle_key(const struct shmlimit_global *g, const char *rule, const void *key, size_t key_len,
                   char text[KEY_TEXT_MAX]);
 

@@ -67,7 +67,22 @@ enum request_kind {
 	REQUEST_DEBIT,      /* the key was lent `cost` tokens: the backend counts them; no process waits */
 	REQUEST_COUNT,      /* add `cost` to a count, up to `need`; one that begins lives for `want` ns */
 	REQUEST_COUNT_FITS, /* the same, or what fits */
+	/* As REQUEST_AWAITED, and 1 to 8 requests of the key will come in a longer lease. */
+	REQUEST_STEADY = 16,
 };
+
+#define REQUEST_STEADY_MAX 8u
+
+/* 0: the request does not ask for a longer lease. */
+static inline unsigned request_steady(unsigned kind)
+{
+	return kind > REQUEST_STEADY && kind <= REQUEST_STEADY + REQUEST_STEADY_MAX ? kind - REQUEST_STEADY : 0;
+}
+
+static inline int request_is_awaited(unsigned kind)
+{
+	return kind == REQUEST_AWAITED || request_steady(kind) != 0;
+}
 
 static inline int request_is_count(unsigned kind)
 {

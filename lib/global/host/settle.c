@@ -61,6 +61,7 @@ enum lease_request_state lease_request_prepare(struct shmlimit_global *g, struct
 		.key_len = handle_key(g, lr->of.name, lr->key, lr->key_len, lr->text),
 		.need = lr->lease.need,
 		.want = lr->lease.want,
+		.most = (1 + (uint64_t)lr->lease.steady) * lr->lease.need,
 	};
 	if (failed_keys_have(&g->failed_keys, q->key, q->key_len, monotonic_now_ns()))
 		return LEASE_REQUEST_FAILED;
@@ -75,9 +76,17 @@ static uint64_t ns_of(uint64_t us)
 	return us < UINT64_MAX / 1000 ? us * 1000 : UINT64_MAX;
 }
 
-uint64_t lease_request_lasts_ns(const struct shmlimit_global *g, const struct lease_request *lr)
+uint64_t lease_request_lease_ns(const struct lease_request *lr, const struct backend_question *q)
 {
-	return lr->of.lease_ns > g->clock_ns ? lr->of.lease_ns - g->clock_ns : 0;
+	return q != NULL && q->lasts_us != 0 ? q->lasts_us * 1000 : lr->of.lease_ns;
+}
+
+uint64_t lease_request_lasts_ns(const struct shmlimit_global *g, const struct lease_request *lr,
+                                const struct backend_question *q)
+{
+	uint64_t lease_ns = lease_request_lease_ns(lr, q);
+
+	return lease_ns > g->clock_ns ? lease_ns - g->clock_ns : 0;
 }
 
 /*
@@ -87,14 +96,14 @@ uint64_t lease_request_lasts_ns(const struct shmlimit_global *g, const struct le
 static enum lease_request_state deposit(struct shmlimit_global *g, struct lease_request *lr,
                                         const struct backend_question *q, uint64_t sent_ns, uint64_t asked_ns)
 {
-	uint64_t lasts_ns = lease_request_lasts_ns(g, lr);
+	uint64_t lasts_ns = lease_request_lasts_ns(g, lr, q);
 	struct backend_error late = { .kind = ERROR_LATE };
 
 	lr->answer = shmlimit_lease_deposit_at(g->limiter, lr->rule, lr->key, lr->key_len, q->leased, lr->cost,
 	                                       lasts_ns, lr->r, sent_ns);
 	if (lr->answer >= 0)
 		fallback_charge(g, lr->rule, lr->key, lr->key_len, q->leased);
-	if (lr->answer == SHMLIMIT_ALLOWED && monotonic_now_ns() - asked_ns >= lr->of.lease_ns) {
+	if (lr->answer == SHMLIMIT_ALLOWED && monotonic_now_ns() - asked_ns >= lease_request_lease_ns(lr, q)) {
 		lease_request_failed(g, lr, &late);
 		return LEASE_REQUEST_FAILED;
 	}
@@ -110,8 +119,6 @@ enum lease_request_state lease_request_settle(struct shmlimit_global *g, struct 
 		lease_request_failed(g, lr, &q->failure);
 		return LEASE_REQUEST_FAILED;
 	}
-	if (q->older)
-		handle_report(g, &(struct backend_error){ .kind = ERROR_MIXED }, &lr->of);
 	if (q->leased != 0 && deposit(g, lr, q, sent_ns, asked_ns) == LEASE_REQUEST_FAILED)
 		return LEASE_REQUEST_FAILED;
 	if (q->leased == 0)

@@ -47,10 +47,14 @@ enum lease_request_state {
 int lease_request_rule(struct shmlimit_global *g, struct lease_request *request);
 
 /*
- * How long a lease of the request's rule lasts here: it ends earlier by the amount that the
- * limiter's clock may lag.
+ * The duration of a lease: of one that the backend has answered, or of any of the rule if `answered`
+ * is NULL.
  */
-uint64_t lease_request_lasts_ns(const struct shmlimit_global *g, const struct lease_request *request);
+uint64_t lease_request_lease_ns(const struct lease_request *request, const struct backend_question *answered);
+
+/* How long it lasts here: it ends earlier by the amount that the limiter's clock may lag. */
+uint64_t lease_request_lasts_ns(const struct shmlimit_global *g, const struct lease_request *request,
+                                const struct backend_question *answered);
 
 /*
  * Report why the backend was not asked, or gave no answer. A key that it refuses is left alone for

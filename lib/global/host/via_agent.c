@@ -23,7 +23,7 @@ static void ask_again_later(struct shmlimit_global *g, struct lease_request *lr)
 }
 
 /* Post what was read of the rule. Returns 0, -EAGAIN: no cell is free. */
-static int post_of_rule(struct shmlimit_global *g, const struct lease_request *lr, enum request_kind kind,
+static int post_of_rule(struct shmlimit_global *g, const struct lease_request *lr, unsigned kind,
                         struct receipt *receipt)
 {
 	struct request_text text;
@@ -43,7 +43,7 @@ static int post_of_rule(struct shmlimit_global *g, const struct lease_request *l
 }
 
 /* The same, or an error of the request. */
-static int post(struct shmlimit_global *g, struct lease_request *lr, enum request_kind kind, struct receipt *receipt)
+static int post(struct shmlimit_global *g, struct lease_request *lr, unsigned kind, struct receipt *receipt)
 {
 	int error = lease_request_rule(g, lr);
 
@@ -58,7 +58,7 @@ static int post(struct shmlimit_global *g, struct lease_request *lr, enum reques
 
 int via_agent_post(struct shmlimit_global *g, struct lease_request *lr, struct receipt *receipt)
 {
-	int error = post(g, lr, REQUEST_AWAITED, receipt);
+	int error = post(g, lr, lr->lease.steady != 0 ? REQUEST_STEADY + lr->lease.steady : REQUEST_AWAITED, receipt);
 
 	if (error == -EAGAIN)
 		ask_again_later(g, lr);
@@ -101,7 +101,7 @@ __attribute__((noinline, cold)) int via_agent_lend(struct shmlimit_global *g, in
 	if (post_of_rule(g, &lr, REQUEST_DEBIT, &receipt) != 0)
 		return SHMLIMIT_LEASE_ASK;
 	return shmlimit_lease_deposit(g->limiter, rule, key, key_len, lr.of.credit, cost,
-	                              lease_request_lasts_ns(g, &lr), r);
+	                              lease_request_lasts_ns(g, &lr, NULL), r);
 }
 
 void via_agent_at_once(struct shmlimit_global *g, struct lease_request *requests, size_t n)

@@ -371,22 +371,7 @@ int backend_ready(struct backend *b, uint64_t until_ns, struct backend_error *fa
 	return step != BACKEND_READY;
 }
 
-#define ARGUMENTS_MAX 8
-
-/* Write the script's arguments. Returns their number. */
-static int put_lease(const struct backend_question *q, char number[ARGUMENTS_MAX][48])
-{
-	const struct script_params *t = q->params;
-	const uint64_t numbers[ARGUMENTS_MAX] = { t->capacity, 0,       t->num,  t->den,
-		                                  t->lease_us, q->need, q->want, t->set_us };
-
-	for (int i = 0; i < ARGUMENTS_MAX; i++)
-		snprintf(number[i], sizeof(number[i]), "%" PRIu64, numbers[i]);
-	snprintf(number[1], sizeof(number[1]), "%" PRIu64 "/%" PRIu64, t->count, t->period_ns);
-	return ARGUMENTS_MAX;
-}
-
-static int put_count(const struct backend_question *q, char number[ARGUMENTS_MAX][48])
+static int put_count(const struct backend_question *q, char number[SCRIPT_ARGUMENTS_MAX][SCRIPT_ARGUMENT_MAX])
 {
 	const uint64_t numbers[] = { q->want, q->need, q->ttl_ms, q->saturate != 0 };
 
@@ -397,12 +382,13 @@ static int put_count(const struct backend_question *q, char number[ARGUMENTS_MAX
 
 void backend_put(const struct backend *b, struct outbox *out, const struct backend_question *q, int with_text)
 {
-	char number[ARGUMENTS_MAX][48];
-	int n = q->params != NULL ? put_lease(q, number) : put_count(q, number);
+	const struct script_question lease = { q->need, q->want, q->most };
+	char number[SCRIPT_ARGUMENTS_MAX][SCRIPT_ARGUMENT_MAX];
+	int n = q->params != NULL ? script_arguments(q->params, &lease, 0, number) : put_count(q, number);
 	const char *asking[] = { "ASKING" };
-	const char *words[4 + ARGUMENTS_MAX] = { with_text ? "EVAL" : "EVALSHA", with_text ? script_text : b->sha, "1",
-		                                 q->key };
-	size_t lens[4 + ARGUMENTS_MAX];
+	const char *words[4 + SCRIPT_ARGUMENTS_MAX] = { with_text ? "EVAL" : "EVALSHA",
+		                                        with_text ? script_text : b->sha, "1", q->key };
+	size_t lens[4 + SCRIPT_ARGUMENTS_MAX];
 
 	for (int i = 0; i < n; i++)
 		words[4 + i] = number[i];
@@ -430,8 +416,9 @@ void backend_answer(const redisReply *reply, struct backend_question *q)
 	q->retry_us = reply->element[1]->integer < 0 ? UINT64_MAX : (uint64_t)reply->element[1]->integer;
 	q->left = (uint64_t)reply->element[2]->integer;
 	q->full_us = (uint64_t)reply->element[3]->integer;
-	q->older = reply->element[4]->integer != 0;
-	if (q->leased > q->want || (q->leased == 0 && q->want > 0 && q->retry_us == 0))
+	q->lasts_us = (uint64_t)reply->element[4]->integer;
+	if (q->leased > (q->want > q->most ? q->want : q->most) || q->lasts_us > SCRIPT_LEASE_MAX_US ||
+	    (q->leased == 0 && q->want > 0 && q->retry_us == 0))
 		q->failure.kind = ERROR_REPLY;
 }
 

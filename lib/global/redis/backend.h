@@ -53,13 +53,13 @@ struct backend_question {
 	const struct script_params *params;
 	const void *key; /* its name on the backend */
 	size_t key_len;
-	uint64_t need, want;          /* as the script has them */
+	uint64_t need, want, most;    /* as the script has them */
 	uint64_t ttl_ms;              /* of a count that begins */
 	int saturate;                 /* of a count: add what fits */
 	int ask_first;                /* send ASKING first: the cluster is moving the key */
 	struct backend_error failure; /* the outcome; unless it is NONE, the rest is not set */
 	uint64_t leased, left, full_us;
-	int older;         /* this host's rule is older than the one in force */
+	uint64_t lasts_us; /* how long the lease lasts; 0: as long as leases of the rule do */
 	uint64_t retry_us; /* 0: leased; UINT64_MAX: it never fits */
 };
 

@@ -62,7 +62,6 @@ static const struct {
 	                  "that is known here (cacert=FILE)" },
 	[ERROR_REPLY] = { EBADMSG, "an invalid answer", "must be Redis 6 or later, or Valkey" },
 	[ERROR_KEY] = { EMEDIUMTYPE, "the key has another type there", "must be deleted there, or another prefix used" },
-	[ERROR_MIXED] = { 0, "another host has a newer rule, which is in force", "set the same rule on all hosts" },
 	[ERROR_EXACT] = { ERANGE, "the rule cannot be counted exactly there", "must be a smaller capacity, or a rate of "
 	                    "smaller or rounder numbers" },
 	[ERROR_MOVED] = { EXDEV, "the key is on another node of the cluster", "must be reachable there, too" },
@@ -77,7 +76,7 @@ static const struct {
 
 int backend_error_is_of_key(const struct backend_error *failure)
 {
-	return failure->kind == ERROR_KEY || failure->kind == ERROR_MIXED || failure->kind == ERROR_EXACT;
+	return failure->kind == ERROR_KEY || failure->kind == ERROR_EXACT;
 }
 
 void backend_error_copy(char *to, size_t size, const char *from, size_t len)

@@ -23,7 +23,6 @@ enum backend_error_kind {
 	ERROR_TLS,       /* no agreement, or a certificate was refused: `said` has the reason */
 	ERROR_REPLY,     /* an invalid answer */
 	ERROR_KEY,       /* the key has another type there */
-	ERROR_MIXED,     /* a newer rule is in force there; the question was served */
 	ERROR_EXACT,     /* the rule's numbers are too large for the backend: the question is not sent */
 	ERROR_MOVED,     /* the key is on another node of the cluster: `said` names it */
 	ERROR_SCRIPT,    /* the server does not have the script */
