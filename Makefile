@@ -1,6 +1,8 @@
 # shmlimit: one rate limit for all processes of a host. `make help` says what there is to make.
 
 O       ?= build
+comma := ,
+space := $() $()
 CC       = gcc
 AR       = ar
 OBJCOPY  = objcopy
@@ -75,7 +77,9 @@ all_cflags = -std=c11 -D_GNU_SOURCE -Iinclude -Ilib $(addprefix -Ilib/,$(lib_roo
 # For what starts threads, or has functions that the C library calls when a thread ends or a process forks. It stays
 # loaded when its host unloads it, as a plug-in's host does while threads live that have used it.
 stay_loaded := -Wl,-z,nodelete
-all_ldflags = $(harden_ldflags) $(san_$(SAN)) $(LDFLAGS)
+# BUNDLE=1: to be installed in one folder, wherever that is, with liburcu beside it and all else within (tools/bundles.mk).
+bundle_ldflags := $(if $(BUNDLE),-s -Wl$(comma)-rpath$(comma)'$$ORIGIN' -Wl$(comma)--gc-sections -Wl$(comma)--exclude-libs$(comma)ALL)
+all_ldflags = $(harden_ldflags) $(san_$(SAN)) $(bundle_ldflags) $(LDFLAGS)
 
 obj = $(patsubst %.c,$(O)/%.o,$(wildcard $(1)/*.c))
 # The tests of a folder; what they share in shell, if they do, has the folder's name.
@@ -86,7 +90,7 @@ lib_obj := $(foreach r,$(lib_rooms),$(call obj,lib/$(r)))
 lib_so  := $(O)/libshmlimit.so.$(VERSION)
 # The library for many hosts is one of its own: only it has a network, hiredis and TLS.
 global_obj := $(foreach r,$(global_rooms),$(call obj,lib/global/$(r)))
-global_libs := -lhiredis -lssl -lcrypto
+global_libs := $(if $(BUNDLE),-l:libhiredis.a -l:libssl.a -l:libcrypto.a -ldl -pthread,-lhiredis -lssl -lcrypto)
 global_so  := $(O)/libshmlimit-global.so.$(VERSION)
 global_used := $(if $(SHARED),$(global_so),$(O)/libshmlimit-global.a)
 # So is the gate, in front of servers and applications: only it has libcrypto. It loads the one for many hosts when needed.
@@ -94,7 +98,7 @@ gate_obj := $(call obj,lib/gate)
 # It copies structures and reads addresses as the library does, by copies of the same files.
 gate_copies := $(addprefix $(O)/lib/base/,sized.o address.o duration.o decimal.o)
 gate_so  := $(O)/libshmlimit-gate.so.$(VERSION)
-gate_libs := -Wl,--as-needed -lurcu-bp -lurcu-common -lcrypto -ldl -pthread
+gate_libs := -Wl,--as-needed -lurcu-bp -lurcu-common $(if $(BUNDLE),-l:libcrypto.a,-lcrypto) -ldl -pthread
 bench_obj := $(call obj,bench/kit) $(call obj,bench/peers)
 # What the command and the servers' modules are linked with; a distribution that ships the library has SHARED=1.
 lib_used := $(if $(SHARED),$(lib_so),$(O)/libshmlimit.a)
@@ -145,9 +149,6 @@ $(O)/%.o: %.c Makefile | $(if $(call lacking,lib),lacking)
 	@mkdir -p $(@D)
 	$(CC) $(all_cflags) -c -o $@ $<
 
-comma := ,
-space := $() $()
-
 # Some copy structures in and out and hash as libshmlimit does, by copies of the same files.
 $(O)/libshmlimit.a: $(lib_obj)
 $(O)/libshmlimit-global.a: $(global_obj) $(O)/lib/base/sized.o $(O)/lib/base/hash.o
@@ -183,6 +184,7 @@ $(O)/bin/shmlimit: $(tool_obj) $(global_used) $(lib_used)
 	$(CC) $(harden_pie) $(all_ldflags) -o $@ $^ $(tool_libs)
 
 include tools/servers.mk
+include tools/bundles.mk
 
 include tests/tests.mk
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 .PHONY: t tests test skipped list check check-installed check-full memcheck coverage torture schedules fuzz fuzz-afl mutants \
-	check-release format format-check demo bench bench-quick bench-check bench-record
+	check-release check-bundles format format-check demo bench bench-quick bench-check bench-record
 help::
 	@echo 'make test         the tests of every day: one build, a minute, installs nothing'
 	@echo 'make t T=unit/take     one test (or several): tests/unit/take.c'
@@ -11,6 +11,7 @@ help::
 	@echo 'make check        every test, in every build (installs missing packages; INSTALL=no: skips what needs them)'
 	@echo 'make check-full   all of that and the long runs: models, crashes, torture, mutants, memcheck, coverage; hours'
 	@echo 'make check-release     a stranger'"'"'s hour with the packages, on bare machines of SUITES="bookworm trixie"'
+	@echo 'make check-bundles     what make bundles made, on bare machines of SUITES, without a compiler or a network'
 	@echo 'make memcheck     the unit tests under valgrind'
 	@echo 'make coverage     which branches of lib/ the tests take'
 	@echo 'make torture      tests/torture for SECONDS=20, say 28800 over night'
@@ -260,6 +261,10 @@ check-release:
 	@tools/need.sh 'make check-release:' debootstrap git util-linux
 	@tests/release/release.sh $(O) $(SUITES)
 	@tests/release/container.sh $(O)
+
+check-bundles: bundles
+	@tools/need.sh 'make check-bundles:' debootstrap git util-linux
+	@tests/release/bundles.sh $(O) $(SUITES)
 
 # Everything, and the long runs: hours.
 check-full:

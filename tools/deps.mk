@@ -37,6 +37,7 @@ need_musl  := musl-tools
 need_proof := spin z3 python3-z3
 need_deb   := build-essential git perl debhelper nginx-dev apache2-dev libssl-dev dh-python python3-all-dev python3-setuptools \
 	pybuild-plugin-pyproject mandoc lowdown dh-php php-dev $(if $(node_inc),,libnode-dev) ruby ruby-dev liblua5.3-dev liblua5.4-dev
+need_bundles := python3-dev python3-setuptools python3-wheel ruby ruby-dev 'npm|nodejs' binutils
 need_lint  := clang-format g++ binutils lintian gdb
 for_build := 'library and command:' $(need_build)
 for_demo  := $(for_build) 'make demo:' $(need_demo)
@@ -44,6 +45,7 @@ for_bench := $(for_demo) 'make bench, tests/build:' $(need_bench)
 for_fuzz  := $(for_build) 'tests/fuzz:' $(need_clang)
 for_test  := $(for_build) 'make test:' perl 'tests/cli:' $(need_demo) $(need_cli)
 for_deb   := $(for_build) 'make deb:' $(need_deb)
+for_bundles := $(for_build) 'make bundles:' $(need_bundles) $(if $(node_inc),,libnode-dev)
 for_check := $(for_build) 'all tests (prove):' perl 'tests/cli:' $(need_demo) $(need_cli) 'tests/server:' $(need_server) \
 	'tests/model, tests/proof:' $(need_proof) 'builds with clang, tests/fuzz:' $(need_clang) 'build for aarch64:' \
 	$(need_arm64) 'build with musl:' $(need_musl) 'tests/build:' $(need_bench) $(need_deb) $(need_lint)

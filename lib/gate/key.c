@@ -3,6 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+/* WHY NOT SHA512() or EVP: they allocate, may fail, and bring a library's every algorithm into a static link. */
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 #include <string.h>
 
@@ -11,6 +13,15 @@
 
 _Static_assert(SHMLIMIT_KEY_IP_MAX <= KEY_DIGEST_BYTES && KEY_DIGEST_BYTES == SHA512_DIGEST_LENGTH,
                "either fits a key");
+
+static void digest(const void *text, size_t length, uint8_t made[SHA512_DIGEST_LENGTH])
+{
+	SHA512_CTX context;
+
+	SHA512_Init(&context);
+	SHA512_Update(&context, text, length);
+	SHA512_Final(made, &context);
+}
 
 /* Make the key of an address's net. Returns its length; 0 or less if there is no address. */
 static int make_net(const struct spec_limit *limit, const void *text, size_t length, struct key *key)
@@ -33,7 +44,7 @@ void key_make(const struct spec_limit *limit, const void *text, size_t length, s
 	if (net_length > 0) {
 		key->length = (size_t)net_length;
 	} else if (length > SHMLIMIT_KEY_MAX) {
-		SHA512(text, length, key->made);
+		digest(text, length, key->made);
 		key->length = sizeof(key->made);
 	} else {
 		key->bytes = text;

@@ -30,7 +30,7 @@ for file in $files; do
 done
 
 # Whatever is built, so that a new module is not forgotten: what gives the C library or liburcu functions to call later.
-for file in $(cd "$BUILD" && find . -type f \( -name '*.so' -o -name '*.so.[0-9]*' -o -name '*.node' \) ! -path './deb/*' ! -path './peers/*'); do
+for file in $(cd "$BUILD" && find . -type f \( -name '*.so' -o -name '*.so.[0-9]*' -o -name '*.node' \) ! -path './deb/*' ! -path './peers/*' ! -name 'liburcu*'); do
 	nm -D "$BUILD/$file" | grep -qE ' U (__register_atfork|pthread_create|pthread_key_create|thrd_create|urcu_)' || continue
 	staying="${staying-}$file "
 	like "$(readelf -dW "$BUILD/$file")" 'FLAGS_1\).*NODELETE' "$file: stays loaded while threads live that have used it"

@@ -5,10 +5,13 @@ SPDX-License-Identifier: BSD-2-Clause
 
 import glob
 import os
+import shutil
+import subprocess
 import sys
 import sysconfig
 
 from setuptools import Extension, setup
+from setuptools.command.build_py import build_py
 
 LIMITED_API = "0x030A0000"
 
@@ -26,7 +29,23 @@ extension = Extension(
     py_limited_api=limited,
     optional=True,
 )
+
+
+class build_py_and_libraries(build_py):
+    """From the package of sources, which has those of the libraries, they are built too: see tools/bundles.mk."""
+
+    def run(self) -> None:
+        super().run()
+        if os.path.exists("sources/Makefile"):
+            subprocess.run(["make", "-s", "-C", "sources", "SHARED=1", "BUNDLE=1", "lib"], check=True)
+            folder = os.path.join(self.build_lib, "shmlimit", "lib")
+            os.makedirs(folder, exist_ok=True)
+            for library in glob.glob("sources/build/*.so.?"):
+                shutil.copy(library, folder)
+
+
 setup(
+    cmdclass={"build_py": build_py_and_libraries},
     ext_modules=[extension] if native else [],
     options={"bdist_wheel": {"py_limited_api": "cp310"}} if native and limited else {},
 )

@@ -11,6 +11,12 @@ Gem::Specification.new do |gem|
   gem.authors = ["the shmlimit authors"]
   gem.license = "BSD-2-Clause"
   gem.required_ruby_version = ">= 3.0"
-  gem.files = Dir.chdir(__dir__) { Dir["README.md", "lib/**/*.rb", "sig/**/*.rbs", "ext/**/*.{c,h,rb}"] }
-  gem.extensions = ["ext/shmlimit/extconf.rb"]
+  gem.files = Dir.chdir(__dir__) { Dir["README.md", "LICENSE*", "lib/**/*.rb", "sig/**/*.rbs", "ext/**/*.{c,h,rb}", "sources/**/*", "lib/shmlimit/*.so*"] }
+  # With the libraries (tools/bundles.mk) it is for this architecture and for the Ruby that built it.
+  if File.exist?("#{__dir__}/lib/shmlimit/native.so")
+    gem.platform = Gem::Platform.local
+    gem.required_ruby_version = "~> #{RUBY_VERSION[/\d+\.\d+/]}.0"
+  else
+    gem.extensions = ["ext/shmlimit/extconf.rb"]
+  end
 end

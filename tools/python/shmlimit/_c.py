@@ -11,6 +11,7 @@ SPDX-License-Identifier: BSD-2-Clause
 from __future__ import annotations
 
 import ctypes
+import os
 from ctypes import POINTER, Structure, c_char, c_char_p, c_int, c_int32, c_int64, c_size_t
 from ctypes import c_uint, c_uint32, c_uint64, c_void_p
 from types import SimpleNamespace
@@ -246,8 +247,10 @@ _LONG = {"create", "open", "destroy", "rule_set", "rule_ensure", "rule_remove", 
 def load(soname: str, prototypes: dict[str, tuple[type | None, list[type]]], long: set[str]) -> SimpleNamespace:
     """The functions of a library. ImportError: it cannot be loaded. WHY NOT limits in the memory of each process instead: N
     processes would admit N times the limit."""
+    bundled = os.path.join(os.path.dirname(__file__), "lib", soname)  # a wheel has the libraries
+    path = bundled if os.path.exists(bundled) else soname
     try:
-        keeps_lock, releases_lock = ctypes.PyDLL(soname), ctypes.CDLL(soname)
+        keeps_lock, releases_lock = ctypes.PyDLL(path), ctypes.CDLL(path)
     except OSError as error:
         raise ImportError(f"{error}: install shmlimit's libraries (on Debian: libshmlimit1, libshmlimit-gate1)") from error
     functions = SimpleNamespace()

@@ -5,6 +5,15 @@ require "mkmf"
 
 dir_config("shmlimit")
 pkg_config("shmlimit-gate")
+# A gem from tools/bundles.mk has the libraries' sources, which are built where no library is installed.
+sources = File.expand_path("../../sources", __dir__)
+if !find_executable("pkg-config") || !system("pkg-config --exists shmlimit-gate", err: File::NULL)
+  if with_config("shmlimit-include").nil? && File.exist?("#{sources}/Makefile") &&
+     system("make -s -C #{sources} SHARED=1 BUNDLE=1 lib >&2")
+    find_header("shmlimit_gate.h", "#{sources}/include")
+    $LDFLAGS << " -L#{sources}/build -Wl,-rpath,#{sources}/build"
+  end
+end
 found = have_header("shmlimit_gate.h") && have_library("shmlimit", "shmlimit_take") &&
         have_library("shmlimit-gate", "shmlimit_gate_open")
 unless found
