@@ -35,19 +35,9 @@ __attribute__((format(printf, 3, 4))) static void say(struct comparison *c, size
 	c->report(c->arg, offset, text);
 }
 
-/* The options are of a segment that is created: one that exists stays as it is. */
-static void compare_options(struct comparison *c)
+static void say_option(void *comparison, const char *text)
 {
-	const struct shmlimit_options *o = &c->spec.options;
-
-	if (o->slots > c->info.slots)
-		say(c, 0, "it has %" PRIu64 " slots, and slots=%" PRIu64 " does not change that (shmlimit grow)",
-		    c->info.slots, o->slots);
-	if (o->mode != 0 && o->mode != (c->info.mode & 0777))
-		say(c, 0, "it has mode 0%o, and mode=0%o does not change that", (unsigned)(c->info.mode & 0777),
-		    (unsigned)o->mode);
-	if ((o->flags & SHMLIMIT_OPTION_GROUP) != 0 && o->gid != c->info.gid)
-		say(c, 0, "it has the group %" PRIu32 ", and group= does not change that", c->info.gid);
+	say(comparison, 0, "%s", text);
 }
 
 /* A rule that is missing. */
@@ -118,7 +108,7 @@ static void compare(struct comparison *c)
 {
 	const struct spec *s = &c->spec;
 
-	compare_options(c);
+	room_options(s, &c->info, say_option, c);
 	for (size_t i = 0; i < s->limit_count; i++) {
 		const struct spec_limit *limit = &s->limits[i];
 		const struct spec_rule *rule = &s->rules[limit->rule];

@@ -21,3 +21,27 @@ int room_text(char *to, size_t size, const struct spec_rule *rule, int error, co
 		                rule->rate.capacity, info->window_max);
 	return snprintf(to, size, "the segment's %" PRIu32 " rules are all in use", info->rules);
 }
+
+void room_options(const struct spec *spec, const struct shmlimit_info *info, void (*say)(void *arg, const char *text),
+                  void *arg)
+{
+	const struct shmlimit_options *o = &spec->options;
+	char text[200];
+
+	if (o->slots > info->slots) {
+		snprintf(text, sizeof(text),
+		         "it has %" PRIu64 " slots, and slots=%" PRIu64 " does not change that (shmlimit grow)",
+		         info->slots, o->slots);
+		say(arg, text);
+	}
+	if (o->mode != 0 && o->mode != (info->mode & 0777)) {
+		snprintf(text, sizeof(text), "it has mode 0%o, and mode=0%o does not change that",
+		         (unsigned)(info->mode & 0777), (unsigned)o->mode);
+		say(arg, text);
+	}
+	if ((o->flags & SHMLIMIT_OPTION_GROUP) != 0 && o->gid != info->gid) {
+		snprintf(text, sizeof(text), "it has the group %" PRIu32 ", and group= does not change that",
+		         info->gid);
+		say(arg, text);
+	}
+}

@@ -1,5 +1,5 @@
 /*
- * room: what a rule of the spec needs that a segment may not have.
+ * room: what the spec asks for that its segment may not have.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,5 +21,12 @@ int room_has_cells(const struct spec_rule *rule, const struct shmlimit_info *inf
 
 /* Writes what the rule needs, and what the segment has. Returns the length. `error`: see room_lacks(). */
 int room_text(char *to, size_t size, const struct spec_rule *rule, int error, const struct shmlimit_info *info);
+
+/*
+ * Call `say` for each option of the spec that its segment does not have: options are of a segment
+ * that is created, and one that exists stays as it is.
+ */
+void room_options(const struct spec *spec, const struct shmlimit_info *info, void (*say)(void *arg, const char *text),
+                  void *arg);
 
 #endif

@@ -352,6 +352,24 @@ static void open_global(struct segment_ref *ref, struct view *view)
 	}
 }
 
+static void report_option(void *segment_ref, const char *option)
+{
+	struct segment_ref *ref = segment_ref;
+	char text[SHMLIMIT_NAME_MAX + 300];
+
+	snprintf(text, sizeof(text), "segment %.*s: %s", SHMLIMIT_NAME_MAX, ref->spec->segment, option);
+	(void)report(ref, 1, text);
+}
+
+/* Options of the spec that the segment, which existed before, does not have. */
+static void report_options(struct segment_ref *ref, const struct view *view)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+
+	if (shmlimit_info(view->limiter, &info) == 0)
+		room_options(ref->spec, &info, report_option, ref);
+}
+
 static int open_view(struct segment_ref *ref, int change, struct view **out)
 {
 	struct view *view = calloc(1, sizeof(*view) + ref->spec->rule_count * sizeof(view->ids[0]));
@@ -444,6 +462,8 @@ static int look(struct segment_ref *ref, int change)
 	}
 	count_failed(ref, fresh);
 	report_state(ref, NULL, error, &ref->reported);
+	if (fresh != NULL && fresh != old)
+		report_options(ref, fresh);
 	for (size_t i = 0; fresh != NULL && i < ref->spec->rule_count; i++) {
 		int id = __atomic_load_n(&fresh->ids[i], __ATOMIC_RELAXED);
 

@@ -295,6 +295,42 @@ static void without_room(const char *policy, size_t i)
 	shmlimit_gate_close(g);
 }
 
+/* Options are of a segment that is created: a gate that finds another one says so when it opens the segment. */
+static void other_options(void)
+{
+	static const struct {
+		const char *options, *says;
+	} cases[] = {
+		{ "slots=64 mode=0600", NULL },
+		{ "slots=32", NULL },
+		{ "slots=128", "it has 64 slots, and slots=128 does not change that (shmlimit grow)" },
+		{ "mode=0660", "it has mode 0600, and mode=0660 does not change that" },
+	};
+	const struct shmlimit_options small = { .struct_size = sizeof(small), .slots = 64 };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int differs = cases[i].says != NULL;
+		struct shmlimit_gate *g;
+		char spec[200];
+
+		shmlimit_destroy(unit_name);
+		shmlimit_close(unit_create("create", &small));
+		snprintf(spec, sizeof(spec), "create=yes %s rule=r rate=3/day", cases[i].options);
+		g = gate_new(spec);
+		ok(gate_said == differs && gate_bad == differs &&
+		           (!differs || strstr(gate_lines[0], cases[i].says) != NULL),
+		   "a gate with %s reports what a segment of 64 slots does not have: %s", cases[i].options,
+		   differs ? gate_lines[0] : "nothing");
+		is(ASK(g, "k", 0), SHMLIMIT_ALLOWED, "requests are decided in a segment with other options");
+		shmlimit_gate_attach(g);
+		is(gate_said, differs, "another look at a segment with other options reports nothing else");
+		shmlimit_destroy(unit_name);
+		shmlimit_gate_attach(g);
+		is(gate_said, differs, "a gate reports no option of a segment that it creates itself");
+		shmlimit_gate_close(g);
+	}
+}
+
 static char compared[4][400];
 static size_t offsets[4];
 
@@ -410,6 +446,7 @@ int main(void)
 		without_room("fail=closed", i);
 		without_room("fail=open", i);
 	}
+	other_options();
 	compares();
 	cannot();
 	return tap_done();
