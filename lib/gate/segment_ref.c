@@ -222,12 +222,17 @@ static void report_state(struct segment_ref *ref, const char *rule, int error, i
 		*reported = error;
 }
 
-/* The rule has not the spec's rate, but an older one; or, again, the spec's. */
-static void report_unchanged(struct segment_ref *ref, const char *rule, struct rule_state *state)
+/*
+ * The rule, of this id, has not the spec's rate, but an older one; or, again, the spec's. What is
+ * missing has none, which is reported as an error of the rule.
+ */
+static void report_unchanged(struct segment_ref *ref, const char *rule, int id, struct rule_state *state)
 {
 	char text[SHMLIMIT_NAME_MAX + SHMLIMIT_RULE_NAME_MAX + 200];
 	int at;
 
+	if (id < 0)
+		state->unchanged_reported = 0;
 	if (state->unchanged == state->unchanged_reported)
 		return;
 	at = snprintf(text, sizeof(text), "segment %.*s: rule %.*s: ", SHMLIMIT_NAME_MAX, ref->spec->segment,
@@ -468,7 +473,7 @@ static int look(struct segment_ref *ref, int change)
 		int id = __atomic_load_n(&fresh->ids[i], __ATOMIC_RELAXED);
 
 		report_rule(ref, fresh, i, find_fault(ref, fresh, &ref->spec->rules[i], id));
-		report_unchanged(ref, ref->spec->rules[i].name, &ref->rules[i]);
+		report_unchanged(ref, ref->spec->rules[i].name, id, &ref->rules[i]);
 	}
 	return error;
 }

@@ -429,6 +429,30 @@ static void cannot(void)
 	shmlimit_gate_close(g);
 }
 
+/* A rule whose new rate is refused is removed by hand: the rate is in force no more than before. */
+static void refused_then_removed(void)
+{
+	struct shmlimit *l;
+	struct shmlimit_gate *g;
+
+	shmlimit_destroy(unit_name);
+	l = unit_create("create", NULL);
+	unit_rule(l, "f", 1, 1, SECOND);
+	g = gate_new("create=yes rule=f algorithm=window rate=5/s");
+	shmlimit_rule_remove(l, "f");
+	shmlimit_close(l);
+	shmlimit_gate_attach(g);
+	ok(gate_said == 2 && gate_bad == 2 && strstr(gate_lines[1], "rule f: not in force: ") != NULL,
+	   "a rate is not called in force when the rule that could not get it is removed: %s",
+	   gate_lines[gate_said > 2 ? 2 : 1]);
+	shmlimit_destroy(unit_name);
+	shmlimit_gate_attach(g);
+	ok(gate_said == 3 && gate_bad == 2 && strstr(gate_lines[2], "rule f: now in force") != NULL,
+	   "a rate is called in force, once, when the segment was made again with room for it");
+	shmlimit_gate_close(g);
+	shmlimit_destroy(unit_name);
+}
+
 int main(void)
 {
 	shmlimit_close(unit_create("create", NULL));
@@ -449,5 +473,6 @@ int main(void)
 	other_options();
 	compares();
 	cannot();
+	refused_then_removed();
 	return tap_done();
 }
