@@ -96,6 +96,35 @@ static const struct scene killed = {
 	.judge = judge_standing,
 };
 
+/* The same a moment ago: the slot says something, and is carried to the larger table. */
+static struct shmlimit *set_killed_now(void)
+{
+	struct shmlimit *l = set_window();
+	struct table *t = &l->tables[0];
+
+	memset(ring_cells(l, t, t->slots), 0,
+	       t->lines * SLOTS_PER_LINE * layout_cells(l->window_max) * sizeof(uint64_t));
+	return l;
+}
+
+static void act_carried(unsigned who)
+{
+	if (who == 0)
+		grow(2 * SLOTS);
+	take(KEY, CAPACITY - 1);
+}
+
+/* It takes two stops, each at one place: one in 100,000 schedules. */
+static const struct scene carried = {
+	.title = "what is decided on a slot is not lost when that is carried, even if it was found before",
+	.actors = 2,
+	.every = 1,
+	.set = set_killed_now,
+	.begin = begin_window,
+	.act = act_carried,
+	.judge = judge_standing,
+};
+
 /* The rule is changed, too: to a longer period and less, and back. The looser parameters are those of the beginning. */
 static void act_changing(unsigned who)
 {
@@ -137,5 +166,6 @@ int main(void)
 	play(&sliding);
 	play(&changing);
 	play(&killed);
+	play(&carried);
 	return tap_done();
 }

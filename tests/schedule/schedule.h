@@ -57,6 +57,7 @@ struct scene {
 	const char *title;
 	unsigned actors;
 	unsigned mortals;              /* the first this many may be killed */
+	int every;                     /* schedules in turn: all of them, not only as many as SCHEDULES */
 	uint64_t away_ns[AWAY_MAX];    /* what may pass while an actor is stopped; 0: time stands */
 	struct shmlimit *(*set)(void); /* the stage, once */
 	void (*begin)(void);           /* before each schedule, or NULL */
@@ -529,7 +530,7 @@ static void stage_close(void)
 static int search(void)
 {
 	uint64_t first = given("SEED", 1), n = given("SCHEDULES", scaled(SCHEDULES));
-	uint64_t turns = getenv("SEED") != NULL ? 0 : in_turns(), each = turns / n + 1;
+	uint64_t turns = getenv("SEED") != NULL ? 0 : in_turns(), each = schedule.scene->every ? 1 : turns / n + 1;
 	int good = 1;
 
 	for (uint64_t i = 0; i < n && good; i++)
