@@ -21,7 +21,7 @@ node_inc := $(patsubst %/node_api.h,%,$(firstword $(wildcard $(addsuffix /node_a
 need_lib   := gcc make pkg-config $(call packages,lib) systemtap-sdt-dev
 need_build := $(need_lib) $(foreach w,global gate command,$(call packages,$(w)))
 need_demo  := $(call packages,demo) wrk curl
-need_cli   := jq gnuplot-nox python3-prometheus-client bsdutils util-linux zsh fish
+need_cli   := jq nftables gnuplot-nox python3-prometheus-client bsdutils util-linux zsh fish
 need_server := redis-tools openssl nginx nginx-dev apache2-bin apache2-dev libssl-dev procps mypy python3-dev python3-pip python3-setuptools \
 	python3-wheel python3-tap iproute2 gunicorn uwsgi-core uwsgi-plugin-python3 python3-uvicorn php-cli php-fpm php-apcu php-dev libfcgi-bin nodejs $(if $(node_inc),,libnode-dev) \
 	faketime python3-flask-limiter python3-djangorestframework python3-django-axes python3-fastapi \
