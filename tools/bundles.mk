@@ -32,6 +32,7 @@ wheel: bundled
 	@rm -rf $(bundle)/python && cp -r tools/python $(bundle)/python && cp $(bundle)/LICENSE $(bundle)/python && mkdir $(bundle)/python/sources
 	@sed -i 's/^version = .*/version = "$(shell tools/version.sh python)"/' $(bundle)/python/pyproject.toml
 	@$(call library_sources,$(bundle)/python/sources)
+	@printf 'include LICENSE\ngraft sources\n' >>$(bundle)/python/MANIFEST.in
 	@cd $(bundle)/python && $(python) setup.py -q sdist -d $(CURDIR)/$(O)/bundles 2>$(CURDIR)/$(bundle)/sdist.log || { cat $(CURDIR)/$(bundle)/sdist.log; exit 1; }
 	@rm -r $(bundle)/python/sources
 	@cp -r $(bundle)/libs $(bundle)/python/shmlimit/lib && cp $(bundle)/LICENSE.bundled $(bundle)/python
