@@ -223,7 +223,7 @@ static inline int word_cas(uint64_t *word, uint64_t old, uint64_t new)
 
 	ck_pr_fence_load_atomic();
 	won = ck_pr_cas_64(word, old, new);
-	ck_pr_fence_atomic();
+	ck_pr_fence_atomic_load();
 	return won;
 }
 
