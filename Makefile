@@ -226,7 +226,7 @@ install: all $(man3)
 	$(foreach u,$(units),sed 's|/usr/bin/|$(bindir)/|' $(u) >$(DESTDIR)$(unitdir)/$(notdir $(u)) &&) true
 	$(refresh_loader)
 
-# Programs find a library in a folder that the loader knows by its cache. A folder that it does not know is said.
+# Programs find a library in a folder that the loader knows by its cache. Where it does not know the folder, that is printed.
 refresh_loader = @$(if $(DESTDIR),true,PATH=$$PATH:/usr/sbin:/sbin; command -v ldconfig >/dev/null || exit 0; \
 	[ "$$(id -u)" -ne 0 ] || ldconfig; ldconfig -p | grep -qF '=> $(libdir)/libshmlimit.so' || [ ! -e $(libdir)/libshmlimit.so ] || \
 	echo 'the loader does not find the libraries in $(libdir): run ldconfig as root, or set LD_LIBRARY_PATH=$(libdir)')
