@@ -157,7 +157,7 @@ static void first_many(int rule)
 static void moving(struct shmlimit_global *g, int rule, const char *key)
 {
 	char text[64];
-	int len = snprintf(text, sizeof(text), "shmlimit:{cluster/%s}2", key);
+	int len = snprintf(text, sizeof(text), "shmlimit:{cluster/%s}", key);
 	unsigned slot = cluster_slot(text, (size_t)len);
 	int from = (int)(slot * NODES / CLUSTER_SLOTS), to = (from + 1) % NODES;
 	struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
@@ -192,7 +192,7 @@ static int unknown(struct shmlimit_global *g, int rule)
 	for (int i = 10; i < 30; i++) {
 		char key[16], text[64];
 		int len = snprintf(key, sizeof(key), "key %d", i);
-		size_t text_len = (size_t)snprintf(text, sizeof(text), "shmlimit:{cluster/%s}2", key);
+		size_t text_len = (size_t)snprintf(text, sizeof(text), "shmlimit:{cluster/%s}", key);
 
 		if (cluster_slot(text, text_len) * NODES / CLUSTER_SLOTS != 0)
 			n += shmlimit_global_peek(g, rule, key, (size_t)len, &funnel) != 0;
@@ -232,7 +232,7 @@ static void agent_without_first(void)
 	for (int i = 0; i < KEYS; i++) {
 		char key[16], text[64];
 		int len = snprintf(key, sizeof(key), "key %d", i),
-		    size = snprintf(text, sizeof(text), "shmlimit:{shard/%s}2", key);
+		    size = snprintf(text, sizeof(text), "shmlimit:{shard/%s}", key);
 		int is_lost = cluster_slot(text, (size_t)size) < CLUSTER_SLOTS / NODES;
 		int answer = shmlimit_global_take(g, rule, key, (size_t)len, 1, NULL);
 

@@ -75,9 +75,9 @@ is "$rc $(printf '%s\n' "$out" | sed -n '1,2p;4,5p' | tr '\n' ';')" "0 limit: 15
 	"inspect shows the funnel there, and what is held here"
 run shmlimit global inspect "$segment" "$url" login never $patient --json
 is "$(printf '%s\n' "$out" | jq -c '[.limit, .remaining, .reset_after_ns, .held]')" '[15,15,0,0]' "inspect of a key that was never asked for has a full funnel as JSON"
-is "$(there exists 'shmlimit:{login/never}2')" 0 "inspect of a key that was never asked for leaves nothing behind"
-like "$(there get 'shmlimit:{login/key}2')" '^[0-9]{16} 12959[0-9]{8}(\.[0-9]+)?$' "the backend has a time, and the time to full then"
-like "$(there pttl 'shmlimit:{login/key}2')" '^12[0-9]{8}$' "the backend forgets the key once it is full"
+is "$(there exists 'shmlimit:{login/never}')" 0 "inspect of a key that was never asked for leaves nothing behind"
+like "$(there get 'shmlimit:{login/key}')" '^[0-9]{16} 12959[0-9]{8}(\.[0-9]+)?$' "the backend has a time, and the time to full then"
+like "$(there pttl 'shmlimit:{login/key}')" '^12[0-9]{8}$' "the backend forgets the key once it is full"
 
 # Other hosts.
 shmlimit create "$segment.2" --slots 64
@@ -96,11 +96,11 @@ is "$(shmlimit rule show "$segment.2" '~local:login' | sed -n 's/^capacity: //p'
 run shmlimit global take "$segment.2" unix:///nowhere/redis.sock login shared $patient --on-failure error
 like "$rc $err" "[2-9] .*the limit's Redis server does not answer" "without a backend a request can be an error"
 run shmlimit global reset "$segment.2" "$url" login $patient
-is "$rc $(there exists 'shmlimit:{login/other}2')" "0 0" "reset deletes the funnels of a rule"
+is "$rc $(there exists 'shmlimit:{login/other}')" "0 0" "reset deletes the funnels of a rule"
 run shmlimit global take "$segment.2" "$url" login other $patient
 is "$rc $(printf '%s\n' "$out" | sed -n 3p)" "0 remaining: 15" "a funnel that was reset is full"
 run shmlimit global reset "$segment.2" "$url" login other $patient --json
-is "$rc $(there exists 'shmlimit:{login/other}2')" "0 0" "a single key can be reset, too"
+is "$rc $(there exists 'shmlimit:{login/other}')" "0 0" "a single key can be reset, too"
 members reset . "$out"
 
 like "$(shmlimit inspect "$segment")" 'lease' "inspect shows what was leased"

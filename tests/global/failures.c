@@ -287,14 +287,14 @@ static void keys(void)
 	struct shmlimit_global *g = handle(server.url, SHMLIMIT_GLOBAL_DENY, PATIENT_NS);
 
 	is(take_until(g, SHMLIMIT_ALLOWED), SHMLIMIT_ALLOWED, "the backend is well again");
-	server_tell(&server, "SET shmlimit:{" RULE "/sore}2 text");
+	server_tell(&server, "SET shmlimit:{" RULE "/sore} text");
 	failed_key("another type", "the key has another type there (SHMLIMIT not a funnel");
 	remembered();
 	is(shmlimit_global_peek(g, rule, "sore", 4, &funnel), -EMEDIUMTYPE, "peek says so, too");
-	server_tell(&server, "DEL shmlimit:{" RULE "/sore}2");
-	server_tell(&server, "HSET shmlimit:{" RULE "/sore}2 field value");
+	server_tell(&server, "DEL shmlimit:{" RULE "/sore}");
+	server_tell(&server, "HSET shmlimit:{" RULE "/sore} field value");
 	failed_key("another hash", "the key has another type there (WRONGTYPE");
-	server_tell(&server, "DEL shmlimit:{" RULE "/sore}2");
+	server_tell(&server, "DEL shmlimit:{" RULE "/sore}");
 	shmlimit_global_close(g);
 }
 

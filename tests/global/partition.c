@@ -221,7 +221,7 @@ static void denied(uint64_t seed)
 /* How many funnels the backend has. */
 static long long funnels(void)
 {
-	redisReply *reply = server_ask(&server, "EXISTS shmlimit:{cut/hot}2");
+	redisReply *reply = server_ask(&server, "EXISTS shmlimit:{cut/hot}");
 	long long n = reply->integer;
 
 	freeReplyObject(reply);

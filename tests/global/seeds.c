@@ -40,7 +40,7 @@ static void fail_over(int primary)
 
 static int has_funnel(int i, const char *key)
 {
-	redisReply *reply = server_ask(&server[i], "EXISTS shmlimit:{login/%s}2", key);
+	redisReply *reply = server_ask(&server[i], "EXISTS shmlimit:{login/%s}", key);
 	int there = reply->integer == 1;
 
 	freeReplyObject(reply);

@@ -183,7 +183,7 @@ static inline int takes_from(struct shmlimit_global *g, const char *prefix, int 
 	shmlimit_reset(l, rule, NULL, 0);
 	if (shmlimit_global_take(g, rule, key, (size_t)len, 1, NULL) != SHMLIMIT_ALLOWED)
 		return 0;
-	reply = server_ask(&sentinel.server[i], "EXISTS %s{login/%s}2", prefix, key);
+	reply = server_ask(&sentinel.server[i], "EXISTS %s{login/%s}", prefix, key);
 	there = reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
 	freeReplyObject(reply);
 	return there;

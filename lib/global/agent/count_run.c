@@ -21,7 +21,7 @@ enum lease_request_state count_run_prepare(struct shmlimit_global *g, struct req
 		return LEASE_REQUEST_DECIDED;
 	p->on_way.question = (struct backend_question){
 		.key = lr->text,
-		.key_len = handle_count_key(g, lr->of.name, lr->key, lr->key_len, lr->text),
+		.key_len = handle_key(g, lr->of.name, lr->key, lr->key_len, lr->text),
 		.need = text->need,
 		.want = text->cost,
 		.ttl_ms = text->want / MS_NS + (text->want % MS_NS != 0),

@@ -106,20 +106,17 @@ static int reset(struct shmlimit_global *g, int rule, const void *key, size_t ke
 {
 	char text[KEY_TEXT_MAX];
 	struct handle_rule of;
-	int error, count, is_count;
+	int error, count;
 
 	if (key != NULL && (key_len < 1 || key_len > SHMLIMIT_KEY_MAX))
 		return -EMSGSIZE;
 	error = handle_rule(g, rule, &of);
-	is_count = error == -EOPNOTSUPP;
-	if (is_count)
+	if (error == -EOPNOTSUPP)
 		error = handle_counter(g, rule, &of);
 	if (error != 0 && error != -ERANGE)
 		return error;
 	if (key != NULL)
-		count = forget(g, text,
-		               is_count ? handle_count_key(g, of.name, key, key_len, text)
-		                        : handle_key(g, of.name, key, key_len, text));
+		count = forget(g, text, handle_key(g, of.name, key, key_len, text));
 	else
 		count = forget_all(g, of.name);
 	if (count < 0)

@@ -105,27 +105,15 @@ int handle_rule(struct shmlimit_global *g, int rule, struct handle_rule *out)
 	return error;
 }
 
-/* What the script stores has other names than what an earlier one did, which hosts may still use. */
-#define FORM '2'
-
 /* A rule's name has no '/', so two different pairs of rule and key never get the same name. */
-size_t handle_count_key(const struct shmlimit_global *g, const char *rule, const void *key, size_t key_len,
-                        char text[KEY_TEXT_MAX])
+size_t handle_key(const struct shmlimit_global *g, const char *rule, const void *key, size_t key_len,
+                  char text[KEY_TEXT_MAX])
 {
 	size_t n = (size_t)snprintf(text, KEY_TEXT_MAX, "%s{%s/", g->prefix, rule);
 
 	memcpy(text + n, key, key_len);
 	text[n + key_len] = '}';
 	return n + key_len + 1;
-}
-
-size_t handle_key(const struct shmlimit_global *g, const char *rule, const void *key, size_t key_len,
-                  char text[KEY_TEXT_MAX])
-{
-	size_t n = handle_count_key(g, rule, key, key_len, text);
-
-	text[n] = FORM;
-	return n + 1;
 }
 
 /* Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014. */

@@ -16,7 +16,7 @@
 #include "shmlimit_lease.h"
 #include "url.h"
 
-#define KEY_TEXT_MAX (SHMLIMIT_GLOBAL_PREFIX_MAX + SHMLIMIT_RULE_NAME_MAX + SHMLIMIT_KEY_MAX + 5)
+#define KEY_TEXT_MAX (SHMLIMIT_GLOBAL_PREFIX_MAX + SHMLIMIT_RULE_NAME_MAX + SHMLIMIT_KEY_MAX + 4)
 
 /*
  * Apache's default ThreadLimit. If more handles are lent at once, the others are closed after one
@@ -81,11 +81,7 @@ int handle_rule(struct shmlimit_global *g, int rule, struct handle_rule *out);
  */
 int handle_counter(struct shmlimit_global *g, int rule, struct handle_rule *out);
 
-/* Fill `text` with the name of a key's count on the backend, prefix{rule/key}. Returns its length. */
-size_t handle_count_key(const struct shmlimit_global *g, const char *rule, const void *key, size_t key_len,
-                        char text[KEY_TEXT_MAX]);
-
-/* The same of its funnel, prefix{rule/key}2. */
+/* Fill `text` with the key's name on the backend, prefix{rule/key}. Returns its length. */
 size_t handle_key(const struct shmlimit_global *g, const char *rule, const void *key, size_t key_len,
                   char text[KEY_TEXT_MAX]);
 
