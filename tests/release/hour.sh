@@ -3,14 +3,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 
-# is GOT WANTED TITLE
-is() {
-	if [ "$1" = "$2" ]; then
-		echo "ok - $3"
-	else
-		printf 'not ok - %s\n# got:  %s\n# want: %s\n' "$3" "$1" "$2"
-	fi
-}
 # codes N URL: how many answers of each status N requests get.
 codes() { seq "$1" | xargs -P 4 -n 25 sh -c 'for i; do curl -so /dev/null -w "%{http_code}\n" "$0"; done' "$2" | sort | uniq -c | awk '{ print $2 "x" $1 }' | tr '\n' ' '; }
 # within COMMAND...: until it succeeds, for 20 s at most.

@@ -3,15 +3,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 
-# is GOT WANTED TITLE
-is() {
-	if [ "$1" = "$2" ]; then
-		echo "ok - $3"
-	else
-		printf 'not ok - %s\n# got:  %s\n# want: %s\n' "$3" "$1" "$2"
-	fi
-}
-
 ip link set lo up
 cd /root || exit
 is "$(command -v cc gcc clang c99)" "" "there is no compiler"
