@@ -91,19 +91,7 @@ charges() {
 as_root() { [ "$(id -u)" -ne 0 ] || echo "$1"; }
 configure_nginx() {
 	cat >"$TMP/nginx.conf" <<-END
-		load_module $nginx_module;
-		$(as_root 'user www-data;')
-		worker_processes 4;
-		daemon off;
-		pid $TMP/nginx.pid;
-		error_log $TMP/nginx.err warn;
-		events { worker_connections 128; }
-		http {
-		    client_body_temp_path $TMP/nginx.body;
-		    proxy_temp_path $TMP/nginx.proxy;
-		    fastcgi_temp_path $TMP/nginx.fastcgi;
-		    uwsgi_temp_path $TMP/nginx.uwsgi;
-		    scgi_temp_path $TMP/nginx.scgi;
+		$(nginx_begin 4)
 		    log_format used '\$upstream_http_x_tokens \$status';
 		    access_log off;
 		    shmlimit_segment $SEGMENT create=yes;

@@ -15,19 +15,7 @@ need_module "$apache_module" apache2-dev
 
 configure_nginx() {
 	cat >"$TMP/nginx.conf" <<-END
-		$([ "$(id -u)" -ne 0 ] || echo 'user www-data;')
-		load_module $nginx_module;
-		worker_processes 1;
-		daemon off;
-		pid $TMP/nginx.pid;
-		error_log $TMP/nginx.err warn;
-		events { worker_connections 128; }
-		http {
-		    client_body_temp_path $TMP/nginx.body;
-		    proxy_temp_path $TMP/nginx.proxy;
-		    fastcgi_temp_path $TMP/nginx.fastcgi;
-		    uwsgi_temp_path $TMP/nginx.uwsgi;
-		    scgi_temp_path $TMP/nginx.scgi;
+		$(nginx_begin 1)
 		    log_format limited '\$pid \$http_user_agent \$status \$shmlimit_status \$shmlimit_remaining';
 		    shmlimit_segment $SEGMENT;
 		    server {

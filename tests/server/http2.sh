@@ -16,19 +16,7 @@ curl --version | grep -q HTTP2 || skip_all "curl has no HTTP/2"
 
 configure_nginx() {
 	cat >"$TMP/nginx.conf" <<-END
-		$([ "$(id -u)" -ne 0 ] || echo 'user www-data;')
-		load_module $nginx_module;
-		worker_processes 4;
-		daemon off;
-		pid $TMP/nginx.pid;
-		error_log $TMP/nginx.err warn;
-		events { worker_connections 128; }
-		http {
-		    client_body_temp_path $TMP/nginx.body;
-		    proxy_temp_path $TMP/nginx.proxy;
-		    fastcgi_temp_path $TMP/nginx.fastcgi;
-		    uwsgi_temp_path $TMP/nginx.uwsgi;
-		    scgi_temp_path $TMP/nginx.scgi;
+		$(nginx_begin 4)
 		    log_format http2 '\$pid \$server_protocol \$connection \$status \$arg_tokens \$uri';
 		    access_log $TMP/nginx.log http2;
 		    shmlimit_segment $SEGMENT create=yes;

@@ -22,19 +22,7 @@ make_rules() {
 
 configure_nginx() {
 	cat >"$TMP/nginx.conf" <<-END
-		$([ "$(id -u)" -ne 0 ] || echo 'user www-data;')
-		load_module $nginx_module;
-		worker_processes ${workers:-1};
-		daemon off;
-		pid $TMP/nginx.pid;
-		error_log $TMP/nginx.err warn;
-		events { worker_connections 512; }
-		http {
-		    client_body_temp_path $TMP/nginx.body;
-		    proxy_temp_path $TMP/nginx.proxy;
-		    fastcgi_temp_path $TMP/nginx.fastcgi;
-		    uwsgi_temp_path $TMP/nginx.uwsgi;
-		    scgi_temp_path $TMP/nginx.scgi;
+		$(nginx_begin "${workers:-1}")
 		    log_format limited '\$pid \$http_user_agent \$status \$shmlimit_status \$shmlimit_remaining';
 		    shmlimit_segment $SEGMENT fail=open backend=$backend_url deadline=10000ms ${more-};
 		    server {
