@@ -216,30 +216,33 @@ static int print_all(const struct asked *asked, struct shmlimit *limiter, int ru
 }
 
 /* While there is no rule no key is banned. */
+/* The default rule of bans is missing as long as none was made. */
+static int show(const struct asked *asked, struct shmlimit *limiter)
+{
+	struct shmlimit_rule is = { .struct_size = sizeof(is) };
+	int id = shmlimit_rule_find(limiter, asked->rule), error = id < 0 ? id : shmlimit_rule_get(limiter, id, &is);
+
+	if (error == -ESRCH && asked->call->option[RULE] == NULL)
+		return print_all(asked, limiter, -1);
+	if (error < 0)
+		return fail_rule(asked->call->operand[0], asked->rule, error);
+	if (is.algorithm != SHMLIMIT_COUNTER)
+		return fail("rule %s: %s", asked->rule, ban_error(-EOPNOTSUPP));
+	return print_all(asked, limiter, id);
+}
+
 static int look_once(const struct asked *asked)
 {
-	const char *segment = asked->call->operand[0];
-	struct shmlimit_rule is = { .struct_size = sizeof(is) };
+	int bans = asked->counter[0] != '\0', status;
 	struct shmlimit *limiter;
-	int id, error,
-		status = segment_open(segment, asked->counter[0] != '\0' ? 0 : SHMLIMIT_OPEN_READ_ONLY, &limiter);
 
+	status = segment_open(asked->call->operand[0], bans ? 0 : SHMLIMIT_OPEN_READ_ONLY, &limiter);
 	if (status != STATUS_OK)
 		return status;
-	if (asked->counter[0] != '\0')
+	if (bans)
 		status = ban_offenders(asked, limiter);
-	id = shmlimit_rule_find(limiter, asked->rule);
-	error = id < 0 ? id : shmlimit_rule_get(limiter, id, &is);
-	if (status != STATUS_OK)
-		;
-	else if (error == -ESRCH && asked->call->option[RULE] == NULL)
-		status = print_all(asked, limiter, -1);
-	else if (error < 0)
-		status = fail_rule(segment, asked->rule, error);
-	else if (is.algorithm != SHMLIMIT_COUNTER)
-		status = fail("rule %s: %s", asked->rule, ban_error(-EOPNOTSUPP));
-	else
-		status = print_all(asked, limiter, id);
+	if (status == STATUS_OK)
+		status = show(asked, limiter);
 	shmlimit_close(limiter);
 	return status;
 }
