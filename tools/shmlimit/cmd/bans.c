@@ -28,12 +28,12 @@ enum { RULE, JSON, OVER, FOR, NFT, APPLY, EVERY, KEEP, TABLE, SET };
 
 static const struct command_option options[] = {
 	[RULE] = { "rule", "RULE", "the rule that servers peek at (default ban)" },
-	[JSON] = { "json", NULL, "print JSON, an object a line, as keys does" },
-	[OVER] = { "over", "COUNTER=N", "first ban each key of which the rule COUNTER has counted N or more" },
-	[FOR] = { "for", "DURATION", "with --over: how long" },
+	[JSON] = { "json", NULL, "print one JSON object per line, as keys does" },
+	[OVER] = { "over", "COUNTER=N", "first ban each key whose count under the rule COUNTER is N or more" },
+	[FOR] = { "for", "DURATION", "with --over: how long these are banned" },
 	[NFT] = { "nft", NULL, "print nftables sets of the banned addresses, as nft -f reads them" },
-	[APPLY] = { "apply", NULL, "with --nft: run nft instead" },
-	[EVERY] = { "every", "DURATION", "with --apply: again and again: 5s" },
+	[APPLY] = { "apply", NULL, "with --nft: have nft load the sets instead of printing them" },
+	[EVERY] = { "every", "DURATION", "with --apply: repeat at this interval: 5s" },
 	[KEEP] = { "keep", "ADDR[/N]...", "with --nft: never drop this address or net; may be given several times" },
 	[TABLE] = { "table", "TABLE", "with --nft: a table of family inet (default shmlimit, with rules that drop)" },
 	[SET] = { "set", "SET", "with --nft: the sets are SET4 and SET6 (default bans)" },
@@ -316,11 +316,12 @@ static int run(const struct call *call)
 const struct command command_bans = {
 	.name = "bans",
 	.operands = "NAME",
-	.purpose = "print the keys that are banned, or let the kernel drop them",
+	.purpose = "print the keys that are banned, or have nftables drop what they send",
 	.details =
 		"Fields are separated by tabs: the key, or # and its fingerprint if it is not stored; the\n"
 		"fingerprint; the time until the ban ends. The longest comes first.\n"
-		"With --nft an address from which this session came, loopback and link-local ones are never dropped.\n",
+		"With --nft these are never dropped: the address that this session came from, loopback and link-local\n"
+		"addresses.\n",
 	.options = options,
 	.run = run,
 };
