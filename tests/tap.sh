@@ -130,6 +130,9 @@ skip_all() {
 	exit 0
 }
 
+# block PAGE LANGUAGE [TEXT]: the first example of the page that has this language and text; block.awk says more.
+block() { language=$2 text=${3-} awk -v page="$1" -f "$SOURCE/tests/block.awk" "$SOURCE/$1"; }
+
 # done_testing: the last line of every test.
 done_testing() {
 	printf '1..%d\n' $tap_count

@@ -90,9 +90,8 @@ PKG_CONFIG_PATH=$root/usr/lib/$multiarch/pkgconfig
 PKG_CONFIG_SYSROOT_DIR=$root
 export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
 flags=$(pkg-config --cflags --libs shmlimit)
-sed -n '/^\.Bd -literal/,/^\.Ed/p' "$SOURCE/lib/shmlimit.3.in" | sed '/^\./d; s/\\&//g; s/\\e/\\/g' |
-	sed "s/\"example\"/\"$SEGMENT.example\"/g" >"$TMP/manual.c"
-sed -n '/^```c$/,/^```$/p' "$SOURCE/README.md" | sed "/^\`\`\`/d; s/\"web\"/\"$SEGMENT\"/" >"$TMP/readme.c"
+block lib/shmlimit.3.in mdoc | sed "s/\"example\"/\"$SEGMENT.example\"/g" >"$TMP/manual.c"
+block README.md c | sed "s/\"web\"/\"$SEGMENT\"/" >"$TMP/readme.c"
 shmlimit create "$SEGMENT" && shmlimit rule set "$SEGMENT" login --capacity 2 --rate 1/h
 for example in manual readme; do
 	for compiler in 'gcc -std=c11' 'g++ -x c++ -std=c++20 -Wno-missing-field-initializers'; do
@@ -158,7 +157,7 @@ there() {
 	rc=$?
 	rmdir "$TMP/over"
 }
-sed -n '/^### From packages/,/^## /{/^```sh$/,/^```$/p}' "$SOURCE/README.md" | sed '/^```/d' >"$TMP/readme"
+block README.md sh 'apt install' >"$TMP/readme"
 there "$TMP/come_and_go"
 if [ -n "$(lacks nginx apache2 php python3 ruby node luajit lua5.3 lua5.4)" ]; then
 	ok 0 "the packages come and go # SKIP they are for what is not here:$(lacks nginx apache2 php python3 ruby node luajit lua5.3 lua5.4)"

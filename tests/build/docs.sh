@@ -17,7 +17,7 @@ for words in 'Reporting a weakness' Rights 'Hosts with several users' RemoveIPC 
 	grep -q "^\.Ss $words\$" "$SOURCE/lib/shmlimit-security.7" || missing="$missing; $words"
 done
 is "$missing" "" "shmlimit-security.7 has what an administrator looks for"
-sed -n '/^\.Ss Rights/,/^\.Ed/p' "$SOURCE/lib/shmlimit-security.7" | grep -E ' (yes|-)$' >"$TMP/rights"
+block lib/shmlimit-security.7 mdoc 'none  read' | grep -E ' (yes|-)$' >"$TMP/rights"
 is "$(awk '{ for (i = NF - 4; i <= NF; i++) { if ($i != "yes" && $i != "-") bad++; if (i > NF - 4 && $(i - 1) == "yes" && $i != "yes") bad++ } }
 	END { print bad + 0, (NR > 10) }' "$TMP/rights")" "0 1" "its table of rights says of each of five, and each includes the one before"
 
@@ -43,20 +43,20 @@ is "$(cd "$SOURCE" && grep -rIlE '^(<{7}|>{7}) ' Makefile README.md include lib 
 	"no file has a merge's marks in it"
 
 # The README's quick start, except its make, with this build's command; and its program, which shares the limit.
-block() { awk -v want="$1" '/^```/ { open = !open; n += open; next } open && n == want' "$SOURCE/README.md"; }
-block 2 | sed -e '/^make$/d' -e 's,build/bin/,,' -e "s/\bweb\b/$SEGMENT/" >"$TMP/quick"
-is "$(block 2 | wc -l)" 4 "README: the quick start has four lines"
+quick=$(block README.md sh build/bin/shmlimit)
+printf '%s\n' "$quick" | sed -e '/^make$/d' -e 's,build/bin/,,' -e "s/\bweb\b/$SEGMENT/" >"$TMP/quick"
+is "$(printf '%s\n' "$quick" | wc -l)" 4 "README: the quick start has four lines"
 run sh "$TMP/quick"
 is "$err $(printf '%s\n' "$out" | sed -n 's/^decision: //p' | tr '\n' ' ')" " allowed allowed allowed denied " \
 	"README: the quick start's fourth request is denied"
-block 4 | sed "s/\"web\"/\"$SEGMENT\"/" >"$TMP/limit.c"
+block README.md c | sed "s/\"web\"/\"$SEGMENT\"/" >"$TMP/limit.c"
 compiler=$(command -v cc || command -v gcc) &&
 	"$compiler" -std=c11 -Wall -Wextra -pedantic -Werror "$TMP/limit.c" -I"$SOURCE/include" -L"$BUILD" -Wl,-rpath,"$BUILD" -lshmlimit -o "$TMP/limit" 2>"$TMP/err"
 ok $? "README: its program compiles without warnings"
 sed 's/^/# /' "$TMP/err" >&2
 run shmlimit destroy "$SEGMENT"
 run sh -c 'for i in 1 2 3 4; do "$0"; done' "$TMP/limit"
-is "$(printf '%s\n' "$out" | sed 's/1[12][0-9][0-9]\.[0-9] s/1200.0 s/')" "$(block 5)" "README: its program prints what the README says"
+is "$(printf '%s\n' "$out" | sed 's/1[12][0-9][0-9]\.[0-9] s/1200.0 s/')" "$(block README.md plain "allowed: 2")" "README: its program prints what the README says"
 
 # Links of the README lead to files and headings that exist.
 missing=
@@ -75,7 +75,7 @@ is "$missing" "" "README: its links lead somewhere"
 ok $? "README: it has fewer than 200 lines"
 
 # What README tells to type after a $, each with the segments' names made this test's own.
-sed -n 's/^\$ //p' "$SOURCE/README.md" | sed -E "s/\\b(shop|api)\\b/$SEGMENT.\\1/" >"$TMP/typed"
+block README.md plain 'acquire shop' | sed -n 's/^\$ //p' | sed -E "s/\\b(shop|api)\\b/$SEGMENT.\\1/" >"$TMP/typed"
 [ "$(wc -l <"$TMP/typed")" -ge 4 ]
 ok $? "README has commands to type"
 while read -r line; do

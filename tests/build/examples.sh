@@ -26,8 +26,7 @@ twice() {
 	like "$rc $out$err" '^1 denied: 0 .*left, again in 3[56][0-9][0-9]\.[0-9] s$' "$title denies the request after it"
 }
 
-awk '/^```/ && !inside { inside = $0; next } /^```/ { if (inside == "```c") exit; inside = 0; next } inside == "```c"' "$SOURCE/README.md" >"$TMP/printed.c"
-is "$(cat "$TMP/printed.c")" "$(sed -n '/^#include/,$p' "$SOURCE/tools/examples/limit.c")" \
+is "$(block README.md c)" "$(sed -n '/^#include/,$p' "$SOURCE/tools/examples/limit.c")" \
 	"README's first program is tools/examples/limit.c"
 
 shmlimit create "$SEGMENT" --slots 64

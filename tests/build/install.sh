@@ -39,7 +39,7 @@ export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
 is "$(pkg-config --modversion shmlimit)" "$version" "pkg-config knows the version"
 
 # The page's example names a segment of its own: replace that by the test's.
-example() { sed -n '/^\.Bd -literal/,/^\.Ed/p' "$SOURCE/lib/shmlimit.3.in" | sed '/^\./d; s/\\&//g; s/\\e/\\/g'; }
+example() { block lib/shmlimit.3.in mdoc; }
 example | sed "s/\"example\"/\"$SEGMENT.example\"/g" >"$TMP/example.c"
 like "$(cat "$TMP/example.c")" 'int main\(' "shmlimit.3 has a whole program as its example"
 
@@ -76,7 +76,7 @@ run "$TMP/global.static"
 is "$rc" 0 "a program of the library for many hosts runs from the archives"
 
 # The gate, by its page's example.
-sed -n '/^\.Sh EXAMPLES/,/^\.Ed/p' "$SOURCE/lib/gate/shmlimit_gate.3.in" | sed '/^\./d; s/\\&//g; s/\\e/\\/g' |
+block lib/gate/shmlimit_gate.3.in mdoc 'int main' |
 	sed "s/segment=example/segment=$SEGMENT.gate/" >"$TMP/gate.c"
 # shellcheck disable=SC2046
 gcc -std=c11 -Wall -Wextra -Werror -pedantic "$TMP/gate.c" $(pkg-config --cflags --libs shmlimit-gate) -o "$TMP/gate"

@@ -80,7 +80,7 @@ LoadModule headers_module $apache_modules/mod_headers.so
 CacheRoot $TMP/cache
 CacheEnable disk /
 Header set Cache-Control max-age=3600
-$(snippet apache apache CacheQuickHandler)"
+$(block tools/apache/README.md apache CacheQuickHandler)"
 start apache prefork
 shmlimit reset "$SEGMENT" --all >/dev/null
 ask "$url/index.html" -H "$(from 10.0.5.1)"
@@ -115,7 +115,7 @@ blocks
 ends
 shmlimit destroy "$SEGMENT"
 more_apache="LoadModule setenvif_module $apache_modules/mod_setenvif.so
-$(snippet apache apache PLAN_RATE)"
+$(block tools/apache/README.md apache PLAN_RATE)"
 start apache worker -e 's/fail=open/create=yes/' -e 's/Rule login.*/& rate=5\/h/' \
 	-e 's/Rule page.*/& "rate=%{req:X-Rate}" rate_error=2\/h/' -e 's/Rule site.*/& rate=1000\/h/'
 by_request

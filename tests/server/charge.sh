@@ -114,7 +114,7 @@ configure_nginx() {
 		            shmlimit all rule=scaled "rate=1/day burst 1000" charge=\$upstream_http_x_tokens charge_scale=1000;
 		            proxy_pass http://unix:$TMP/upstream.sock;
 		        }
-		        $(snippet nginx nginx charge= | sed "s|http://127.0.0.1:8090|http://unix:$TMP/upstream.sock|")
+		        $(block tools/nginx/README.md nginx charge= | sed "s|http://127.0.0.1:8090|http://unix:$TMP/upstream.sock|")
 		    }
 		}
 	END
@@ -156,7 +156,7 @@ configure_apache() {
 		<Location /scaled>
 		    ShmlimitRule scaled all "rate=1/day burst 1000" charge=%{resp:X-Tokens} charge_scale=1000
 		</Location>
-		$(snippet apache apache charge=)
+		$(block tools/apache/README.md apache charge=)
 	END
 }
 

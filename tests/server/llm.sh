@@ -36,7 +36,7 @@ END
 timeout 300 python3 "$TMP/model.py" >"$TMP/port" 2>"$TMP/model.err" &
 servers="$servers $!"
 within [ -s "$TMP/port" ]
-awk '/^```python gateway.py$/ { on = 1; next } /^```/ { on = 0 } on' "$SOURCE/lib/doc/tokens.md" |
+block lib/doc/tokens.md 'python gateway.py' |
 	sed "s/\"llm\"/\"$SEGMENT\"/; s,100000/minute,1/hour burst 100000," >"$TMP/gateway.py"
 MODEL=127.0.0.1:$(cat "$TMP/port") timeout 300 gunicorn --chdir "$TMP" --bind "unix:$TMP/gateway.sock" --workers 4 --threads 4 \
 	gateway:app 2>"$TMP/gunicorn.err" &

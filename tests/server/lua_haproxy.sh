@@ -14,7 +14,7 @@ lua=$(haproxy -vv | sed -n 's/.*Lua version : Lua \(5\.[34]\).*/\1/p')
 # configure_haproxy: that of gateways.md, and what it leaves open. Root's HAProxy changes its user and its root directory.
 configure_haproxy() {
 	{
-		readme shmlimit.haproxy lua | sed 's|100/minute|100/day|'
+		block tools/lua/gateways.md lua shmlimit.haproxy | own | sed 's|100/minute|100/day|'
 		cat <<-END
 			core.register_service("app", "http", function(applet)
 				core.msleep(tonumber(applet.qs:match("sleep=(%d+)") or 0))
@@ -25,7 +25,7 @@ configure_haproxy() {
 		END
 	} >"$TMP/limits.lua"
 	{
-		readme default_backend haproxy | sed -e "s|/usr/local/lib/lua/5.3|$BUILD/lua/$lua|" -e "s|/path/to/shmlimit/tools/lua|$SOURCE/tools/lua|" \
+		block tools/lua/gateways.md haproxy default_backend | own | sed -e "s|/usr/local/lib/lua/5.3|$BUILD/lua/$lua|" -e "s|/path/to/shmlimit/tools/lua|$SOURCE/tools/lua|" \
 			-e "s|/etc/haproxy/limits.lua|$TMP/limits.lua|" -e "s|127.0.0.1:8080|127.0.0.1:$port|" \
 			-e "s|^global|&\\n    nbthread 4\\n    pidfile $TMP/haproxy.pid$as_user|" \
 			-e "s|set-var(txn.key) src|& unless { path /absent }|" \

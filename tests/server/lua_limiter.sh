@@ -7,10 +7,10 @@
 
 need luajit
 shmlimit create "$SEGMENT" --slots 64
-readme 'again in' >"$TMP/readme.lua"
+block tools/lua/README.md lua 'again in' | own >"$TMP/readme.lua"
 is "$(for _ in 1 2 3 4; do luajit "$TMP/readme.lua"; done | sed 's/1[12][0-9][0-9] s/1200 s/' | tr '\n' ' ')" "2 left 1 left 0 left again in 1200 s " \
 	"the README's program does what it says"
-readme shmlimit.gate >"$TMP/readme.lua"
+block tools/lua/README.md lua shmlimit.gate | own >"$TMP/readme.lua"
 is "$(luajit "$TMP/readme.lua" | sed 's/t=[0-9]*/t=1/g')" 'true	passed	"client";r=14;t=1, "user";r=99;t=1' "the README's gate does, too"
 shmlimit destroy "$SEGMENT"
 

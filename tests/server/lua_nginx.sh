@@ -175,7 +175,7 @@ stop
 is "$rc $left" "0 " "nginx ends as it should"
 
 # The README's server: 5 of 21 requests at once are in progress at first, 3 more with a delay, and the rest is rejected.
-start lua "$(snippet lua nginx) server { listen 127.0.0.1:$(some_port); location /absent { return 404; } }"
+start lua "$(block tools/lua/README.md nginx) server { listen 127.0.0.1:$(some_port); location /absent { return 404; } }"
 mkdir -p "$TMP/html"
 connections=21
 sed -i "s|access_by_lua_block|root $TMP/html; access_by_lua_block|" "$TMP/lua.conf"

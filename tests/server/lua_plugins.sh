@@ -12,7 +12,7 @@ need curl setpriv
 cp -r "$SOURCE/tools/lua/kong" "$SOURCE/tools/lua/apisix" "$SOURCE/tests/server/lua_plugins.lua" "$TMP"
 chmod -R go+rX "$TMP"
 
-readme_spec() { readme "$1" yaml | sed -n 's/^ *spec: //p' | tr -d "'"; }
+spec() { own | sed -n 's/^ *spec: //p' | tr -d "'"; }
 location() {
 	printf 'location /%s/%s {
 		access_by_lua_block { require("lua_plugins").access("%s", "%s", { spec = [[%s]], keys = %s }) }
@@ -20,9 +20,9 @@ location() {
 		log_by_lua_block { require("lua_plugins").log("%s") }
 	}\n' "$1" "$2" "$1" "$2" "$3" "$4" "$1"
 }
-spec=$(readme_spec "name: shmlimit")
+spec=$(block tools/lua/gateways.md yaml "name: shmlimit" | spec)
 like "$spec" 'segment=.* create=yes rule=.*rate=' "the guide configures Kong's plugin"
-is "$(readme_spec routes:)" "$spec" "the guide configures APISIX's plugin likewise"
+is "$(block tools/lua/gateways.md yaml routes: | spec)" "$spec" "the guide configures APISIX's plugin likewise"
 start lua "lua_package_path '$TMP/?.lua;;';
 	init_by_lua_block { package.preload.cjson = nil require 'lua_plugins' }
 	server {

@@ -37,12 +37,14 @@ behind_proxies() {
 	is "$(remaining page unix:)" 997 "$what: without trust in the peer, the peer is the client and the header is ignored"
 }
 
-# The README's command, on a system whose nginx has no modules yet.
-sed -n 's|^    \(.* /usr/lib/nginx/modules/.*\)$|\1|p' "$SOURCE/tools/nginx/README.md" |
-	sed "s|/usr/lib|$TMP/lib|; s|build/nginx|$BUILD/nginx|" >"$TMP/install"
-run sh "$TMP/install"
+# The README's commands, on a system whose nginx has no modules yet.
+block tools/nginx/README.md indented 'make nginx' |
+	sed "/^make /d; s|/usr/lib|$TMP/lib|; s|build/nginx|$BUILD/nginx|; s/ web / $SEGMENT /; s/www-data/$(id -gn)/" >"$TMP/install"
+run sh -e "$TMP/install"
+is "$rc $err" "0 " "the README's commands can be run"
 cmp -s "$nginx_module" "$TMP/lib/nginx/modules/${nginx_module##*/}"
-ok $? "the README's command installs the module"
+ok $? "and install the module"
+shmlimit destroy "$SEGMENT"
 
 what=nginx
 make_segment
@@ -117,7 +119,7 @@ start nginx -e 's/fail=open/create=yes/' -e 's/rule=login/& rate=5\/h/' -e 's/ru
 lacks_room
 ends
 shmlimit destroy "$SEGMENT"
-more_nginx=$(snippet nginx nginx plan_rate | sed "s|127.0.0.1:8083|unix:$TMP/plans.sock|; s|/var/www/html|$TMP/html|")
+more_nginx=$(block tools/nginx/README.md nginx plan_rate | sed "s|127.0.0.1:8083|unix:$TMP/plans.sock|; s|/var/www/html|$TMP/html|")
 start nginx -e 's/fail=open/create=yes/' -e 's/rule=login/& rate=5\/h/' -e 's/rule=page/& rate=$http_x_rate rate_error=2\/h/' \
 	-e 's/rule=site/& rate=1000\/h/'
 by_request

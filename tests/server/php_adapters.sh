@@ -35,7 +35,7 @@ laws psr15 Nyholm/Psr7/autoload.php php-nyholm-psr7
 if php -r 'exit(stream_resolve_include_path("Symfony/Component/RateLimiter/autoload.php") ? 0 : 1);'; then
 	{
 		echo "<?php require '$BUILD/php/Shmlimit/autoload.php'; require 'Symfony/Component/RateLimiter/autoload.php'; ?>"
-		readme php 'Symfony\Factory' | sed "s/'symfony'/'$SEGMENT.readme'/; s/1 minute/1 day/"
+		block tools/php/README.md php 'Symfony\Factory' | own | sed "s/'symfony'/'$SEGMENT.readme'/; s/1 minute/1 day/"
 	} >"$TMP/readme.php"
 	for _ in 1 2 3 4 5 6 7 8 9 10 11; do
 		php "$TMP/readme.php" 2>&1 | grep -o 'Uncaught.*RateLimitExceededException' || echo passes

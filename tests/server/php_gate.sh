@@ -6,7 +6,7 @@
 . "$SOURCE/tests/server/php.inc"
 
 # The README's script needs no command before the first request.
-readme php "Gate('web'" | sed 's,30/minute,30/day,' >"$TMP/limit.php"
+block tools/php/README.md php "Gate('web'" | own | sed 's,30/minute,30/day,' >"$TMP/limit.php"
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
 	echo "$(REMOTE_ADDR=203.0.113.9 php "$TMP/limit.php" 2>&1)"
 done | uniq -c | tr -s ' ' >"$TMP/out"

@@ -29,8 +29,8 @@ begin() {
 	shmlimit create "$SEGMENT" --slots 1024
 	shmlimit rule set "$SEGMENT" client --algorithm lease --capacity 100 --rate 1/h
 	mkdir "$TMP/$host"
-	readme ini opcache.preload >"$TMP/$host/php.ini"
-	readme php "Gate('web'" | sed "s/, rate: '[^']*'//; s/create=yes'/deadline=5000ms', backend: '-'$2/" >"$TMP/$host/limit.php"
+	block tools/php/README.md ini opcache.preload | own >"$TMP/$host/php.ini"
+	block tools/php/README.md php "Gate('web'" | own | sed "s/, rate: '[^']*'//; s/create=yes'/deadline=5000ms', backend: '-'$2/" >"$TMP/$host/limit.php"
 	cat >"$TMP/$host/fpm.conf" <<-END
 		[global]
 		daemonize = no
@@ -43,7 +43,7 @@ begin() {
 		pm.max_children = 4
 		catch_workers_output = yes
 		php_admin_value[error_log] = $TMP/$host.err
-		$(readme ini auto_prepend_file | sed "s,$TMP,$TMP/$host,")
+		$(block tools/php/README.md ini auto_prepend_file | own | sed "s,$TMP,$TMP/$host,")
 		env[SHMLIMIT_BACKEND] = "$backend_url"
 	END
 	: >"$TMP/$host.log"

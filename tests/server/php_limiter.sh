@@ -9,7 +9,7 @@ shmlimit create "$SEGMENT" --slots 64
 shmlimit rule set "$SEGMENT" r --capacity 5 --rate 1/d --max-wait 9d
 shmlimit rule set "$SEGMENT" s --capacity 1 --rate 1/d
 shmlimit rule set "$SEGMENT" client --capacity 1 --rate 1/d
-readme php "Limiter('web'" >"$TMP/readme.php"
+block tools/php/README.md php "Limiter('web'" | own >"$TMP/readme.php"
 [ "$(php "$TMP/readme.php" && php "$TMP/readme.php")" = "welcome
 later" ] || { diag "README.md's program does not do what it says"; exit 1; }
 php "$SOURCE/tests/server/php_limiter.php"

@@ -23,7 +23,7 @@ pm = static
 pm.max_children = 1
 catch_workers_output = yes
 php_admin_value[error_log] = $TMP/errors
-$(readme ini auto_prepend_file)
+$(block tools/php/README.md ini auto_prepend_file | own)
 EOF
 echo '<?php echo "hello";' >"$TMP/hello.php"
 
@@ -38,7 +38,7 @@ ready() { grep -q 'ready to handle connections' "$TMP/log"; }
 # answers FPM-OPTION...: what a server with this php.ini and these options answers, failing open, then closed.
 answers() {
 	for fails in open closed; do
-		readme php "Gate('web'" | sed "s/, rate: '[^']*'//" >"$TMP/limit.php"
+		block tools/php/README.md php "Gate('web'" | own | sed "s/, rate: '[^']*'//" >"$TMP/limit.php"
 		[ $fails = closed ] || sed -i "s/Gate('$SEGMENT'/Gate('$SEGMENT', failOpen: true/" "$TMP/limit.php"
 		: >"$TMP/log"
 		: >"$TMP/errors"
@@ -60,7 +60,7 @@ limits='open: 200 hello
 closed: 200 hello'
 shmlimit create "$SEGMENT" --slots 64
 shmlimit rule set "$SEGMENT" client --capacity 100 --rate 1/h
-readme ini opcache.preload >"$TMP/php.ini"
+block tools/php/README.md ini opcache.preload | own >"$TMP/php.ini"
 
 is "$(answers -c "$TMP/php.ini")" "$limits" "with everything in place FPM serves"
 is "$(cat "$TMP/errors.open")" "" "with everything in place nothing is logged"

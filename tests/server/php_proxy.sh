@@ -10,8 +10,8 @@
 fpm=$(php_fpm) || skip_all "no php-fpm"
 need nginx curl setpriv
 
-readme ini opcache.preload >"$TMP/php.ini"
-readme php "Gate('web'" | sed "s/, spec: 'create=yes'//; s/, rate: '[^']*'//" >"$TMP/limit.php"
+block tools/php/README.md ini opcache.preload | own >"$TMP/php.ini"
+block tools/php/README.md php "Gate('web'" | own | sed "s/, spec: 'create=yes'//; s/, rate: '[^']*'//" >"$TMP/limit.php"
 mkdir "$TMP/html"
 echo '<?php echo "hello";' >"$TMP/html/index.php"
 cat >"$TMP/fpm.conf" <<EOF
@@ -25,7 +25,7 @@ listen = $TMP/fpm.sock
 listen.mode = 0666
 pm = static
 pm.max_children = 2
-$(readme ini auto_prepend_file)
+$(block tools/php/README.md ini auto_prepend_file | own)
 EOF
 : >"$TMP/log"
 timeout 600 "$fpm" -F -R -c "$TMP/php.ini" -y "$TMP/fpm.conf" 2>"$TMP/err" &
@@ -50,7 +50,7 @@ start_nginx() {
 			    uwsgi_temp_path $TMP/nginx.uwsgi;
 			    scgi_temp_path $TMP/nginx.scgi;
 		END
-		snippet php nginx | sed -e "s|127.0.0.1:8083|unix:$TMP/nginx.sock|" -e "s|/var/www/html|$TMP/html|" \
+		block tools/php/README.md nginx | sed -e "s|127.0.0.1:8083|unix:$TMP/nginx.sock|" -e "s|/var/www/html|$TMP/html|" \
 			-e "s|include fastcgi|include /etc/nginx/fastcgi|" -e "s|/run/php/php8.2-fpm.sock|$TMP/fpm.sock|" \
 			-e "s|192.0.2.10|$1|"
 		echo '}'

@@ -30,14 +30,14 @@ if command -v mypy >/dev/null; then
 	[ "$rc" -eq 0 ] || diag "$out" "$err"
 fi
 
-readme laoqian >"$TMP/readme.py"
+block tools/python/README.md python laoqian | own >"$TMP/readme.py"
 shmlimit create "$SEGMENT" --slots 64
 shmlimit rule set "$SEGMENT" client --capacity 1 --rate 1/d
 is "$(python3 "$TMP/readme.py" && python3 "$TMP/readme.py" | tr '\n' ' ')" "welcome
 later " "README.md's program does what it says"
 
 if python3 -c 'import flask_limiter' 2>/dev/null; then
-	readme flask_limiter >"$TMP/flask_app.py"
+	block tools/python/README.md python flask_limiter | own >"$TMP/flask_app.py"
 	is "$(PYTHONPATH=$PYTHONPATH:$TMP python3 -c 'import flask_app; print(flask_app.limiter.storage.check())')" True \
 		"README.md's Flask application has its storage"
 fi

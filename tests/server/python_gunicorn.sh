@@ -14,7 +14,7 @@ done
 command -v gunicorn >/dev/null || skip_all "no gunicorn"
 python3 -c 'import uvicorn' 2>/dev/null || skip_all "no python3-uvicorn"
 for app in wsgi asgi; do
-	readme "import Gate, Limit, $app" >"$TMP/$app.py"
+	block tools/python/README.md python "import Gate, Limit, $app" | own >"$TMP/$app.py"
 done
 
 # uvicorn has the names of fields in small letters.

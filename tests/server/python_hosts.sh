@@ -19,7 +19,7 @@ workers() { sed -n 's/.*Booting worker with pid: //p' "$TMP/$host.log"; }
 booted() { [ "$(workers | wc -l)" -ge "$1" ]; }
 listening() { grep -q 'Listening at' "$TMP/$host.log" && booted 4; }
 # No test depends on speed, so the backend has time.
-app_of() { readme "import Gate, Limit, $1" | sed "s|client)\]|&, backend=\"$backend_url\", deadline_ms=5000$2|"; }
+app_of() { block tools/python/README.md python "import Gate, Limit, $1" | own | sed "s|client)\]|&, backend=\"$backend_url\", deadline_ms=5000$2|"; }
 wsgi_app() { app_of wsgi ', fail_open=True'; }
 asgi_app() { app_of asgi ''; }
 # begin HOST CLASS. Of its rule no token comes back within the test.

@@ -10,11 +10,11 @@
 need gunicorn curl
 python3 -c 'import uvicorn' 2>/dev/null || skip_all "no python3-uvicorn"
 
-# app KIND PROXY [TEXT]: $TMP/KIND.py, with the line of README.md that has this text.
+# app KIND PROXY [behind]: $TMP/KIND.py, with the line of README.md that believes the header.
 app() {
 	{
-		readme "import Gate, Limit, $1"
-		[ $# -lt 3 ] || readme "$3"
+		block tools/python/README.md python "import Gate, Limit, $1" | own
+		[ $# -lt 3 ] || block tools/python/README.md python "$1.client_behind" | own
 	} | sed "s/192.0.2.10/$2/" >"$TMP/$1.py"
 }
 # start COMMAND...: sets $server and $url.
@@ -48,23 +48,23 @@ shmlimit rule set "$SEGMENT" client --capacity 15 --rate 1/h
 by_client='14 14 13'
 by_peer='14 13 12'
 
-app wsgi 127.0.0.1 wsgi.client_behind
+app wsgi 127.0.0.1 behind
 gunicorn_of wsgi:app
 is "$(all)" "$by_client" "WSGI: behind a proxy of ours, the last address that it passes on is the client"
 ends
-app wsgi 192.0.2.10 wsgi.client_behind
+app wsgi 192.0.2.10 behind
 gunicorn_of wsgi:app
 is "$(all)" "$by_peer" "WSGI: what is no proxy of ours is the client, whatever it sends"
 ends
 
-app asgi 127.0.0.1 asgi.client_behind
+app asgi 127.0.0.1 behind
 uvicorn_of --no-proxy-headers asgi:app
 is "$(all)" "$by_client" "uvicorn: behind a proxy of ours, the last address that it passes on is the client"
 ends
 gunicorn_of --worker-class uvicorn.workers.UvicornWorker --forwarded-allow-ips '' asgi:app
 is "$(all)" "$by_client" "UvicornWorker: behind a proxy of ours, the last address that it passes on is the client"
 ends
-app asgi 192.0.2.10 asgi.client_behind
+app asgi 192.0.2.10 behind
 uvicorn_of --no-proxy-headers asgi:app
 is "$(all)" "$by_peer" "uvicorn: what is no proxy of ours is the client, whatever it sends"
 ends

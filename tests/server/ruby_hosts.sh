@@ -22,7 +22,7 @@ END
 for host in one two; do
 	SEGMENT=$prefix.$host
 	shmlimit create "$SEGMENT" --slots 64
-	readme 'backend=redis' | sed "s|redis://10.0.0.5|$backend_url deadline=10000ms agent=no|; s|rate=5/hour|rate=50/day|" >"$TMP/readme.rb"
+	block tools/ruby/README.md ruby 'backend=redis' | own | sed "s|redis://10.0.0.5|$backend_url deadline=10000ms agent=no|; s|rate=5/hour|rate=50/day|" >"$TMP/readme.rb"
 	is "$(ruby -w "$TMP/readme.rb")" passed "host $host: the README's program passes its request"
 done
 SEGMENT=$prefix

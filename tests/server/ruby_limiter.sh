@@ -7,7 +7,7 @@
 
 shmlimit create "$SEGMENT" --slots 64
 shmlimit rule set "$SEGMENT" login --capacity 3 --rate 3/d
-readme laoqian >"$TMP/readme.rb"
+block tools/ruby/README.md ruby laoqian | own >"$TMP/readme.rb"
 [ "$(for _ in 1 2 3 4; do ruby -w "$TMP/readme.rb"; done)" = "welcome
 welcome
 welcome

@@ -29,7 +29,7 @@ run(lambda do |env|
 end)
 END_OF_APP
 # A rate that no token comes back at, while the test runs.
-readme 'require "shmlimit/middleware"' | sed 's,15/hour,15/day,' >"$TMP/gate.ru"
+block tools/ruby/README.md ruby 'require "shmlimit/middleware"' | own | sed 's,15/hour,15/day,' >"$TMP/gate.ru"
 cat >"$TMP/unicorn.rb" <<'END_OF_CONFIG'
 worker_processes 4
 preload_app true
