@@ -44,3 +44,4 @@ inside == "indented" && !/^    / { end() }
 /^    / && !inside && before == "" { begin("indented") }
 inside { block = block (inside == "indented" ? substr($0, 5) : $0) "\n" }
 { before = $0 }
+END { if (inside) end() }

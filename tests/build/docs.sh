@@ -58,6 +58,16 @@ run shmlimit destroy "$SEGMENT"
 run sh -c 'for i in 1 2 3 4; do "$0"; done' "$TMP/limit"
 is "$(printf '%s\n' "$out" | sed 's/1[12][0-9][0-9]\.[0-9] s/1200.0 s/')" "$(block README.md plain "allowed: 2")" "README: its program prints what the README says"
 
+{
+	printf '#include <shmlimit_global.h>\nint ask(struct shmlimit_global *, struct shmlimit_request, struct shmlimit_result);\n'
+	printf 'int ask(struct shmlimit_global *global, struct shmlimit_request request, struct shmlimit_result r)\n{\n'
+	block lib/global/shmlimit_global.3.in mdoc ticket
+	printf 'return answer;\n}\n'
+} >"$TMP/ask.c"
+"$compiler" -std=c11 -Wall -Wextra -pedantic -Werror -I"$SOURCE/include" -c "$TMP/ask.c" -o "$TMP/ask.o" 2>"$TMP/err"
+ok $? "shmlimit_global.3: its event loop compiles without warnings"
+sed 's/^/# /' "$TMP/err" >&2
+
 # Links of the README lead to files and headings that exist.
 missing=
 for link in $(grep -oE '\]\([^)]+\)' "$SOURCE/README.md" | sed 's/^](//; s/)$//' | sort -u); do

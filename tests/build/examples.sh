@@ -53,6 +53,19 @@ if command -v php >/dev/null && php -m | grep -qx FFI; then
 	twice limit.php php -d ffi.enable=1 "$TMP/limit.php"
 fi
 
+# What tests/README.md tells to write is a test.
+block tests/README.md c >"$TMP/again.c"
+gcc -Wall -Wextra -Werror -I "$SOURCE/include" -I "$SOURCE/tests/unit" "$TMP/again.c" -L "$BUILD" -lshmlimit -o "$TMP/again"
+ok $? "tests/README.md: its test in C can be compiled"
+mkdir -p "$TMP/tests/cli"
+ln -s "$BUILD/bin" "$TMP/bin"
+ln -s "$SOURCE/tests/tap.sh" "$TMP/tests"
+block tests/README.md sh >"$TMP/tests/cli/again.t"
+SOURCE=$SOURCE run sh "$TMP/tests/cli/again.t"
+is "$rc $err $(printf '%s\n' "$out" | tail -n 1)" "0  1..1" "tests/README.md: its test in shell passes"
+run "$TMP/again"
+is "$rc $err $(printf '%s\n' "$out" | tail -n 1)" "0  1..2" "tests/README.md: its test in C passes"
+
 example prefork.c
 compile prefork
 ok $? "prefork.c can be compiled"

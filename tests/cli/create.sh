@@ -158,6 +158,12 @@ if unshare --mount true 2>/dev/null; then
 		"/dev/shm is no tmpfs, or /proc is missing: mount both (mount -t tmpfs -o mode=1777 tmpfs /dev/shm)"
 	run unshare --mount sh -c 'mount -t tmpfs tmpfs /dev && shmlimit list'
 	is "$rc $err" "2 shmlimit: /dev/shm: No such file or directory" "list names a missing /dev/shm"
+	block lib/shmlimit.7 mdoc 'mount -o' >"$TMP/huge"
+	is "$(block lib/doc/sizing.md text 'mount -o')" "$(head -n 1 "$TMP/huge")" "the guide has shmlimit(7)'s way to huge pages"
+	if [ -d /sys/kernel/mm/transparent_hugepage ]; then
+		run unshare --mount sh -e -c 'mount -t tmpfs shm /dev/shm && . "$1" && grep " /dev/shm .*huge=within_size" /proc/mounts' sh "$TMP/huge"
+		is "$rc $err" "0 " "a host can give segments huge pages, and say how many it has"
+	fi
 fi
 run sh -c "ulimit -f 1; shmlimit create '$SEGMENT.bad' --slots 16"
 is "$rc $err" "2 shmlimit: segment $SEGMENT.bad: larger than a file may be here: use fewer slots, a smaller slots-max, window-max or store-keys, or a higher limit (ulimit -f)" "a limit of files is an error, and not the end"

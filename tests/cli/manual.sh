@@ -63,6 +63,10 @@ awk '
 	sed -E "s/\\b(jobs|nightly|api)\\b/$SEGMENT.&/g; s/\\bwww-data\\b/$(id -gn)/; s/(shmlimit stat .* -i 1)/\\1 --count 1/
 		s/shmlimit load web/shmlimit destroy web \\&\\& &/; s/metrics --all/metrics web/; s/--plot limits.svg/$plot/" >shmlimit.1
 guide shmlimit.1
+block tools/shmlimit/shmlimit.1 mdoc "the segment's switch" >rules
+shmlimit create "$SEGMENT.rules" --slots 64
+run shmlimit apply "$SEGMENT.rules" rules --dry-run
+is "$rc $(printf '%s\n' "$out" | grep -c '^+ rule ')" "0 2" "shmlimit.1: its file of rules has two"
 ok $((commands < 30)) "shmlimit.1: $commands commands were run"
 is "$(wc -l <"$TMP/folder/stat.log") $(test -s "$TMP/var/lib/node_exporter/shmlimit.prom" && echo exported)" "1 exported" \
 	"shmlimit.1: files that its examples write are there"

@@ -203,6 +203,17 @@ stopping 2 shmlimit: segment $segment.3: was destroyed or replaced: start the ag
 fi
 
 # What is wrong.
+block lib/global/shmlimit_global.3.in mdoc 'ACL SETUSER' | tr -d '\\\n' | xargs redis-cli -s "$socket" >/dev/null
+for command in "take login another" "reset login another" "reset login"; do
+	# shellcheck disable=SC2086
+	run shmlimit global ${command%% *} "$segment" "unix://limiter:password@$socket" ${command#* } $patient
+	is "$rc $err" "0 " "a user with the rights of shmlimit_global(3) may do it: $command"
+done
+block lib/global/shmlimit_global.3.in mdoc rediss: >"$TMP/urls"
+while read -r tls; do
+	run shmlimit global ping "$segment" "$tls"
+	is "$rc $(printf '%s' "$err" | grep -c "backend's URL")" "2 0" "a URL of shmlimit_global(3) is one: $tls"
+done <"$TMP/urls"
 SHMLIMIT_BACKEND=$url run shmlimit global ping "$segment" - $patient
 is $rc 0 "the URL can come from the environment"
 run shmlimit global ping "$segment" -

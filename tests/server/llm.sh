@@ -38,8 +38,8 @@ servers="$servers $!"
 within [ -s "$TMP/port" ]
 block lib/doc/tokens.md 'python gateway.py' |
 	sed "s/\"llm\"/\"$SEGMENT\"/; s,100000/minute,1/hour burst 100000," >"$TMP/gateway.py"
-MODEL=127.0.0.1:$(cat "$TMP/port") timeout 300 gunicorn --chdir "$TMP" --bind "unix:$TMP/gateway.sock" --workers 4 --threads 4 \
-	gateway:app 2>"$TMP/gunicorn.err" &
+# shellcheck disable=SC2046 # several words
+MODEL=127.0.0.1:$(cat "$TMP/port") timeout 300 $(block lib/doc/tokens.md indented gunicorn) --chdir "$TMP" --bind "unix:$TMP/gateway.sock" 2>"$TMP/gunicorn.err" &
 servers="$servers $!"
 within [ -S "$TMP/gateway.sock" ]
 

@@ -43,7 +43,7 @@ block tools/nginx/README.md indented 'make nginx' |
 run sh -e "$TMP/install"
 is "$rc $err" "0 " "the README's commands can be run"
 cmp -s "$nginx_module" "$TMP/lib/nginx/modules/${nginx_module##*/}"
-ok $? "and install the module"
+ok $? "the README's commands install the module"
 shmlimit destroy "$SEGMENT"
 
 what=nginx

@@ -5,6 +5,7 @@
 
 const fs = require('node:fs')
 const { execFile, execFileSync } = require('node:child_process')
+const { EventEmitter } = require('node:events')
 const { Worker, isMainThread, workerData, parentPort } = require('node:worker_threads')
 const { Limiter, Gate, Limit, ShmlimitError, SATURATE, RESTART, ruleParse, ruleText } = require(process.env.SHMLIMIT)
 
@@ -301,17 +302,37 @@ function package_ () {
   is(execFileSync(process.execPath, ['-p', `typeof require('${prebuilt}').Limiter`]).toString(), 'function\n', 'a prebuilt addon is found')
 }
 
-// What README.md tells to write.
+// What README.md and shmlimit_gate(3) tell to write.
 function readme () {
-  const text = fs.readFileSync(`${process.env.SHMLIMIT}/README.md`, 'utf8')
-  const [, program] = /```js\n([^`]*new Limiter\('web'\)[^`]*)```/.exec(text)
-  const script = program.replace("'shmlimit'", JSON.stringify(process.env.SHMLIMIT)).replace("'web'", JSON.stringify(segment))
+  const program = (text) => fs.readFileSync(`${process.env.TMP}/${text}.js`, 'utf8').replace(/\bweb\b/, segment + (text.includes('=') ? `.${text}` : ''))
+  const script = program("new Limiter('web')").replace("'shmlimit'", JSON.stringify(process.env.SHMLIMIT))
   new Limiter(segment).reset('login')
   is([1, 2, 3, 4].map(() => execFileSync(process.execPath, ['-e', script]).toString().replace(/later 3[0-9.]*/, 'later')),
     ['welcome 2\n', 'welcome 1\n', 'welcome 0\n', 'later\n'], 'README: its program limits')
-  const [, spec] = /limit\('(segment=web [^']*)'/.exec(text)
-  const gate = new Gate(spec.replace('segment=web', `segment=${segment}.readme`))
-  is([gate.ask('::1'), gate.answer.fields[0]], [true, ['RateLimit-Policy', '"client";q=15;w=30']], 'README: its spec is the limit that it says')
+
+  // What passes of twenty requests of a client, which take less than a day, by the middleware that the program gives to its application.
+  const { limit } = require(`${process.env.SHMLIMIT}/middleware`)
+  const passes = (text, given) => {
+    let middleware
+    const app = { use: (it) => { middleware = it }, get () {}, listen () {} }
+    const find = (name) => name === 'express' ? () => app : require(name.replace('shmlimit', process.env.SHMLIMIT))
+    const names = { app, require: find, limit, ...given }
+    const taken = new Function(...Object.keys(names), `{ ${program(text).replace('/minute', '/day')}; return typeof allowed === 'undefined' ? 0 : allowed }`)(...Object.values(names)) // eslint-disable-line no-new-func
+    const answer = () => Object.assign(new EventEmitter(), { locals: { tokens: 20000 }, headersSent: false, setHeader () {}, end () { this.refused = true } })
+    let passed = 0
+    for (let i = 0; i < 20; i++) {
+      const res = answer()
+      middleware({ ip: '203.0.113.9', socket: {}, headers: {}, user: { name: 'user:42', plan: { rate: '3/day' } } }, res, () => passed++)
+      res.emit('close')
+    }
+    return [passed, taken]
+  }
+  is(passes("require('express')", {}), [15, 0], 'README: its server lets 15 requests of a client through at once')
+  is(passes('rule=plans', { limiter: { take: (...given) => given }, user: { name: 'user:42', plan: { rate: '3/day' } } }),
+    [3, ['plans', 'user:42', 1, '3/day']], "README: a customer's plan is its limit")
+  is(passes('rule=tokens', {}), [1, 0], 'README: what a request has used is charged')
+  const gate = new Gate(fs.readFileSync(`${process.env.TMP}/spec`, 'utf8').replace('segment=web', `segment=${segment}.spec`), { report () {} })
+  is([gate.limits, gate.ask(['203.0.113.9', 'all'])], [2, true], 'shmlimit_gate(3): its spec has two limits')
 }
 
 async function main () {

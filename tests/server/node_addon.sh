@@ -4,4 +4,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/server/node.inc"
+for text in "new Limiter('web')" "require('express')" rule=plans rule=tokens; do
+	block tools/node/README.md js "$text" >"$TMP/$text.js"
+done
+block lib/gate/shmlimit_gate.3.in mdoc 'segment=web fail=open' | sed "s/www-data/$(id -gn)/" >"$TMP/spec"
 laws node_addon.cjs

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 'use strict'
 
+const fs = require('node:fs')
 const Module = require('node:module')
 const library = process.env.SHMLIMIT
 const { Limiter } = require(library)
@@ -142,6 +143,12 @@ async function flexible () {
     ? { RateLimiterRedis: class extends StoreAbstract {}, RateLimiterRes: Result }
     : load(name, ...rest)
   const { RateLimiterShmlimit } = require(`${library}/stores/rate-limiter-flexible.js`)
+  const readme = fs.readFileSync(`${process.env.TMP}/readme.js`, 'utf8').replaceAll("'web'", `'${segment}'`)
+  const made = []
+  await new Function('app', 'rateLimit', 'fastify', 'ThrottlerModule', 'throttlers', 'require', `return (async () => { ${readme}; app.use(limiter) })()`)( // eslint-disable-line no-new-func
+    { use: (it) => made.push(it) }, ({ store }) => store, { register: async (plugin, { store: Store }) => made.push(new Store({})) },
+    { forRoot: ({ storage }) => made.push(storage) }, [], (name) => require(name.replace('shmlimit', `${library}/stores`)))
+  is(made.map((it) => it.constructor.name), ['ShmlimitStore', 'ShmlimitStore', 'ShmlimitThrottlerStorage', 'RateLimiterShmlimit'], 'README: it makes the store of each front-end')
   Module._load = load
   let refused
   try { new RateLimiterShmlimit({ segment, points: 3, duration: 3600, backend: 'redis://h' }) } catch (error) { refused = error.message } // eslint-disable-line no-new

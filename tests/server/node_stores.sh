@@ -4,4 +4,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/server/node.inc"
+block tools/node/README.md js express-rate-limit >"$TMP/readme.js"
 laws node_stores.cjs

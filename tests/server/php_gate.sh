@@ -14,4 +14,13 @@ done | uniq -c | tr -s ' ' >"$TMP/out"
  1 too many requests' ] || { diag "README.md's script does not do what it says:" "$(cat "$TMP/out")"; exit 1; }
 shmlimit destroy "$SEGMENT"
 
+# A customer's plan is its limit.
+{
+	sed "/enforce/d" "$TMP/limit.php"
+	echo "\$user = (object)['name' => 'user:42', 'plan' => (object)['rate' => '2/day']];"
+	block tools/php/README.md php plans
+} >"$TMP/plans.php"
+[ "$(for _ in 1 2 3; do php "$TMP/plans.php" 2>&1; done)" = 'too many requests' ] || { diag "README.md's line for plans does not do what it says"; exit 1; }
+shmlimit destroy "$SEGMENT"
+
 TMP=$TMP php "$SOURCE/tests/server/php_gate.php"

@@ -36,6 +36,26 @@ shmlimit rule set "$SEGMENT" client --capacity 1 --rate 1/d
 is "$(python3 "$TMP/readme.py" && python3 "$TMP/readme.py" | tr '\n' ' ')" "welcome
 later " "README.md's program does what it says"
 
+block tools/python/README.md python 'def plan' | own >"$TMP/plan.py"
+block tools/python/README.md python RateLimited | sed "s/@limit(\"[^\"]*/&\", segment=\"$SEGMENT.functions/; s,10/s burst 20,2/day," >"$TMP/functions.py"
+is "$(PYTHONPATH=$PYTHONPATH:$TMP SEGMENT=$SEGMENT python3 -c '
+import asyncio, builtins, collections, os, shmlimit
+User = collections.namedtuple("User", "name plan")
+user = User("user:42", collections.namedtuple("Plan", "rate")("3/day"))
+with shmlimit.Limiter(os.environ["SEGMENT"]) as limiter:
+    builtins.Gate, builtins.Limit, builtins.limiter, builtins.user = shmlimit.Gate, shmlimit.Limit, limiter, user
+    limiter.rule_set("plans", shmlimit.Rule(1, 1, 10**9, algorithm=shmlimit.Algorithm.GCRA))
+    from plan import allowed, gate
+    print(bool(allowed), [gate.ask({"myapp.user": user}).status for _ in range(3)])
+from functions import *
+try:
+    for _ in range(3):
+        send("user:42", "hello")
+except RateLimited as error:
+    print(40000 < error.retry_after_s <= 43200)
+print(asyncio.run(fetch("page")))
+' | tr '\n' ' ')" "True ['passed', 'passed', 'rejected'] user:42 hello user:42 hello True page " "README.md: a customer's plan is its limit, and functions have limits"
+
 if python3 -c 'import flask_limiter' 2>/dev/null; then
 	block tools/python/README.md python flask_limiter | own >"$TMP/flask_app.py"
 	is "$(PYTHONPATH=$PYTHONPATH:$TMP python3 -c 'import flask_app; print(flask_app.limiter.storage.check())')" True \

@@ -22,11 +22,13 @@ listening() { grep -q 'Listening at' "$(log)" && [ "$(workers | wc -l)" -ge 4 ];
 # begin HOST OPTIONS [ARGUMENT]
 begin() {
 	host=$1
+	options=$(printf '%s' "deadline_ms=1000$2" | sed 's/&/\\&/g')
+	block lib/doc/hosts.md python | sed -e 's|5/minute|5/hour|; s|flask_limiter.util.get_remote_address|lambda: flask.request.args["client"]|' \
+		-e "s|shmlimit://web|shmlimit://$prefix.$host|; s|redis://.*\"|$backend_url\&$options\"${3:-}|" >"$TMP/limiter"
 	cat >"$TMP/app$host.py" <<-END
 	import flask, flask_limiter, shmlimit.limits
 	app = flask.Flask(__name__)
-	flask_limiter.Limiter(lambda: flask.request.args["client"], app=app, default_limits=["5/hour"],
-	    storage_uri="shmlimit://$prefix.$host?backend=$backend_url&deadline_ms=1000$2"${3:-})
+	$(cat "$TMP/limiter")
 	@app.route("/")
 	def hello():
 	    return "hello"
