@@ -91,7 +91,7 @@ PKG_CONFIG_SYSROOT_DIR=$root
 export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
 flags=$(pkg-config --cflags --libs shmlimit)
 block lib/shmlimit.3.in mdoc | sed "s/\"example\"/\"$SEGMENT.example\"/g" >"$TMP/manual.c"
-block README.md c | sed "s/\"web\"/\"$SEGMENT\"/" >"$TMP/readme.c"
+block README.md c | sed "s/\"demo\"/\"$SEGMENT\"/" >"$TMP/readme.c"
 shmlimit create "$SEGMENT" && shmlimit rule set "$SEGMENT" login --capacity 2 --rate 1/h
 for example in manual readme; do
 	for compiler in 'gcc -std=c11' 'g++ -x c++ -std=c++20 -Wno-missing-field-initializers'; do

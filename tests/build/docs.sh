@@ -44,12 +44,12 @@ is "$(cd "$SOURCE" && grep -rIlE '^(<{7}|>{7}) ' Makefile README.md include lib 
 
 # The README's quick start, except its make, with this build's command; and its program, which shares the limit.
 quick=$(block README.md sh build/bin/shmlimit)
-printf '%s\n' "$quick" | sed -e '/^make$/d' -e 's,build/bin/,,' -e "s/\bweb\b/$SEGMENT/" >"$TMP/quick"
+printf '%s\n' "$quick" | sed -e '/^make$/d' -e 's,build/bin/,,' -e "s/\bdemo\b/$SEGMENT/" >"$TMP/quick"
 is "$(printf '%s\n' "$quick" | wc -l)" 4 "README: the quick start has four lines"
 run sh "$TMP/quick"
 is "$err $(printf '%s\n' "$out" | sed -n 's/^decision: //p' | tr '\n' ' ')" " allowed allowed allowed denied " \
 	"README: the quick start's fourth request is denied"
-block README.md c | sed "s/\"web\"/\"$SEGMENT\"/" >"$TMP/limit.c"
+block README.md c | sed "s/\"demo\"/\"$SEGMENT\"/" >"$TMP/limit.c"
 compiler=$(command -v cc || command -v gcc) &&
 	"$compiler" -std=c11 -Wall -Wextra -pedantic -Werror "$TMP/limit.c" -I"$SOURCE/include" -L"$BUILD" -Wl,-rpath,"$BUILD" -lshmlimit -o "$TMP/limit" 2>"$TMP/err"
 ok $? "README: its program compiles without warnings"

@@ -11,7 +11,7 @@ server=
 trap '[ -z "$server" ] || kill "$server"; tap_clean' EXIT
 
 # example FILE: a copy of it, with this test's segment and libraries.
-example() { sed "s/\\([\"']\\)web\\1/\\1$SEGMENT\\1/; s,/usr/share/php,$BUILD/php," "$SOURCE/tools/examples/$1" >"$TMP/$1"; }
+example() { sed "s/\\([\"']\\)\\(web\\|demo\\)\\1/\\1$SEGMENT\\1/; s,/usr/share/php,$BUILD/php," "$SOURCE/tools/examples/$1" >"$TMP/$1"; }
 compile() { gcc -O2 -Wall -Wextra -pedantic -Werror -I "$SOURCE/include" "$TMP/$1.c" -L "$BUILD" -lshmlimit -o "$TMP/$1"; }
 
 # twice TITLE COMMAND...: of two requests the first is allowed, and the second is denied.

@@ -36,8 +36,9 @@ for guide in "$SOURCE"/lib/doc/*.md; do
 			echo '}'
 		} >"$TMP/nginx.conf"
 		run nginx -t -q -e "$TMP/error" -c "$TMP/nginx.conf"
-		is "$rc $(cat "$TMP/error")" "0 " "$page: nginx accepts its configuration"
+		is "$rc $(grep -v "$SEGMENT.web: no such segment" "$TMP/error")" "0 " "$page: nginx accepts its configuration"
 	fi
+	! grep -q '^\$ shmlimit create web' "$guide" || is "$(cd "${SHM%/*}" && ls | grep -F "$SEGMENT")" "" "$page: it leaves no segment to the next guide"
 	rm -f "$SHM$SEGMENT"*
 	rm -rf "${TMP:?}/folder"/* "$TMP/etc" "$TMP/var"
 done

@@ -93,7 +93,7 @@ done
 if [ "$(uname -m)" != x86_64 ] || ! command -v gcc >/dev/null || nm -D "$BUILD/libshmlimit.so" | grep -q '__asan_\|__tsan_'; then
 	ok 0 "a program compiled with 1.0's header runs with this library # SKIP it is for x86-64, without sanitizers"
 else
-	# Its segment is called web: it has a /dev/shm of its own, where that can be had.
+	# Its segment may be anyone's: it has a /dev/shm of its own, where that can be had.
 	gcc "$there/promise_1_0.x86_64.o" -L "$BUILD" -Wl,-rpath,"$BUILD" -lshmlimit -o "$TMP/limit"
 	ok $? "a program compiled with 1.0's header can be linked with this library"
 	run unshare --mount sh -c 'mount -t tmpfs tmpfs /dev/shm || exit 99; for i in 1 2 3 4; do "$0" 198.51.100.7; done' "$TMP/limit"

@@ -400,12 +400,12 @@ const struct command command_check = {
 	.operands = "NAME",
 	.purpose = "check a segment's health, as a plugin for Nagios or Icinga",
 	.details =
-		"Prints a line with performance data, and exits with 0 if all is well, 1 on a warning, 2 if it is\n"
-		"critical, 3 if the state is unknown. LIMIT is N (more than N is critical), or N,M (more than N is a\n"
-		"warning, more than M critical). Counts what happened in the interval, or since the last check.\n"
-		"A missing segment is critical, and a backend that the host's agent cannot reach, as long as it cannot;\n"
-		"a disabled segment is a warning. What another version of shmlimit left under the name is noted. Changes\n"
-		"nothing.\n",
+		"Prints a line with performance data. The exit status is 0 if all is well, 1 for a warning, 2 if a state\n"
+		"is critical, and 3 if it is unknown. A missing segment is critical, and so is a Redis server that the\n"
+		"host's agent cannot reach. A disabled segment is a warning. The line also names segments that another\n"
+		"version of shmlimit left under the name. Changes nothing.\n"
+		"LIMIT is N (more than N is critical), or N,M (more than N is a warning, more than M is critical), of what\n"
+		"happened in the interval, or since the last check.\n",
 	.options = options,
 	.run = run,
 };
