@@ -72,15 +72,21 @@ static uint64_t window_s(const struct shmlimit_rule *rule, uint64_t quota)
  */
 static char *put_number(char *to, uint64_t value)
 {
-	char digits[INTEGER_DIGITS];
-	size_t n = 0;
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+				    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+				    "8081828384858687888990919293949596979899";
+	char *end = to + 1, *at;
 
-	for (value = clamp(value); n == 0 || value > 0; value /= 10)
-		digits[n++] = (char)('0' + value % 10);
-	while (n > 0)
-		*to++ = digits[--n];
-	*to = '\0';
-	return to;
+	value = clamp(value);
+	for (uint64_t power = 10; power <= value; power *= 10)
+		end++;
+	*end = '\0';
+	at = end;
+	for (; at - to >= 2; value /= 100)
+		at = (char *)memcpy(at - 2, &pairs[2 * (value % 100)], 2);
+	if (at > to)
+		*to = (char)('0' + value);
+	return end;
 }
 
 /* A parameter whose name is one letter. */
@@ -108,14 +114,45 @@ static char *put_string(char *to, const char *text)
 /* Whatever a String may hold, since a policy need not go by its rule's name. */
 static int check_name(const char *name)
 {
-	size_t length = strnlen(name, SHMLIMIT_RULE_NAME_MAX + 1);
+	unsigned outside = 0;
+	size_t length;
 
-	if (length > SHMLIMIT_RULE_NAME_MAX)
-		return -ENAMETOOLONG;
-	for (size_t i = 0; i < length; i++)
-		if (name[i] < 0x20 || name[i] > 0x7e)
-			return -EILSEQ;
-	return length == 0 ? -EILSEQ : 0;
+	for (length = 0; name[length] != '\0'; length++) {
+		if (length == SHMLIMIT_RULE_NAME_MAX)
+			return -ENAMETOOLONG;
+		outside |= (unsigned char)(name[length] - 0x20) > 0x7e - 0x20;
+	}
+	return outside || length == 0 ? -EILSEQ : 0;
+}
+
+/* The fields of a policy of this name. */
+static void put_fields(const char *name, const struct shmlimit_rule *rule, const struct shmlimit_result *r,
+                       uint64_t t_s, struct shmlimit_fields *out)
+{
+	char *policy = put_string(out->policy, name);
+	size_t length = (size_t)(policy - out->policy);
+	char *limit = (char *)memcpy(out->limit, out->policy, length) + length;
+
+	/*
+	 * WHY no time: a place is free when its holder leaves, and that time is not known; its
+	 * period is only the longest wait.
+	 */
+	if (rule->algorithm == SHMLIMIT_HOLD) {
+		memcpy(put_parameter(policy, 'q', r->limit), AT_ONCE, sizeof(AT_ONCE));
+		put_parameter(limit, 'r', r->remaining);
+		return;
+	}
+	/* WHY no times: a rule that blocks gives out nothing in any time. */
+	if (rule->mode == SHMLIMIT_BLOCK) {
+		put_parameter(policy, 'q', 0);
+		put_parameter(limit, 'r', 0);
+		return;
+	}
+	policy = put_parameter(policy, 'q', r->limit);
+	/* WHY no w: it is the call that brought a period, not the rule. */
+	if (rule->refill != 0 || (rule->algorithm != SHMLIMIT_GCRA && rule->algorithm != SHMLIMIT_COUNTER))
+		put_parameter(policy, 'w', window_s(rule, r->limit));
+	put_parameter(put_parameter(limit, 'r', r->remaining), 't', t_s);
 }
 
 EXPORT int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answer,
@@ -137,33 +174,12 @@ EXPORT int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, i
 		return error;
 	out->reserved32 = 0;
 	out->retry_after[0] = '\0';
-	/*
-	 * WHY no time: a place is free when its holder leaves, and that time is not known; its
-	 * period is only the longest wait.
-	 */
-	if (known.algorithm == SHMLIMIT_HOLD) {
-		memcpy(put_parameter(put_string(out->policy, name), 'q', r->limit), AT_ONCE, sizeof(AT_ONCE));
-		put_parameter(put_string(out->limit, name), 'r', r->remaining);
-		return 0;
-	}
 	t_s = seconds(r->reset_after_ns);
-	if (answer == SHMLIMIT_DENIED && r->retry_after_ns != UINT64_MAX) {
+	if (known.algorithm != SHMLIMIT_HOLD && answer == SHMLIMIT_DENIED && r->retry_after_ns != UINT64_MAX) {
 		t_s = seconds(r->retry_after_ns);
 		t_s = t_s > 0 ? t_s : 1;
 		put_number(out->retry_after, t_s);
 	}
-	/* WHY no times: a rule that blocks gives out nothing in any time. */
-	if (known.mode == SHMLIMIT_BLOCK) {
-		put_parameter(put_string(out->policy, name), 'q', 0);
-		put_parameter(put_string(out->limit, name), 'r', 0);
-		return 0;
-	}
-	/* WHY no w: it is the call that brought a period, not the rule. */
-	if (known.refill == 0 && (known.algorithm == SHMLIMIT_GCRA || known.algorithm == SHMLIMIT_COUNTER))
-		put_parameter(put_string(out->policy, name), 'q', r->limit);
-	else
-		put_parameter(put_parameter(put_string(out->policy, name), 'q', r->limit), 'w',
-		              window_s(&known, r->limit));
-	put_parameter(put_parameter(put_string(out->limit, name), 'r', r->remaining), 't', t_s);
+	put_fields(name, &known, r, t_s, out);
 	return 0;
 }

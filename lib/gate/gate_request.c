@@ -342,11 +342,11 @@ static int enforce(struct shmlimit_gate *gate, struct view *view, struct gate_re
  * decided, which is too late to have the caller begin again. An agent that ends in between is a
  * failure of the dry run.
  */
-static int lacks_agent(const struct view *view, const struct gate_request *q)
+RARE static int lacks_agent(const struct view *view, const struct gate_request *q)
 {
 	struct shmlimit_global_status status = { .struct_size = sizeof(status) };
 
-	for (size_t i = 0; q->take.steps && q->dry_count > 0 && view->global != NULL && i < q->n; i++)
+	for (size_t i = 0; view->global != NULL && i < q->n; i++)
 		if (q->limits[i]->dry_run && !q->limits[i]->peek &&
 		    multi_take_is_global(view->limiter,
 		                         __atomic_load_n(&view->ids[q->limits[i]->rule], __ATOMIC_RELAXED)))
@@ -439,7 +439,7 @@ static int go_on(struct shmlimit_gate *gate, struct view *view, struct gate_requ
 	int answer = SHMLIMIT_ALLOWED;
 
 	if (q->step == STEP_PEEK) {
-		if (lacks_agent(view, q))
+		if (q->dry_count > 0 && q->take.steps && lacks_agent(view, q))
 			return -EAGAIN;
 		if (q->others > 0)
 			answer = ask_others(gate, view, q, out);

@@ -38,11 +38,21 @@ static void leave_all(const struct multi_request *q, const size_t *keys, struct 
 	}
 }
 
+/* One request of this host alone, as most are. */
+static int is_plain(const struct multi_request *q)
+{
+	int algorithm = q->n == 1 ? shmlimit_rule_algorithm(q->limiter, q->requests[0].rule) : SHMLIMIT_HOLD;
+
+	return algorithm != SHMLIMIT_HOLD && algorithm != SHMLIMIT_LEASE;
+}
+
 int held_take(struct multi_take *take, int resumed, const struct multi_request *q, const size_t *keys,
               struct shmlimit_gate_held *held)
 {
 	int answer = SHMLIMIT_ALLOWED;
 
+	if (!resumed && is_plain(q))
+		return multi_take_here(q);
 	for (size_t i = 0; !resumed && i < q->n && answer == SHMLIMIT_ALLOWED; i++)
 		if (shmlimit_rule_algorithm(q->limiter, q->requests[i].rule) == SHMLIMIT_HOLD) {
 			*q->failed = i;

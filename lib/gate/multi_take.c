@@ -83,6 +83,11 @@ static int finish(const struct multi_take *t, const struct multi_request *q, int
 	return answer;
 }
 
+int multi_take_here(const struct multi_request *q)
+{
+	return take_here(q->limiter, q->requests, q->n, q->failed, q->results);
+}
+
 int multi_take_begin(struct multi_take *t, const struct multi_request *q, uint32_t skip)
 {
 	struct shmlimit_request chosen[SHMLIMIT_REQUESTS_MAX];
@@ -100,7 +105,7 @@ int multi_take_begin(struct multi_take *t, const struct multi_request *q, uint32
 		t->list[t->n++] = i;
 	}
 	if (t->n == q->n && first == SIZE_MAX)
-		return take_here(q->limiter, q->requests, q->n, q->failed, q->results);
+		return multi_take_here(q);
 	if (t->n == 0)
 		return SHMLIMIT_ALLOWED;
 	for (size_t i = 0; i < t->n; i++)

@@ -44,6 +44,9 @@ struct multi_request {
 int multi_take_begin(struct multi_take *take, const struct multi_request *q, uint32_t skip);
 int multi_take_continue(struct multi_take *take, const struct multi_request *q);
 
+/* The same where no rule is a LEASE rule. */
+int multi_take_here(const struct multi_request *q);
+
 /* shmlimit_peek(), by the request's own limit if it has one. */
 int multi_take_peek(struct shmlimit *limiter, const struct shmlimit_request *q, struct shmlimit_result *r);
 
