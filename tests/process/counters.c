@@ -9,16 +9,13 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include <time.h>
-
-#include "process.h"
+#include "ticks.h"
 
 #include "counter.h"
 
 #define WORKERS 4
 #define MOVES 4000
 #define TICKS_MAX 1000000 /* for broken sequences to be seen */
-#define TICK_NS 50000
 #define NOW_NS 1000000000000u
 #define WITHOUT "without sequences"
 
@@ -34,40 +31,13 @@ struct play {
 
 static struct play *play;
 
-static timer_t timer;
-
-/* WHY NOT a timer that repeats: where a tick is shorter than its handler takes, what it interrupts would never go on. */
-static void arm_timer(void)
-{
-	timer_settime(timer, 0, &(struct itimerspec){ { 0, 0 }, { 0, TICK_NS } }, NULL);
-}
-
 static void tick(int number)
 {
 	(void)number;
 	atomic_fetch_add(&play->ticks, 1);
 	if (shmlimit_take_at(play->l, play->rule, "key", 3, 1, NULL, NOW_NS) != SHMLIMIT_DENIED)
 		atomic_fetch_add(&play->tick_errors, 1);
-	arm_timer();
-}
-
-static void start_timer(void)
-{
-	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
-	struct sigaction action = { .sa_handler = tick, .sa_flags = SA_RESTART };
-
-	sigaction(SIGUSR1, &action, NULL);
-	worker_check(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0, "timer_create: %s", strerror(errno));
-	arm_timer();
-}
-
-static void hold_ticks(void)
-{
-	sigset_t ticks;
-
-	sigemptyset(&ticks);
-	sigaddset(&ticks, SIGUSR1);
-	sigprocmask(SIG_BLOCK, &ticks, NULL);
+	ticks_next();
 }
 
 /* Nothing that these calls decide is written to the table: they read, and count. */
@@ -76,14 +46,14 @@ static void count_on(struct crew *crew, int index)
 	uint64_t rounds = 0, errors = 0;
 
 	(void)crew;
-	start_timer();
+	ticks_start(tick);
 	while (!atomic_load(&play->stop)) {
 		errors += shmlimit_take_at(play->l, play->rule, "key", 3, 1, NULL, NOW_NS) != SHMLIMIT_DENIED;
 		errors += shmlimit_take_at(play->l, play->dry, "key", 3, 1, NULL, NOW_NS) != SHMLIMIT_ALLOWED;
 		errors += shmlimit_take_at(play->l, play->off, "key", 3, 1, NULL, NOW_NS) != SHMLIMIT_ALLOWED;
 		rounds++;
 	}
-	hold_ticks();
+	ticks_hold(SIG_BLOCK);
 	play->worker[index].allowed = play->worker[index].denied = play->worker[index].shadow = rounds;
 	play->worker[index].errors = errors;
 }

@@ -7,15 +7,12 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include <time.h>
-
-#include "process.h"
+#include "ticks.h"
 
 #define WORKERS 2
 #define KEYS 3
 #define RULES 4
-#define AMPLE 100 /* tokens; more than handlers and others take at once */
-#define TICK_NS 50000
+#define AMPLE 100           /* tokens; more than handlers and others take at once */
 #define TICKS_INSIDE 500    /* of each verb, at the least, of all workers */
 #define CALLS_MAX 100000000 /* in vain */
 #define NOW_NS ((uint64_t)1000000000000)
@@ -156,14 +153,6 @@ static enum verb decide(struct rng *rng)
 	return verb;
 }
 
-static timer_t timer;
-
-/* WHY NOT a timer that repeats: where a tick is shorter than its handler takes, what it interrupts would never go on. */
-static void arm_timer(void)
-{
-	timer_settime(timer, 0, &(struct itimerspec){ { 0, 0 }, { 0, TICK_NS } }, NULL);
-}
-
 static void tick(int number)
 {
 	sig_atomic_t interrupted = calling;
@@ -175,7 +164,7 @@ static void tick(int number)
 		atomic_fetch_add(&play->inside[interrupted], 1);
 		atomic_fetch_add(&play->decided[verb], 1);
 	}
-	arm_timer();
+	ticks_next();
 }
 
 static int seen_enough(void)
@@ -210,25 +199,18 @@ static void refill(struct rng *rng)
 
 static void work(struct crew *crew, int index)
 {
-	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
-	struct sigaction action = { .sa_handler = tick, .sa_flags = SA_RESTART };
 	struct rng rng = { play->seed + (uint64_t)index };
-	sigset_t ticks;
 
 	(void)crew;
 	handlers_rng.state = ~rng.state;
-	worker_check(sigaction(SIGUSR1, &action, NULL) == 0 && timer_create(CLOCK_MONOTONIC, &event, &timer) == 0,
-	             "no timer: %s", strerror(errno));
-	arm_timer();
+	ticks_start(tick);
 	while (!seen_enough() && atomic_fetch_add(&play->calls, 1) < CALLS_MAX) {
 		calling = VERBS + 1;
 		decide(&rng);
 		calling = VERBS;
 		refill(&rng);
 	}
-	sigemptyset(&ticks);
-	sigaddset(&ticks, SIGUSR1);
-	sigprocmask(SIG_BLOCK, &ticks, NULL);
+	ticks_hold(SIG_BLOCK);
 }
 
 int main(void)

@@ -8,9 +8,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include <time.h>
-
-#include "process.h"
+#include "ticks.h"
 
 #define WORKERS 2
 #define CAPACITY 20u
@@ -18,7 +16,6 @@
 #define HOT_CAPACITY 1000000u
 #define HOT_PERIOD_NS 3600000000000u /* so slow that no round sees a token come back */
 #define START_NS 1000000000000u
-#define TICK_NS 50000
 #define TICKS_INSIDE 2000 /* a worker, at the least */
 #define TICKS_MAX 1000000 /* for contention to be seen */
 
@@ -66,14 +63,6 @@ static int take_both(uint64_t round)
 	return answer;
 }
 
-static timer_t timer;
-
-/* WHY NOT a timer that repeats: where a tick is shorter than its handler takes, what it interrupts would never go on. */
-static void arm_timer(void)
-{
-	timer_settime(timer, 0, &(struct itimerspec){ { 0, 0 }, { 0, TICK_NS } }, NULL);
-}
-
 static void tick(int number)
 {
 	uint64_t round = atomic_load(&play->round);
@@ -87,28 +76,8 @@ static void tick(int number)
 	shmlimit_peek_at(play->l, play->rule, &round, sizeof(round), 1, NULL, START_NS + 2 * round * FILL_NS);
 	if (errno != 12345)
 		atomic_fetch_add(&play->errors, 1);
-	arm_timer();
+	ticks_next();
 	errno = before;
-}
-
-static void start_timer(void)
-{
-	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
-	struct sigaction action = { .sa_handler = tick, .sa_flags = SA_RESTART };
-
-	sigaction(SIGUSR1, &action, NULL);
-	worker_check(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0, "timer_create: %s", strerror(errno));
-	arm_timer();
-}
-
-/* No tick from here to the gate: a handler must not decide in a round that is being summed up. */
-static void hold_ticks(int how)
-{
-	sigset_t ticks;
-
-	sigemptyset(&ticks);
-	sigaddset(&ticks, SIGUSR1);
-	sigprocmask(how, &ticks, NULL);
 }
 
 /* Enough was seen, or more than that in vain. */
@@ -132,7 +101,7 @@ static void decide_under_signals(struct crew *crew, int index)
 	uint64_t round;
 
 	own_number = index;
-	start_timer();
+	ticks_start(tick);
 	do {
 		int answer;
 
@@ -149,7 +118,8 @@ static void decide_under_signals(struct crew *crew, int index)
 			take_both(round);
 			calling = 0;
 		}
-		hold_ticks(SIG_BLOCK);
+		/* A handler must not decide in a round that is being summed up. */
+		ticks_hold(SIG_BLOCK);
 		gate_pass(crew->gate);
 		if (index == 0) {
 			play->off += atomic_exchange(&play->admitted, 0) != CAPACITY;
@@ -157,7 +127,7 @@ static void decide_under_signals(struct crew *crew, int index)
 			atomic_store(&play->over, is_over());
 		}
 		gate_pass(crew->gate);
-		hold_ticks(SIG_UNBLOCK);
+		ticks_hold(SIG_UNBLOCK);
 	} while (!atomic_load(&play->over));
 }
 
@@ -170,7 +140,7 @@ static void look_under_signals(struct crew *crew, int index)
 
 	(void)crew;
 	own_number = index;
-	start_timer();
+	ticks_start(tick);
 	for (uint32_t i = 0; atomic_load(&play->worker[index].inside) < seen + scaled(TICKS_INSIDE) / 4; i++) {
 		calling = 1;
 		rule.mode = i % 3;
@@ -181,7 +151,7 @@ static void look_under_signals(struct crew *crew, int index)
 		worker_check(shmlimit_verify(stage_name, NULL, 0) == 0, "verify finds fault under signals");
 		calling = 0;
 	}
-	hold_ticks(SIG_BLOCK);
+	ticks_hold(SIG_BLOCK);
 }
 
 int main(void)

@@ -13,14 +13,13 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../rng.h"
+#include "draw.h"
 #include "unit.h"
 
 #define DAY (86400 * SECOND)
 
 typedef unsigned __int128 u128;
 
-static uint64_t seed;
 static struct shmlimit *l;
 
 /* A rule, and by how much its answers may be early. */
@@ -58,22 +57,6 @@ static struct limit coarse[] = {
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-/* Splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t draw(void)
-{
-	uint64_t z = seed += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
-
-/* 0 to n, evenly. */
-static uint64_t up_to(uint64_t n)
-{
-	return n == UINT64_MAX ? draw() : (uint64_t)((u128)draw() * (n + 1) >> 64);
-}
 
 /* Nanoseconds until n tokens have come back. */
 static uint64_t due(const struct limit *limit, uint64_t n)
@@ -433,7 +416,7 @@ int main(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
 
-	seed = rng_seed();
+	draws.state = rng_seed();
 	l = unit_create("boundary", &options);
 	exact();
 	to_a_tick();

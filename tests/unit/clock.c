@@ -24,7 +24,7 @@
  */
 #include <time.h>
 
-#include "../rng.h"
+#include "draw.h"
 #include "unit.h"
 
 #include "atomic.h"
@@ -37,24 +37,7 @@
 
 typedef unsigned __int128 u128;
 
-static uint64_t seed;
 static struct shmlimit *l;
-
-/* Splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t draw(void)
-{
-	uint64_t z = seed += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
-
-/* 0 to n, evenly. */
-static uint64_t up_to(uint64_t n)
-{
-	return n == UINT64_MAX ? draw() : (uint64_t)((u128)draw() * (n + 1) >> 64);
-}
 
 /* ---- The library's own clock is ours ---- */
 
@@ -1011,7 +994,7 @@ int main(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = 16 };
 
-	seed = rng_seed();
+	draws.state = rng_seed();
 	l = unit_create("clock", &options);
 	define();
 	idle();

@@ -14,7 +14,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../rng.h"
+#include "draw.h"
 #include "unit.h"
 
 #include "funnel.h"
@@ -23,24 +23,6 @@
 
 typedef unsigned __int128 u128;
 typedef __int128 i128;
-
-static uint64_t seed;
-
-/* Splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t draw(void)
-{
-	uint64_t z = seed += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
-
-/* 0 to n, evenly. */
-static uint64_t up_to(uint64_t n)
-{
-	return n == UINT64_MAX ? draw() : (uint64_t)((u128)draw() * (n + 1) >> 64);
-}
 
 /* All lengths of up to `bits` bits alike; one in eight is next to a power of two. */
 static uint64_t extreme(unsigned bits)
@@ -1058,7 +1040,7 @@ static void garbage(void)
 
 int main(void)
 {
-	seed = rng_seed();
+	draws.state = rng_seed();
 	refusals();
 	large();
 	compiling();
