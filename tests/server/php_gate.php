@@ -230,14 +230,56 @@ for ($i = 0; $i < 3; $i++) {
 }
 is($answer->status, 'passed', 'a place of a long key is left');
 
+// What a request turns out to cost.
+$tokens = fn (string $key, ?int $estimate = 50, ?string $limit = null) => new Limit('tokens', $key, rate: '1/day burst 1000', limit: $limit, estimate: $estimate);
+$left = fn (string $key, ?string $limit = null) => (new Shmlimit\Limiter($segment))->peek('tokens', $key, 1, $limit)->remaining;
+$answer = $gate->enter($tokens('a'), $user('d'));
+is([$answer->status, $left('a')], ['passed', 950], 'a request takes its estimate before');
+$places = $gate->settle($answer->places, ['tokens' => 70, 'user' => 4]);
+is([$left('a'), (new Shmlimit\Limiter($segment))->peek('user', 'd')->remaining], [930, 4], 'what it used more is charged, in limits with an estimate');
+$places = $gate->settle($places, ['tokens' => 70]);
+is($left('a'), 930, 'to settle the same once more changes nothing');
+$places = $gate->settle($places, ['tokens' => 20]);
+is($left('a'), 980, 'what it used less is given back');
+$places = $gate->settle($places, ['tokens' => null, 'other' => 7]);
+is($left('a'), 980, 'what is not known changes nothing');
+$gate->leave($places);
+is([$left('a'), $gate->settle(null, [])], [980, null], 'to leave does not settle');
+is([$gate->ask($tokens('b'))->places, $left('b')], [null, 950], 'by ask a request pays its estimate');
+$answer = $gate->enter($tokens('c', 10), $hold('c'));
+$gate->leave($gate->settle($answer->places, ['tokens' => 2000]));
+is([$gate->enter($tokens('c', 1))->status, $free('c')], ['rejected', 2], 'a key that used too much is refused until that is paid');
+foreach ([-1, -2, '5', 1.5, []] as $i => $wrong) {
+    ok(refused(fn () => $gate->settle($gate->enter($tokens('d', 1))->places, ['tokens' => $wrong])), "a use that is no number of tokens is refused, case $i");
+}
+ok(refused(fn () => $gate->ask($tokens('d', 0))), 'an estimate is 1 or more');
+ok(refused(fn () => $gate->settle('k', ['tokens' => 1])), 'settle refuses what enter did not give');
+$plans = fn (?string $limit) => new Limit('metered', 'k', rate: '1/hour burst 100', limit: $limit, estimate: 10);
+$gate->settle($gate->enter($plans('10/hour burst 500'))->places, ['metered' => 200]);
+is($gate->ask($plans('10/hour burst 500'))->remaining, 290, 'the limit that a request brought is charged');
+
 $script = getenv('TMP') . '/ends.php';
 file_put_contents($script, "<?php class_exists(Shmlimit\\Gate::class) || require getenv('BUILD') . '/php/Shmlimit/preload.php';
     (fn () => (new Shmlimit\\Gate('$segment'))->enforce(new Shmlimit\\Limit('hold', 'script')))();
     echo (new Shmlimit\\Limiter('$segment'))->peek('hold', 'script')->remaining;
     \$argv[1] === 'exit' ? exit() : missing();");
 $with = getenv('EXTENSION') === false ? [] : ['-d', 'extension=' . getenv('EXTENSION')];
-foreach (['exit', 'error'] as $end) {
+$run = function (string $end) use ($script, $with): string {
     $command = implode(' ', array_map(escapeshellarg(...), [PHP_BINARY, ...$with, '-d', 'error_log=/dev/null', $script, $end]));
-    is(substr((string) shell_exec($command), 0, 1) . $free('script'), '12', "a script holds its place until it ends by an $end");
+    return (string) shell_exec($command);
+};
+foreach (['exit', 'error'] as $end) {
+    is(substr($run($end), 0, 1) . $free('script'), '12', "a script holds its place until it ends by an $end");
+}
+file_put_contents($script, "<?php class_exists(Shmlimit\\Gate::class) || require getenv('BUILD') . '/php/Shmlimit/preload.php';
+    \$gate = new Shmlimit\\Gate('$segment');
+    \$gate->used(['tokens' => 5]);
+    \$gate->enforce(new Shmlimit\\Limit('tokens', 'e', estimate: 100), new Shmlimit\\Limit('hold', 'script'));
+    register_shutdown_function(fn () => \$gate->used(['tokens' => 31]));
+    \$gate->used(['tokens' => 7]);
+    \$argv[1] === 'exit' ? exit() : missing();");
+foreach (['exit' => 969, 'error' => 938] as $end => $rest) {
+    $run($end);
+    is([$left('e'), $free('script')], [$rest, 2], "a script that ends by an $end is charged once, what it said last");
 }
 done_testing();

@@ -23,4 +23,14 @@ shmlimit destroy "$SEGMENT"
 [ "$(for _ in 1 2 3; do php "$TMP/plans.php" 2>&1; done)" = 'too many requests' ] || { diag "README.md's line for plans does not do what it says"; exit 1; }
 shmlimit destroy "$SEGMENT"
 
+# What a request costs is known afterwards.
+{
+	sed "/enforce/d" "$TMP/limit.php"
+	echo "\$user = (object)['name' => 'user:42'];"
+	block tools/php/README.md php estimate | sed 's,minute,day,'
+} >"$TMP/tokens.php"
+php "$TMP/tokens.php"
+[ "$(shmlimit peek "$SEGMENT" tokens user:42 | awk '$1 == "remaining:" { print $2 }')" = 18766 ] || { diag "README.md's lines for an estimate do not do what they say" "$(shmlimit peek "$SEGMENT" tokens user:42)"; exit 1; }
+shmlimit destroy "$SEGMENT"
+
 TMP=$TMP php "$SOURCE/tests/server/php_gate.php"

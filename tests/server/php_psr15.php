@@ -112,5 +112,21 @@ namespace {
         }
     }
     is($thrown?->getMessage(), 'on purpose', 'a handler that throws leaves the place');
+
+    $middleware = new Middleware(new Gate("$segment.tokens", spec: 'create=yes'), new Psr17Factory(),
+        fn () => [new Limit('tokens', 'all', rate: '1/day burst 100', estimate: 10)], $log,
+        fn ($request, ?ResponseInterface $response) => ['tokens' => $response === null ? 1 : (int) $response->getHeaderLine('X-Tokens')]);
+    $call = fn () => $middleware->process(new ServerRequest('GET', '/'), $waiting)->getStatusCode();
+    $left = fn () => (new Shmlimit\Limiter("$segment.tokens"))->peek('tokens', 'all')->remaining;
+    $waiting->inside = fn () => (new Psr17Factory())->createResponse(200)->withHeader('X-Tokens', '25');
+    is([$call(), $left()], [200, 75], 'a request is charged what its response says that it used');
+    $waiting->inside = null;
+    try {
+        $call();
+    } catch (LogicException) {
+    }
+    is($left(), 74, 'a request whose handler threw is charged, too');
+    $waiting->inside = fn () => (new Psr17Factory())->createResponse(200)->withHeader('X-Tokens', '500');
+    is([$call(), $call(), $left()], [200, 429, 0], 'a request that used too much makes later ones wait; a refused one is not charged');
     done_testing();
 }

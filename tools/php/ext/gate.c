@@ -60,17 +60,22 @@ static zend_string *full_spec(struct gate *gate)
 			spec_append(&spec, "rate", known->rate);
 		if (known->is_gcra)
 			smart_str_appends(&spec, "algorithm=gcra ");
+		/* What a request takes comes with it. */
+		if (known->is_settled)
+			smart_str_appends(&spec, "estimate=1 ");
 	}
 	ZEND_HASH_FOREACH_END();
 	smart_str_0(&spec);
 	return spec.s;
 }
 
-struct known *gate_learn(struct gate *gate, zend_string *rule, zend_string *rate, bool is_gcra)
+struct known *gate_learn(struct gate *gate, zend_object *limit)
 {
+	zend_string *rule = Z_STR_P(LIMIT_RULE(limit));
+	zend_string *rate = Z_TYPE_P(LIMIT_RATE(limit)) == IS_STRING ? Z_STR_P(LIMIT_RATE(limit)) : NULL;
 	struct known *known = zend_hash_find_ptr(&gate->known, rule);
 	zend_string *before = known == NULL ? NULL : known->rate, *name, *spec;
-	bool is_new = known == NULL, was_gcra = !is_new && known->is_gcra;
+	bool is_new = known == NULL, was_gcra = !is_new && known->is_gcra, was_settled = !is_new && known->is_settled;
 	struct shmlimit_gate *opened;
 	int error;
 
@@ -85,7 +90,8 @@ struct known *gate_learn(struct gate *gate, zend_string *rule, zend_string *rate
 		known->rate = before == NULL ? NULL : zend_string_copy(before);
 	else
 		known->rate = zend_string_init(ZSTR_VAL(rate), ZSTR_LEN(rate), 1);
-	known->is_gcra = was_gcra || is_gcra;
+	known->is_gcra = was_gcra || Z_TYPE_P(LIMIT_LIMIT(limit)) == IS_STRING;
+	known->is_settled = was_settled || Z_TYPE_P(LIMIT_ESTIMATE(limit)) == IS_LONG;
 	spec = full_spec(gate);
 	error = strlen(ZSTR_VAL(spec)) != ZSTR_LEN(spec) ? -EINVAL : shmlimit_gate_open(ZSTR_VAL(spec), &opened);
 	if (error == 0) {
@@ -107,6 +113,7 @@ struct known *gate_learn(struct gate *gate, zend_string *rule, zend_string *rate
 				zend_string_release(known->rate);
 			known->rate = before;
 			known->is_gcra = was_gcra;
+			known->is_settled = was_settled;
 		}
 		known = NULL;
 	}

@@ -16,6 +16,7 @@ struct known {
 	uint32_t place;
 	zend_string *rate; /* NULL: none */
 	bool is_gcra;      /* requests bring their limits */
+	bool is_settled;   /* requests bring their estimates */
 };
 
 struct gate {
@@ -30,20 +31,20 @@ struct gate {
 struct gate *gate_find(const zend_string *spec);
 
 /* Make a new gate that also has this limit. Returns NULL after throwing, and then nothing was changed. */
-struct known *gate_learn(struct gate *gate, zend_string *rule, zend_string *rate, bool is_gcra);
+struct known *gate_learn(struct gate *gate, zend_object *limit);
 
 static zend_always_inline struct known *gate_know(struct gate *gate, zend_object *limit)
 {
 	zend_string *rule = Z_STR_P(LIMIT_RULE(limit));
 	struct known *known = zend_hash_find_ptr(&gate->known, rule);
 	zval *rate = LIMIT_RATE(limit);
-	bool brings = Z_TYPE_P(LIMIT_LIMIT(limit)) == IS_STRING;
+	bool brings = Z_TYPE_P(LIMIT_LIMIT(limit)) == IS_STRING, estimates = Z_TYPE_P(LIMIT_ESTIMATE(limit)) == IS_LONG;
 
-	if (EXPECTED(known != NULL && (!brings || known->is_gcra) &&
+	if (EXPECTED(known != NULL && (!brings || known->is_gcra) && (!estimates || known->is_settled) &&
 	             (Z_TYPE_P(rate) != IS_STRING ||
 	              (known->rate != NULL && zend_string_equals(known->rate, Z_STR_P(rate))))))
 		return known;
-	return gate_learn(gate, rule, Z_TYPE_P(rate) == IS_STRING ? Z_STR_P(rate) : NULL, brings);
+	return gate_learn(gate, limit);
 }
 
 /* ---- spec.c ---- */
@@ -72,6 +73,12 @@ zend_string *places_pack(const struct shmlimit_gate_held *held, const struct shm
 
 /* Returns 0, or -EINVAL: the string is none of places_pack(). */
 int places_leave(struct gate *gate, const zend_string *packed);
+
+/* Settle by `used`, an array of ints by the rules' names. *packed becomes the places as they are then. Returns as places_leave(). */
+int places_settle(struct gate *gate, HashTable *used, zend_string **packed);
+
+/* The same of all that are kept. */
+int places_settle_kept(struct gate *gate, HashTable *used);
 
 /* Leave them when the request ends. Takes the reference. */
 void places_keep(struct gate *gate, zend_string *places);

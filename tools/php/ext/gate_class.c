@@ -165,12 +165,13 @@ static bool ask(struct gate_object *g, zval *limits, uint32_t n, struct shmlimit
 		gate = g->gate = gate_find(g->spec);
 	for (uint32_t i = 0; i < n; i++) {
 		zend_object *limit = Z_OBJ(limits[i]);
-		zval *key = LIMIT_KEY(limit);
+		zval *key = LIMIT_KEY(limit), *estimate = LIMIT_ESTIMATE(limit);
+		zend_long cost = Z_LVAL_P(Z_TYPE_P(estimate) == IS_LONG ? estimate : LIMIT_COST(limit));
 		struct known *known;
 
 		if (Z_TYPE_P(key) != IS_STRING)
 			continue;
-		if (Z_LVAL_P(LIMIT_COST(limit)) < 1 || count == SHMLIMIT_REQUESTS_MAX) {
+		if (cost < 1 || count == SHMLIMIT_REQUESTS_MAX) {
 			shmlimit_throw(-EINVAL, Z_STR_P(LIMIT_RULE(limit)), NULL);
 			return false;
 		}
@@ -184,7 +185,7 @@ static bool ask(struct gate_object *g, zval *limits, uint32_t n, struct shmlimit
 			          : Z_STRLEN_P(key) > UINT32_MAX ? UINT32_MAX
 			                                         : (uint32_t)Z_STRLEN_P(key),
 			.bytes = Z_STRVAL_P(key),
-			.cost = (uint64_t)Z_LVAL_P(LIMIT_COST(limit)),
+			.cost = (uint64_t)cost,
 		};
 		if (Z_TYPE_P(LIMIT_LIMIT(limit)) == IS_STRING) {
 			zend_string *rate = Z_STR_P(LIMIT_LIMIT(limit));
@@ -263,22 +264,52 @@ PHP_METHOD(Shmlimit_Gate, enter)
 	ask_and_return(INTERNAL_FUNCTION_PARAM_PASSTHRU, true);
 }
 
+/* Throws if the error is one. */
+static void throw_error(int error)
+{
+	if (error != 0)
+		shmlimit_throw_words(error, "gate", shmlimit_strerror(error));
+}
+
 PHP_METHOD(Shmlimit_Gate, leave)
 {
 	struct gate_object *g = gate_of(Z_OBJ_P(ZEND_THIS));
 	zend_string *places;
-	int error;
 
 	ZEND_PARSE_PARAMETERS_START(1, 1)
 		Z_PARAM_STR_OR_NULL(places)
 	ZEND_PARSE_PARAMETERS_END();
 	if (places == NULL)
 		return;
-	error = g->gate == NULL ? -EINVAL : places_leave(g->gate, places);
-	if (error != 0) {
-		shmlimit_throw_words(error, "gate", shmlimit_strerror(error));
-		RETURN_THROWS();
-	}
+	throw_error(g->gate == NULL ? -EINVAL : places_leave(g->gate, places));
+}
+
+PHP_METHOD(Shmlimit_Gate, settle)
+{
+	struct gate_object *g = gate_of(Z_OBJ_P(ZEND_THIS));
+	zend_string *places;
+	HashTable *used;
+
+	ZEND_PARSE_PARAMETERS_START(2, 2)
+		Z_PARAM_STR_OR_NULL(places)
+		Z_PARAM_ARRAY_HT(used)
+	ZEND_PARSE_PARAMETERS_END();
+	if (places == NULL)
+		RETURN_NULL();
+	zend_string_addref(places);
+	throw_error(g->gate == NULL ? -EINVAL : places_settle(g->gate, used, &places));
+	RETURN_STR(places);
+}
+
+PHP_METHOD(Shmlimit_Gate, used)
+{
+	struct gate_object *g = gate_of(Z_OBJ_P(ZEND_THIS));
+	HashTable *used;
+
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_ARRAY_HT(used)
+	ZEND_PARSE_PARAMETERS_END();
+	throw_error(g->gate == NULL ? 0 : places_settle_kept(g->gate, used));
 }
 
 static void add_header(const char *name, const char *value)

@@ -165,17 +165,19 @@ static void put_string(zend_object *object, uint32_t i, zend_string *string)
 PHP_METHOD(Shmlimit_Limit, __construct)
 {
 	zend_string *rule, *key, *rate = NULL, *limit = NULL;
-	zend_long cost = 1;
+	zend_long cost = 1, estimate = 0;
+	bool has_no_estimate = true;
 	zend_object *o = Z_OBJ_P(ZEND_THIS);
 	int error;
 
-	ZEND_PARSE_PARAMETERS_START(2, 5)
+	ZEND_PARSE_PARAMETERS_START(2, 6)
 		Z_PARAM_STR(rule)
 		Z_PARAM_STR_OR_NULL(key)
 		Z_PARAM_OPTIONAL
 		Z_PARAM_LONG(cost)
 		Z_PARAM_STR_OR_NULL(rate)
 		Z_PARAM_STR_OR_NULL(limit)
+		Z_PARAM_LONG_OR_NULL(estimate, has_no_estimate)
 	ZEND_PARSE_PARAMETERS_END();
 	if (!is_new(o))
 		RETURN_THROWS();
@@ -189,6 +191,10 @@ PHP_METHOD(Shmlimit_Limit, __construct)
 	ZVAL_LONG(shmlimit_member(o, 2), cost);
 	put_string(o, 3, rate);
 	put_string(o, 4, limit);
+	if (has_no_estimate)
+		ZVAL_NULL(shmlimit_member(o, 5));
+	else
+		ZVAL_LONG(shmlimit_member(o, 5), estimate);
 }
 
 /* By SHMLIMIT_GATE_UNLIMITED ... */

@@ -51,6 +51,7 @@ final class Limit
     public readonly int $cost;
     public readonly ?string $rate;
     public readonly ?string $limit;
+    public readonly ?int $estimate;
 
     public function __construct(
         string $rule,
@@ -58,6 +59,7 @@ final class Limit
         int $cost = 1,
         ?string $rate = null,
         ?string $limit = null,
+        ?int $estimate = null,
     ) {}
 }
 
@@ -182,4 +184,8 @@ final class Gate
     public function enter(Limit ...$limits): Answer {}
 
     public function leave(?string $places): void {}
+
+    public function settle(?string $places, array $used): ?string {}
+
+    public function used(array $used): void {}
 }

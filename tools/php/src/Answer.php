@@ -19,7 +19,7 @@ final class Answer
         public readonly int $remaining = PHP_INT_MAX,
         /** Rejected: the same request fits then; PHP_INT_MAX if it never will. */
         public readonly int $retryAfterNs = 0,
-        /** What Gate::leave() needs, if the request holds places of limits on how many at once. */
+        /** What Gate::leave() and Gate::settle() need, if the request holds places of limits on how many at once, or paid an estimate. */
         public readonly ?string $places = null,
     ) {
     }

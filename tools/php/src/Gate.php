@@ -22,8 +22,10 @@ final class Gate
     private ?\FFI\CData $gate = null;
     private ?\FFI\CData $answer = null;
     private ?\FFI\CData $buffer = null;
-    /** @var array<string, array{int, ?string}> by the rule's name: its place in the spec, its rate */
+    /** @var array<string, array{int, ?string, bool, bool}> by the rule's name: its place in the spec, its rate; do requests bring limits, estimates? */
     private array $known = [];
+    /** @var array<int, string> the places of enforce(), which it leaves when the script ends */
+    private array $kept = [];
 
     public function __construct(
         private readonly string $segment,
@@ -86,7 +88,9 @@ final class Gate
     {
         $answer = $this->enter(...$limits);
         if ($answer->places !== null) {
-            register_shutdown_function(fn () => $this->leave($answer->places));
+            $this->kept[] = $answer->places;
+            // After the script's own functions, which may still say what was used.
+            register_shutdown_function(fn () => register_shutdown_function(fn () => $this->leave(array_pop($this->kept))));
         }
         foreach ($answer->fields as $name => $value) {
             header("$name: $value");
@@ -117,22 +121,75 @@ final class Gate
         if ($places === null) {
             return;
         }
+        $bytes = [];
+        [$held, $keys, $n] = $this->unpacked($places, $bytes);
+        Library::check(Library::ffi()->shmlimit_gate_leave($this->gate, $keys, $n, \FFI::addr($held)), 'gate');
+    }
+
+    /**
+     * Charge what a request has used in all, in its limits with an estimate, or give back the difference. Returns the places as
+     * they are then, for leave(), or for another settle() of a request that goes on for long.
+     *
+     * @param array<string, ?int> $used tokens, by the rule's name; what is missing or null has used its estimate
+     */
+    public function settle(?string $places, array $used): ?string
+    {
+        if ($places === null) {
+            return null;
+        }
+        $ffi = Library::ffi();
+        $bytes = [];
+        [$held, $keys, $n] = $this->unpacked($places, $bytes);
+        $rules = array_keys($this->known);
+        $tokens = $ffi->new("uint64_t[$ffi->SHMLIMIT_REQUESTS_MAX]");
+        for ($i = 0; $i < $n; $i++) {
+            $told = $used[$rules[$keys[$i]->limit] ?? ''] ?? null;
+            if ($told !== null && (!is_int($told) || $told < 0)) {
+                throw Library::error(-self::EINVAL, 'gate');
+            }
+            $tokens[$i] = $told ?? -1; // SHMLIMIT_GATE_NOT_KNOWN
+        }
+        Library::check($ffi->shmlimit_gate_settle($this->gate, $keys, $n, $tokens, \FFI::addr($held)), 'gate');
+        return \FFI::string($ffi->cast('char *', \FFI::addr($held)), \FFI::sizeof($held)) . substr($places, \FFI::sizeof($held));
+    }
+
+    /**
+     * The same of the requests that enforce() let pass, at any time until the script ends.
+     *
+     * @param array<string, ?int> $used
+     */
+    public function used(array $used): void
+    {
+        foreach ($this->kept as &$places) {
+            $places = $this->settle($places, $used);
+        }
+    }
+
+    /**
+     * @param list<\FFI\CData> $bytes to be kept as long as the keys
+     * @return array{\FFI\CData, \FFI\CData, int}
+     */
+    private function unpacked(string $places, array &$bytes): array
+    {
         $ffi = Library::ffi();
         $held = $ffi->new('struct shmlimit_gate_held');
         $keys = $ffi->new("struct shmlimit_gate_key[$ffi->SHMLIMIT_REQUESTS_MAX]");
-        $bytes = [];
         $at = \FFI::sizeof($held);
-        for ($n = 0; $at + 8 <= strlen($places) && $n < $ffi->SHMLIMIT_REQUESTS_MAX; $n++) {
-            [, $keys[$n]->limit, $keys[$n]->length] = unpack('L2', $places, $at);
-            $bytes[] = $c = Library::bytes(substr($places, $at + 8, $keys[$n]->length));
-            $keys[$n]->bytes = \FFI::addr($c);
-            $at += 8 + $keys[$n]->length;
+        for ($n = 0; $at + 12 <= strlen($places) && $n < $ffi->SHMLIMIT_REQUESTS_MAX; $n++) {
+            [, $keys[$n]->limit, $length, $rate] = unpack('L3', $places, $at);
+            $bytes[] = $c = Library::bytes(substr($places, $at + 12, $length));
+            [$keys[$n]->bytes, $keys[$n]->length] = [\FFI::addr($c), $length];
+            if ($rate > 0) {
+                $bytes[] = $c = Library::bytes(substr($places, $at + 12 + $length, $rate));
+                [$keys[$n]->rate, $keys[$n]->rate_length] = [$ffi->cast('char *', \FFI::addr($c)), $rate];
+            }
+            $at += 12 + $length + $rate;
         }
         if ($this->gate === null || $n === 0 || $at !== strlen($places)) {
             throw Library::error(-self::EINVAL, 'gate');
         }
         \FFI::memcpy($held, $places, \FFI::sizeof($held));
-        Library::check($ffi->shmlimit_gate_leave($this->gate, $keys, $n, \FFI::addr($held)), 'gate');
+        return [$held, $keys, $n];
     }
 
     /** @param array<Limit> $limits */
@@ -153,7 +210,8 @@ final class Gate
         $bytesHeld = [];
         $packed = '';
         foreach ($wanted as $i => $limit) {
-            if ($limit->cost < 1 || $i === $ffi->SHMLIMIT_REQUESTS_MAX) {
+            $cost = $limit->estimate ?? $limit->cost;
+            if ($cost < 1 || $i === $ffi->SHMLIMIT_REQUESTS_MAX) {
                 throw Library::error(-self::EINVAL, $limit->rule);
             }
             // No client escapes its limit by an empty key.
@@ -162,13 +220,13 @@ final class Gate
             $keys[$i]->limit = $this->place($ffi, $limit);
             $keys[$i]->length = strlen($bytes);
             $keys[$i]->bytes = \FFI::addr($c);
-            $keys[$i]->cost = $limit->cost;
+            $keys[$i]->cost = $cost;
             if ($limit->limit !== null) {
                 $bytesHeld[] = $c = Library::bytes($limit->limit);
                 $keys[$i]->rate = $ffi->cast('char *', \FFI::addr($c));
                 $keys[$i]->rate_length = strlen($limit->limit);
             }
-            $packed .= pack('L2', $keys[$i]->limit, strlen($bytes)) . $bytes;
+            $packed .= pack('L3', $keys[$i]->limit, strlen($bytes), strlen($limit->limit ?? '')) . $bytes . $limit->limit;
         }
         $answer = \FFI::addr($this->prepared($ffi));
         $held = $ffi->new('struct shmlimit_gate_held');
@@ -179,7 +237,7 @@ final class Gate
         if ($error < 0) {
             throw Library::error($error, $this->segment);
         }
-        $places = $held->count > 0 ? \FFI::string($ffi->cast('char *', \FFI::addr($held)), \FFI::sizeof($held)) . $packed : null;
+        $places = $held->count + $held->bill_count > 0 ? \FFI::string($ffi->cast('char *', \FFI::addr($held)), \FFI::sizeof($held)) . $packed : null;
         try {
             $this->pass($this->lines->exchangeArray([]));
         } catch (\Throwable $thrown) {
@@ -224,24 +282,27 @@ final class Gate
     /** The place of a limit's rule in the spec. */
     private function place(\FFI $ffi, Limit $limit): int
     {
-        [$place, $rate, $isGcra] = $this->known[$limit->rule] ?? [null, null, false];
+        [$place, $rate, $isGcra, $isSettled] = $this->known[$limit->rule] ?? [null, null, false, false];
         $brings = $limit->limit !== null;
-        if ($place === null || ($limit->rate !== null && $limit->rate !== $rate) || ($brings && !$isGcra)) {
+        $estimates = $limit->estimate !== null;
+        if ($place === null || ($limit->rate !== null && $limit->rate !== $rate) || ($brings && !$isGcra) || ($estimates && !$isSettled)) {
             $place ??= count($this->known);
-            $known = [$place, $limit->rate ?? $rate, $isGcra || $brings];
+            $known = [$place, $limit->rate ?? $rate, $isGcra || $brings, $isSettled || $estimates];
             $this->renew($ffi, [$limit->rule => $known] + $this->known);
         }
         return $place;
     }
 
-    /** @param array<string, array{int, ?string, bool}> $known */
+    /** @param array<string, array{int, ?string, bool, bool}> $known */
     private function renew(\FFI $ffi, array $known): void
     {
         uasort($known, fn (array $a, array $b) => $a[0] <=> $b[0]);
         $spec = $this->base;
-        foreach ($known as $rule => [, $rate, $isGcra]) {
+        foreach ($known as $rule => [, $rate, $isGcra, $isSettled]) {
             $spec .= self::word('rule', (string) $rule) . self::word('rate', $rate);
             $spec .= $isGcra ? self::word('algorithm', 'gcra') : '';
+            // What a request takes comes with it.
+            $spec .= $isSettled ? 'estimate=1 ' : '';
         }
         $gate = $ffi->new('struct shmlimit_gate *');
         $error = str_contains($spec, "\0") ? -self::EINVAL : $ffi->shmlimit_gate_open($spec, \FFI::addr($gate));

@@ -21,6 +21,8 @@ final class Limit
          * rule of the algorithm gcra; null, and in a Gate what cannot be read: the rule's own.
          */
         public readonly ?string $limit = null,
+        /** In a Gate, in place of `cost` where that is known afterwards: what a request takes before. See Gate::settle(). */
+        public readonly ?int $estimate = null,
     ) {
         Library::checkNames(null, $rule);
     }

@@ -18,6 +18,7 @@ use Shmlimit\{Answer, Gate, Limit};
 final class Middleware implements MiddlewareInterface
 {
     private readonly \Closure $limits;
+    private readonly ?\Closure $charge;
 
     /** @param callable(ServerRequestInterface): list<Limit> $limits the limits of a request */
     public function __construct(
@@ -26,22 +27,37 @@ final class Middleware implements MiddlewareInterface
         callable $limits,
         /** Gets a line for each request that is refused, at level info. */
         private readonly ?LoggerInterface $logger = null,
+        /** callable(ServerRequestInterface, ?ResponseInterface): array<string, ?int>, for Gate::settle(); without a response the handler threw. */
+        ?callable $charge = null,
     ) {
         $this->limits = $limits(...);
+        $this->charge = $charge === null ? null : $charge(...);
     }
 
     public function process(ServerRequestInterface $request, RequestHandlerInterface $handler): ResponseInterface
     {
         $answer = $this->gate->enter(...($this->limits)($request));
+        $response = null;
         try {
             $response = $answer->refusal === 0 ? $handler->handle($request) : $this->refuse($request, $answer);
         } finally {
-            $this->gate->leave($answer->places);
+            $this->end($request, $response, $answer->places);
         }
         foreach ($answer->fields as $name => $value) {
             $response = $response->withHeader($name, $value);
         }
         return $response;
+    }
+
+    private function end(ServerRequestInterface $request, ?ResponseInterface $response, ?string $places): void
+    {
+        try {
+            if ($this->charge !== null && $places !== null) {
+                $this->gate->settle($places, ($this->charge)($request, $response));
+            }
+        } finally {
+            $this->gate->leave($places);
+        }
     }
 
     private function refuse(ServerRequestInterface $request, Answer $answer): ResponseInterface
