@@ -67,6 +67,16 @@ static long scripts(void)
 	return n;
 }
 
+/* The count on the server. */
+static long count_there(const char *name)
+{
+	redisReply *reply = server_ask(&server, "HGET shmlimit:{%s} count", name);
+	long n = reply->type == REDIS_REPLY_STRING ? atol(reply->str) : 0;
+
+	freeReplyObject(reply);
+	return n;
+}
+
 static void two_hosts(struct shmlimit *first)
 {
 	struct shmlimit *l[2] = { first, NULL };
@@ -131,7 +141,7 @@ static void two_hosts(struct shmlimit *first)
 
 	is(shmlimit_global_reset(g[0], rule[0], "user:42", 7), 1, "a count can be reset");
 	is(count(g[0], rule[0], "user:42", 1, 0, 0), SHMLIMIT_ALLOWED, "after a reset it begins again");
-	server_tell(&server, "HSET shmlimit:{login/odd} a 1");
+	server_tell(&server, "SET shmlimit:{login/odd} 1");
 	is(count(g[0], rule[0], "odd", 1, 0, 0), SHMLIMIT_DENIED, "a key of another type is decided by on_failure");
 	ok(strstr(reports.last, "another type") != NULL, "a key of another type is reported: %s", reports.last);
 
@@ -286,6 +296,77 @@ static void told_in_the_log(struct shmlimit *l)
 	ok(agent_stop(&agent), "the agent ends");
 }
 
+/* ---- An agent that ends between the backend's answer and its delivery ---- */
+
+static struct proxy proxy;
+
+enum end { KILLED, ALONE, ENDED, STOPPED };
+
+/* A process that makes one addition, which must be allowed. With the key "alone" it may become the agent. */
+static pid_t adder(struct shmlimit *l, int rule, const char *key, uint32_t flags)
+{
+	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = PATIENT_NS };
+	struct shmlimit_global *g;
+	pid_t pid = fork_bound();
+	int n = flags & SHMLIMIT_COUNT_SATURATE ? BOUND : 1;
+
+	if (pid != 0)
+		return pid;
+	options.flags = strcmp(key, "alone") == 0 ? SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD : 0;
+	worker_check(shmlimit_global_open(l, proxy.url, &options, &g) == 0, "open");
+	worker_check(count(g, rule, key, n, 0, flags) == SHMLIMIT_ALLOWED, "%s: denied", key);
+	_exit((int)counted.applied);
+}
+
+static int exit_status(pid_t pid)
+{
+	int status = -1;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Two additions are on their way when the agent ends: one of 1, and one of what fits. */
+static void counted_once(struct shmlimit *l, enum end end, const char *key)
+{
+	struct agent_process agents[2] = { agent_start(l, proxy.url, PATIENT_NS) };
+	int rule = counter_rule(l, "once");
+	char name[64], warm[32];
+	pid_t pids[2];
+
+	snprintf(name, sizeof(name), "once/%s", key);
+	await(agent_status(l).serving && (pid_t)agent_status(l).pid == agents[0].pid);
+	snprintf(warm, sizeof(warm), "%s.connected", key);
+	is(exit_status(adder(l, rule, warm, 0)), 1, "%s: an addition is allowed before", key);
+	atomic_store(&proxy.at->hold, 1);
+	pids[0] = adder(l, rule, key, 0);
+	await(count_there(name) == 1);
+	pids[1] = adder(l, rule, key, SHMLIMIT_COUNT_SATURATE);
+	await(count_there(name) == BOUND);
+	if (end == KILLED || end == ALONE)
+		agent_kill(&agents[0]);
+	else if (end == ENDED)
+		ok(agent_stop(&agents[0]), "%s: the agent ends", key);
+	else
+		kill(agents[0].pid, SIGSTOP);
+	if (end != ALONE) {
+		agents[1] = agent_start(l, proxy.url, PATIENT_NS);
+		await(agent_status(l).serving && (pid_t)agent_status(l).pid == agents[1].pid);
+	}
+	/* Both agents have the answers now, and either may come first. */
+	if (end == STOPPED)
+		kill(agents[0].pid, SIGCONT);
+	atomic_store(&proxy.at->hold, 0);
+	is(exit_status(pids[0]), 1, "%s: the addition is allowed", key);
+	is(exit_status(pids[1]), BOUND - 1, "%s: the other one is allowed what fitted", key);
+	is(count_there(name), BOUND, "%s: each counts once", key);
+	if (end != ALONE)
+		ok(agent_stop(&agents[1]), "%s: the next agent ends", key);
+	if (end == STOPPED)
+		ok(agent_stop(&agents[0]), "%s: the agent that was stopped ends", key);
+}
+
 /* ---- Hosts, whose processes are killed ---- */
 
 struct round {
@@ -320,7 +401,6 @@ static void many_hosts(int rounds, int kills)
 		pid_t pids[WORKERS];
 		char name[96];
 		int rule[HOSTS];
-		redisReply *reply;
 
 		atomic_store(&round->allowed, 0);
 		snprintf(round->key, sizeof(round->key), "%d.%d", kills, i);
@@ -348,9 +428,8 @@ static void many_hosts(int rounds, int kills)
 			died += WIFSIGNALED(status);
 			wrong += WIFEXITED(status) && WEXITSTATUS(status) != 0;
 		}
-		reply = server_ask(&server, "GET shmlimit:{crowd/%s}", round->key);
-		full += reply->type == REDIS_REPLY_STRING && atoi(reply->str) == BOUND;
-		freeReplyObject(reply);
+		snprintf(name, sizeof(name), "crowd/%s", round->key);
+		full += count_there(name) == BOUND;
 		exact += atomic_load(&round->allowed) == BOUND;
 		most = atomic_load(&round->allowed) > most ? atomic_load(&round->allowed) : most;
 		for (int h = 0; h < HOSTS; h++) {
@@ -382,6 +461,12 @@ int main(void)
 	outage(l);
 	told_in_the_log(l);
 	if (!SWAPS_ARE_PRIVATE) {
+		proxy_begin(&proxy, &server);
+		counted_once(l, KILLED, "killed");
+		counted_once(l, ALONE, "alone");
+		counted_once(l, ENDED, "ended");
+		counted_once(l, STOPPED, "stopped");
+		proxy_end(&proxy);
 		many_hosts(3, 0);
 		many_hosts(3, 1);
 	}

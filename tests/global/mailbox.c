@@ -71,6 +71,7 @@ static void gone(void)
 	struct request_text text = text_of(1, 4), got;
 	struct request_answer answer;
 	struct receipt receipt, taken;
+	uint64_t number;
 
 	mailbox_post(q, &text, &receipt);
 	is(mailbox_wait(q, &receipt, 0, &answer), REQUEST_FREE, "a process whose deadline is over has no answer");
@@ -85,8 +86,21 @@ static void gone(void)
 	is(mailbox_answer(q, &taken, REQUEST_FREE, NULL), 1, "a request that nobody waits for ends without an answer");
 	mailbox_post(q, &text, &receipt);
 	next(&got, &taken);
+	ok(!taken.repeated, "a request is taken as a new one");
 	mailbox_inherit(q);
-	is(mailbox_wait(q, &receipt, 0, &answer), REQUEST_AGAIN, "what a killed agent had taken is asked again");
+	number = mailbox_number(&taken);
+	ok(next(&got, &taken) && taken.repeated && got.cost == text.cost,
+	   "what a killed agent had taken is taken again");
+	ok(mailbox_number(&taken) == number, "it has the same number");
+	is(mailbox_answer(q, &taken, REQUEST_REPEATED, NULL), 1, "an agent that ends hands back what it had taken");
+	is(mailbox_await(q, &receipt, 0, &answer), REQUEST_REPEATED, "its process waits for the next agent");
+	ok(next(&got, &taken) && taken.repeated, "the next agent takes it again");
+	mailbox_answer(q, &taken, REQUEST_DENIED, NULL);
+	is(mailbox_wait(q, &receipt, 0, &answer), REQUEST_DENIED, "its answer arrives");
+	mailbox_post(q, &text, &receipt);
+	next(&got, &taken);
+	ok(mailbox_number(&taken) != number, "the next request has another number");
+	mailbox_wait(q, &receipt, 0, &answer);
 }
 
 /* 64 processes are killed at one place each: with a cell that they write, posted, that is taken, or answered. */

@@ -10,6 +10,7 @@
  *
  * Law 1: of each of the backend's windows no more is allowed than BOUND.
  * Law 2: a host denies by itself only what the backend would deny.
+ * Law 3: a request counts once in a window, however many agents ask for it.
  *
  * The second one is of a clock: the slot ends before the backend's count does, and an answer that is as old as the count
  * is not written. An agent that is stopped between the two may break it, by as long as it is stopped; never the first.
@@ -18,6 +19,7 @@
  *  ADD_IN_TWO 1    the backend reads, then adds.
  *  ALLOW_HERE 1    a process allows what its slot leaves room for.
  *  ASK_AGAIN 1     what was answered to one request allows a second one.
+ *  FORGET 3        the backend does not keep which request it counted last for a host.
  *  OUTLIVES 2      the slot may end after the backend's count.
  *  LATE_WRITE 2    an answer is written to the slot however old it is.
  *  ADD_HERE 2      an answer is added to what the slot has.
@@ -38,6 +40,9 @@ mtype = { NONE, POSTED, TAKEN, ALLOWED, DENIED };
 byte value, window;		/* the backend's count, and ghost: which one it is */
 byte slot[HOSTS], slot_window[HOSTS];	/* 0: there is none; ghost: of which window it is */
 mtype cell[HOSTS] = NONE;
+byte number[HOSTS];		/* of the request in the cell */
+byte kept[HOSTS];		/* beside the backend's count: the request of the host that it counted last */
+byte counted[HOSTS];		/* ghost: a bit of each request that is in the count */
 byte cell_window[HOSTS];	/* ghost: in which window it was allowed */
 byte allowed[WINDOWS];		/* ghost */
 byte ended;
@@ -67,7 +72,7 @@ proctype process(byte h) {
 #ifdef ALLOW_HERE
 		:: d_step { slot[h] > 0 && slot[h] < BOUND -> slot[h]++; COUNTED(slot_window[h]) }
 #endif
-		:: d_step { slot[h] < BOUND -> cell[h] = POSTED };
+		:: d_step { slot[h] < BOUND -> cell[h] = POSTED; number[h] = n };
 			if
 			:: d_step { cell[h] == ALLOWED -> COUNTED(cell_window[h]) }
 #ifdef ASK_AGAIN
@@ -88,11 +93,16 @@ proctype process(byte h) {
 }
 
 proctype agent(byte h) {
-	byte got, got_window;
+	byte got, got_window, taken;
 	bit added;
 
 	do
-	:: d_step { cell[h] == POSTED -> cell[h] = TAKEN };
+	:: d_step { (cell[h] == POSTED || cell[h] == TAKEN) ->
+			if
+			:: cell[h] == TAKEN -> EVENT(10, "the next agent takes what a killed one had taken")
+			:: else
+			fi;
+			cell[h] = TAKEN; taken = number[h] };
 		if
 		:: true -> EVENT(4, "an agent is killed with a request")
 #ifdef ADD_IN_TWO
@@ -104,7 +114,23 @@ proctype agent(byte h) {
 				got_window = window
 			};
 #else
-		:: d_step { true -> added = value < BOUND; value = value + added; got = value; got_window = window };
+		:: d_step { true ->
+			if
+#ifndef FORGET
+			:: kept[h] == taken -> added = 1; EVENT(11, "the backend has counted a request before")
+#endif
+			:: else ->
+				added = value < BOUND;
+				value = value + added;
+				if
+				:: added ->
+					law(3, !(counted[h] >> taken & 1));
+					counted[h] = counted[h] | (1 << taken);
+					kept[h] = taken
+				:: else
+				fi
+			fi;
+			got = value; got_window = window };
 #endif
 			if
 			:: true -> EVENT(5, "an agent is killed with an answer")
@@ -134,7 +160,7 @@ proctype agent(byte h) {
 				}
 			fi
 		fi;
-		d_step { got = 0; got_window = 0; added = 0 }
+		d_step { got = 0; got_window = 0; added = 0; taken = 0 }
 	:: ended == HOSTS && cell[h] != POSTED -> break
 	od
 }
@@ -152,6 +178,7 @@ proctype time() {
 	:: d_step { slot[0] > 0 && ended < HOSTS -> slot[0] = 0; slot_window[0] = 0; EVENT(8, "a slot ends") }
 	:: d_step { slot[HOSTS - 1] > 0 && ended < HOSTS -> slot[HOSTS - 1] = 0; slot_window[HOSTS - 1] = 0 }
 	:: d_step { window < WINDOWS - 1 && value > 0 && ended < HOSTS && SLOTS_ENDED -> window++; value = 0;
+			kept[0] = 0; kept[HOSTS - 1] = 0; counted[0] = 0; counted[HOSTS - 1] = 0;
 			EVENT(9, "the backend's count ends") }
 	od
 }

@@ -11,7 +11,8 @@
  * Laws (-DONLY=n asserts only one): 1 a process believes the answer to its own request only. 2 An agent asks only for
  * what one process wrote as a whole, and for the process that has the cell. 3 When all processes are gone, the agent
  * frees the cell. 4 An agent does not sleep while a process waits for it. 5 The tokens of each answer are spent, given back
- * by a process that cancels, or given back by the agent if the answer is late; only the sweep loses them.
+ * by a process that cancels, or given back by the agent if the answer is late; only the sweep loses them. 6 No process
+ * makes a request again that an agent asked for, unless its text was spoiled since: the next agent repeats it.
  *
  * Variants that must fail, each with the law that it breaks:
  *  NO_GENERATION 1   words of two requests may be equal.
@@ -21,6 +22,8 @@
  *  NO_SWEEP 3        cells of killed processes are left alone.
  *  SLEEP_BLIND 4     the agent does not look once more before it sleeps.
  *  LOOK_FIRST 4      a process looks whether the agent sleeps before it posts.
+ *  INHERIT_AGAIN 6   what an agent had taken is given back to the process.
+ *  DROP_AGAIN 6      an agent that was replaced, or ends, gives what it had asked for back to the process.
  *  CANCEL_BLIND 5    a process that cancels frees the cell with a store, after it saw that there was no answer.
  */
 #ifndef N
@@ -36,6 +39,7 @@
 #define TAKEN 3
 #define ANSWERED 4
 #define AGAIN 5
+#define REPEATED 6
 
 /* The word: both change in one step. */
 byte state, gen;
@@ -43,6 +47,7 @@ byte text[2], seal_of, seal_gen;
 byte answer_of;			/* ghost: the request that was asked, with the answer */
 byte owner[N * REQUESTS + 1];	/* ghost: whose generation it is */
 byte ended;
+byte asked, spoiled;		/* ghost: a bit of each generation: an agent asked for it; the text was spoiled */
 byte held;			/* ghost: answers whose tokens no process has spent or given back */
 bit asleep, blocked;
 
@@ -104,12 +109,12 @@ proctype poster(byte first) {
 		if
 		:: d_step { gen != mine || state == FREE -> EVENT(3, "a request was given up for its process") }
 		:: d_step { gen == mine && state == ANSWERED -> law(1, answer_of == id); state = FREE; held--; EVENT(4, "an answer is fetched") }
-		:: d_step { gen == mine && state == AGAIN -> state = FREE; EVENT(5, "a request is to be made again") }
+		:: d_step { gen == mine && state == AGAIN -> law(6, !(asked & ~spoiled & (1 << mine))); state = FREE; EVENT(5, "a request is to be made again") }
 		/* Its time is over, or it cancels. */
 #ifdef CANCEL_BLIND
-		:: gen == mine && (state == POSTED || state == TAKEN) -> state = FREE
+		:: gen == mine && (state == POSTED || state == REPEATED || state == TAKEN) -> state = FREE
 #endif
-		:: d_step { gen == mine && (state == POSTED || state == TAKEN) ->
+		:: d_step { gen == mine && (state == POSTED || state == REPEATED || state == TAKEN) ->
 			law(4, !(blocked && asleep && state == POSTED));
 			state = FREE; EVENT(6, "a process stops waiting") }
 		DIES
@@ -126,7 +131,7 @@ proctype agent(bit sleeper) {
 	byte mine, id[2], sealed, sealed_gen;
 
 	do
-	:: d_step { state == POSTED -> state = TAKEN; mine = gen };
+	:: d_step { (state == POSTED || state == REPEATED) -> state = TAKEN; mine = gen };
 		d_step { sealed = seal_of; sealed_gen = seal_gen };
 		id[0] = text[0];
 		id[1] = text[1];
@@ -140,8 +145,16 @@ proctype agent(bit sleeper) {
 		:: id[0] == sealed && id[1] == sealed && sealed_gen == mine ->
 #endif
 #endif
-			law(2, id[0] == id[1] && id[0] == owner[mine]);
-			d_step {
+			d_step { law(2, id[0] == id[1] && id[0] == owner[mine]); asked = asked | (1 << mine) };
+			if
+			:: d_step { state == TAKEN && gen == mine ->
+#ifdef DROP_AGAIN
+				state = AGAIN;
+#else
+				state = REPEATED;
+#endif
+				EVENT(11, "an agent ends before it answers") }
+			:: d_step {
 				if
 #ifdef STORE_ANSWER
 				:: true -> state = ANSWERED; answer_of = id[0]; held++
@@ -149,20 +162,24 @@ proctype agent(bit sleeper) {
 				:: state == TAKEN && gen == mine -> state = ANSWERED; answer_of = id[0]; held++
 				:: else -> EVENT(8, "an answer comes too late")
 #endif
-				fi
-			}
+				fi }
+			fi
 #ifndef NO_SEAL
 		:: else -> d_step {
 				EVENT(9, "a text was spoiled");
 				if
-				:: state == TAKEN && gen == mine -> state = AGAIN
+				:: state == TAKEN && gen == mine -> state = AGAIN; spoiled = spoiled | (1 << mine)
 				:: else
 				fi
 			}
 #endif
 		fi;
 		d_step { mine = 0; id[0] = 0; id[1] = 0; sealed = 0; sealed_gen = 0 }
-	:: d_step { state == TAKEN -> state = AGAIN; EVENT(10, "an agent inherits a request") }
+#ifdef INHERIT_AGAIN
+	:: d_step { state == TAKEN -> state = AGAIN }
+#else
+	:: d_step { state == TAKEN -> state = REPEATED; EVENT(10, "an agent inherits a request") }
+#endif
 #ifndef NO_SWEEP
 	:: d_step { state == WRITING || state == ANSWERED || state == AGAIN ->
 			if
@@ -175,8 +192,8 @@ proctype agent(bit sleeper) {
 		asleep = 1;
 #ifndef SLEEP_BLIND
 		if
-		:: state == POSTED -> asleep = 0
-		:: state != POSTED ->
+		:: (state == POSTED || state == REPEATED) -> asleep = 0
+		:: (state != POSTED && state != REPEATED) ->
 #endif
 			blocked = 1;
 			(!asleep || ended == N);

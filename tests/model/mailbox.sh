@@ -26,7 +26,9 @@ PLAIN_SEAL|2||a seal of the text alone lets a stopped process replace a request
 NO_SWEEP|3||a killed process keeps its cell for ever
 SLEEP_BLIND|4||an agent that does not look once more sleeps while a process waits
 LOOK_FIRST|4||a process that looks before it posts leaves the agent asleep
+INHERIT_AGAIN|6||an agent that gives back what another one had asked for has it counted twice
+DROP_AGAIN|6||an agent that ends, and gives back what it had asked for, has it counted twice
 CANCEL_BLIND|5||a process that cancels without a compare-and-swap loses the tokens of an answer
 '
 
-model_check mailbox 11
+model_check mailbox 12

@@ -39,6 +39,7 @@ static void take_requests(struct agent *a, uint64_t now_ns)
 		struct request_run *p = a->free;
 
 		a->free = p->next;
+		a->used++;
 		a->asked_ns = now_ns;
 		if (p->text.cost != 0)
 			mailbox_set(&board->misses, board->misses + 1);
@@ -138,6 +139,10 @@ static void wait_for_work(struct agent *a, uint64_t idle_ns)
 	}
 }
 
+/*
+ * What the backend may have counted is not made again by its process, which would count it twice: the
+ * next agent repeats it.
+ */
 static void drop_requests(struct agent *a)
 {
 	struct node_entry *entry;
@@ -149,7 +154,7 @@ static void drop_requests(struct agent *a)
 			struct request_run *p = (struct request_run *)(void *)entry;
 
 			p->request.answer = SHMLIMIT_LEASE_ASK;
-			answer_end(a, p, REQUEST_AGAIN);
+			answer_end(a, p, request_is_count(p->text.kind) ? REQUEST_REPEATED : REQUEST_AGAIN);
 		}
 	}
 }
@@ -172,6 +177,7 @@ static int is_agent(struct agent *a)
 	/* Each time: a process that was stopped may have signed since. */
 	mailbox_sign(mailbox);
 	if (was == 0) {
+		a->since_ns = now_ns;
 		mailbox_set(&board->started_ns, now_ns);
 		for (unsigned i = 0; i < a->count; i++)
 			server_pool_name(a, i);

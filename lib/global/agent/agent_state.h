@@ -38,6 +38,7 @@ struct agent {
 	struct shmlimit_global *g;
 	uint64_t mine;               /* the claim, see mailbox_claim() */
 	uint64_t swept_ns, asked_ns; /* asked_ns: when it took the last request */
+	uint64_t since_ns;           /* since when it is the agent */
 	struct mailbox_watch watch;
 	unsigned count;
 	struct node *nodes[CLUSTER_NODES];    /* the first is that of the URL */
@@ -47,6 +48,7 @@ struct agent {
 	unsigned prefetches;
 	struct request_run *prefetched; /* the prefetched leases, by `next` */
 	struct request_run *free;
+	unsigned used; /* of the pool: not in `free` */
 	struct request_run pool[ON_THE_WAY];
 };
 

@@ -30,6 +30,7 @@ void answer_release(struct agent *a, struct request_run *p)
 {
 	p->next = a->free;
 	a->free = p;
+	a->used--;
 }
 
 void answer_end(struct agent *a, struct request_run *p, enum request_state state)

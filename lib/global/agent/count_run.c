@@ -10,8 +10,24 @@
 /* Counts are below this number, where the backend counts exactly. */
 #define COUNT_EXACT ((uint64_t)1 << 53)
 
-enum lease_request_state count_run_prepare(struct shmlimit_global *g, struct request_run *p)
+/*
+ * Longer than any process waits for an answer. An agent may be asked that long for what an earlier one
+ * has asked: by that one, if it was only stopped.
+ */
+#define NEW_NS UINT64_C(60000000000)
+
+/*
+ * How many numbers the backend is to keep of this host for a count. Answers come in the order of the
+ * questions, so of earlier ones only those are needed that are still on their way.
+ */
+static unsigned keep(const struct agent *a)
 {
+	return monotonic_now_ns() - a->since_ns < NEW_NS ? ON_THE_WAY : a->used;
+}
+
+enum lease_request_state count_run_prepare(struct agent *a, struct request_run *p)
+{
+	struct shmlimit_global *g = a->g;
 	const struct request_text *text = &p->text;
 	struct lease_request *lr = &p->request;
 
@@ -26,6 +42,9 @@ enum lease_request_state count_run_prepare(struct shmlimit_global *g, struct req
 		.want = text->cost,
 		.ttl_ms = text->want / MS_NS + (text->want % MS_NS != 0),
 		.saturate = text->kind == REQUEST_COUNT_FITS,
+		.host = mailbox_host(g->mailbox),
+		.number = mailbox_number(&p->receipt),
+		.keep = keep(a),
 	};
 	lr->cost = 0; /* a late answer has nothing to refund */
 	return failed_keys_have(&g->failed_keys, lr->text, p->on_way.question.key_len, monotonic_now_ns())

@@ -41,6 +41,11 @@ void request_run_begin(struct agent *a, struct request_run *p)
 		                             .cost = text->kind == REQUEST_UNAWAITED ? 0 : text->cost,
 		                             .r = &p->result,
 		                             .answer = SHMLIMIT_LEASE_ASK };
+	/* The process, if there is one, asks again: the tokens of an earlier question may be lost. */
+	if (p->receipt.repeated && !request_is_count(text->kind)) {
+		answer_end(a, p, REQUEST_AGAIN);
+		return;
+	}
 	if ((text->kind < REQUEST_DEBIT || request_steady(text->kind) != 0) && prefetch_answers(a, p))
 		return;
 	p->request.answer = SHMLIMIT_LEASE_ASK;
@@ -56,7 +61,7 @@ void request_run_begin(struct agent *a, struct request_run *p)
 	 * now: the process asks again.
 	 */
 	if (text->backend == a->g->backend)
-		state = request_is_count(text->kind) ? count_run_prepare(a->g, p)
+		state = request_is_count(text->kind) ? count_run_prepare(a, p)
 		                                     : lease_request_prepare(a->g, &p->request, q);
 	if (state != LEASE_REQUEST_DECIDED && p->request.of.set_us != text->set_us)
 		state = LEASE_REQUEST_DECIDED;

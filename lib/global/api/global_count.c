@@ -15,6 +15,9 @@
 #include "sized.h"
 #include "via_agent.h"
 
+/* Time between two looks whether an agent is there, of a process that waits for its answer. */
+#define LOOK_NS UINT64_C(10000000)
+
 /* One call: what is asked, and what this host knows of the count. */
 struct counting {
 	struct shmlimit_global *g; /* the public handle */
@@ -62,9 +65,35 @@ static int deny_here(struct counting *c)
 }
 
 /*
- * Post the request and wait for its answer. Returns REQUEST_ALLOWED or _DENIED, or REQUEST_FAILED:
- * on_failure decides. BOUND: until_ns. While the host has no agent, one of its processes becomes
- * it, if its options say so.
+ * Post the request, and wait for its answer. Returns as mailbox_wait(). A process that waits for an agent
+ * that was killed becomes the next one, or starts its thread, if its options say so.
+ */
+static enum request_state post_and_wait(struct shmlimit_global *g, const struct request_text *text, uint64_t until_ns,
+                                        struct request_answer *answer)
+{
+	enum request_state state = REQUEST_POSTED;
+	struct receipt receipt;
+
+	if (mailbox_post(g->mailbox, text, &receipt) != 0)
+		return REQUEST_FREE;
+	/* ORDER posting is a full barrier; the partner is in mailbox_resign(). */
+	while (request_is_open(state) && (state != REQUEST_POSTED || via_agent_exists(g))) {
+		uint64_t now_ns = monotonic_now_ns();
+
+		if (now_ns >= until_ns)
+			break;
+		state = mailbox_await(g->mailbox, &receipt, until_ns - now_ns < LOOK_NS ? until_ns : now_ns + LOOK_NS,
+		                      answer);
+		if (request_is_open(state))
+			(void)agent_thread_begin(g->home);
+	}
+	return request_is_open(state) ? mailbox_wait(g->mailbox, &receipt, 0, answer) : state;
+}
+
+/*
+ * The same until there is an answer. Returns REQUEST_ALLOWED or _DENIED, or REQUEST_FAILED: on_failure
+ * decides. BOUND: until_ns. While the host has no agent, one of its processes becomes it, if its options
+ * say so.
  */
 static enum request_state ask(struct shmlimit_global *g, const struct request_text *text, uint64_t until_ns,
                               struct request_answer *answer)
@@ -72,16 +101,14 @@ static enum request_state ask(struct shmlimit_global *g, const struct request_te
 	struct backend_error waited = { .kind = ERROR_WAITED }, none = { .kind = ERROR_AGENT };
 	int may_wait = (g->options.flags & SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD) != 0;
 	uint64_t now_ns = monotonic_now_ns();
-	struct receipt receipt;
 
 	for (unsigned naps = 0; now_ns < until_ns && (may_wait || via_agent_exists(g)); naps++) {
 		enum request_state state = REQUEST_FREE;
 		struct timespec nap;
 
 		(void)agent_thread_begin(g->home);
-		/* ORDER posting is a full barrier; the partner is in mailbox_resign(). */
-		if (via_agent_exists(g) && mailbox_post(g->mailbox, text, &receipt) == 0)
-			state = mailbox_wait(g->mailbox, &receipt, via_agent_exists(g) ? until_ns : 0, answer);
+		if (via_agent_exists(g))
+			state = post_and_wait(g, text, until_ns, answer);
 		if (state == REQUEST_ALLOWED || state == REQUEST_DENIED || state == REQUEST_FAILED)
 			return state;
 		now_ns = monotonic_now_ns();

@@ -97,6 +97,12 @@ static enum request_state state_of(uint64_t word)
 	return word & 255;
 }
 
+/* May the agent take it? */
+static int is_posted(enum request_state state)
+{
+	return state == REQUEST_POSTED || state == REQUEST_REPEATED;
+}
+
 static uint64_t with_state(uint64_t word, enum request_state state)
 {
 	return (word & ~UINT64_C(255)) | state;
@@ -229,7 +235,7 @@ static int claim_cell(struct mailbox *box, struct receipt *receipt)
 		if (state_of(word) != REQUEST_FREE ||
 		    !word_cas(&box->words[cell], word, with_state(word + 256, REQUEST_WRITING)))
 			continue;
-		*receipt = (struct receipt){ cell, with_state(word + 256, 0) };
+		*receipt = (struct receipt){ cell, with_state(word + 256, 0), 0 };
 		return 0;
 	}
 	add_relaxed(&box->board.full, 1);
@@ -297,19 +303,31 @@ enum request_state mailbox_poll(struct mailbox *box, const struct receipt *recei
 }
 
 /* BOUND: until_ns; each round but the last is a wake-up, a signal, or a change of the cell. */
+enum request_state mailbox_await(struct mailbox *box, const struct receipt *receipt, uint64_t until_ns,
+                                 struct request_answer *answer)
+{
+	for (;;) {
+		enum request_state state = mailbox_poll(box, receipt, answer);
+		uint64_t now_ns = now();
+
+		if (!request_is_open(state) || now_ns >= until_ns)
+			return state;
+		futex_wait(&box->words[receipt->cell], with_state(receipt->word, state), until_ns - now_ns);
+	}
+}
+
+/* BOUND: a swap fails if the cell has changed: agents change it a few times, then it has an answer. */
 enum request_state mailbox_wait(struct mailbox *box, const struct receipt *receipt, uint64_t until_ns,
                                 struct request_answer *answer)
 {
 	uint64_t *at = &box->words[receipt->cell];
 
 	for (;;) {
-		enum request_state state = mailbox_poll(box, receipt, answer);
-		uint64_t word = with_state(receipt->word, state), now_ns = now();
+		enum request_state state = mailbox_await(box, receipt, until_ns, answer);
+		uint64_t word = with_state(receipt->word, state);
 
-		if (state == REQUEST_FREE || is_answer(state))
+		if (!request_is_open(state))
 			return state;
-		if (now_ns < until_ns)
-			futex_wait(at, word, until_ns - now_ns);
 		else if (word_cas(at, word, with_state(word, REQUEST_FREE)))
 			return REQUEST_FREE;
 	}
@@ -361,13 +379,18 @@ int mailbox_claim(struct mailbox *box, uint64_t *mine, uint64_t backend, uint64_
 	return 1;
 }
 
-/* End all requests in this state: their processes make them again. */
+/*
+ * End all requests in this state: their processes make them again. Those that an agent had taken do
+ * not end: the next agent repeats them.
+ */
 static void refuse(struct mailbox *box, enum request_state state)
 {
+	enum request_state to = state == REQUEST_TAKEN ? REQUEST_REPEATED : REQUEST_AGAIN;
+
 	for (unsigned i = 0; i < MAILBOX_CELLS; i++) {
 		uint64_t word = load_acquire(&box->words[i]);
 
-		if (state_of(word) == state && word_cas(&box->words[i], word, with_state(word, REQUEST_AGAIN)))
+		if (state_of(word) == state && word_cas(&box->words[i], word, with_state(word, to)))
 			futex_wake(&box->words[i]);
 	}
 }
@@ -408,16 +431,26 @@ int mailbox_next(struct mailbox *box, unsigned *at, struct request_text *text, s
 		unsigned cell = (*at)++;
 		uint64_t word = load_acquire(&box->words[cell]);
 
-		if (state_of(word) != REQUEST_POSTED ||
-		    !word_cas(&box->words[cell], word, with_state(word, REQUEST_TAKEN)))
+		if (!is_posted(state_of(word)) || !word_cas(&box->words[cell], word, with_state(word, REQUEST_TAKEN)))
 			continue;
-		*receipt = (struct receipt){ cell, with_state(word, 0) };
+		*receipt = (struct receipt){ cell, with_state(word, 0), state_of(word) == REQUEST_REPEATED };
 		if (read_text(box, receipt, text))
 			return 1;
 		add_relaxed(&box->board.spoiled, 1);
 		mailbox_answer(box, receipt, REQUEST_AGAIN, NULL);
 	}
 	return 0;
+}
+
+uint64_t mailbox_host(const struct mailbox *box)
+{
+	/* The word of no cell: it is not the seal of anything. */
+	return seal(box, UINT64_MAX, "", 0);
+}
+
+uint64_t mailbox_number(const struct receipt *receipt)
+{
+	return (receipt->word >> 8) * MAILBOX_CELLS + receipt->cell;
 }
 
 int mailbox_is_awaited(const struct mailbox *box, const struct receipt *receipt)
@@ -472,7 +505,7 @@ void mailbox_sweep(struct mailbox *box, struct mailbox_watch *watch, uint64_t no
 static int has_posted(const struct mailbox *box)
 {
 	for (unsigned i = 0; i < MAILBOX_CELLS; i++)
-		if (state_of(load_acquire(&box->words[i])) == REQUEST_POSTED)
+		if (is_posted(state_of(load_acquire(&box->words[i]))))
 			return 1;
 	return 0;
 }
@@ -567,7 +600,6 @@ unsigned mailbox_waiting(const struct mailbox *box)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < MAILBOX_CELLS; i++)
-		n += state_of(load_acquire(&box->words[i])) == REQUEST_POSTED ||
-		     state_of(load_acquire(&box->words[i])) == REQUEST_TAKEN;
+		n += (unsigned)request_is_open(state_of(load_acquire(&box->words[i])));
 	return n;
 }

@@ -6,10 +6,16 @@
  *
  *	FREE -> WRITING -> POSTED -> TAKEN -> ALLOWED, DENIED, FAILED, AGAIN -> FREE
  *	        process    process   agent    agent                             process
+ *	                 REPEATED <-
+ *	                          agent
  *
  * From FREE to WRITING the generation grows by one. A process that stops waiting frees its cell,
- * from POSTED or TAKEN. The agent frees cells whose word has not changed for a while: their process
- * was killed, or is stopped.
+ * from POSTED, REPEATED or TAKEN. The agent frees cells whose word has not changed for a while: their
+ * process was killed, or is stopped.
+ *
+ * REPEATED: an agent had taken the request, and was killed, replaced or ended before it answered. The
+ * next one takes it again, with the same identity: cell and generation. The backend keeps the identities
+ * of additions that it has counted for this host, and answers a repeated one without counting it again.
  *
  * INVARIANT A process accepts only an answer of its own generation, since the answer is in the
  * word. So no answer is taken for that of another request, whatever the two ask for.
@@ -54,6 +60,7 @@ enum request_state {
 	REQUEST_FREE,
 	REQUEST_WRITING,
 	REQUEST_POSTED,
+	REQUEST_REPEATED, /* posted again by an agent, which may have asked the backend */
 	REQUEST_TAKEN,
 	REQUEST_ALLOWED,
 	REQUEST_DENIED,
@@ -77,6 +84,12 @@ enum request_kind {
 static inline unsigned request_steady(unsigned kind)
 {
 	return kind > REQUEST_STEADY && kind <= REQUEST_STEADY + REQUEST_STEADY_MAX ? kind - REQUEST_STEADY : 0;
+}
+
+/* Has it neither its answer nor its end? */
+static inline int request_is_open(enum request_state state)
+{
+	return state >= REQUEST_POSTED && state <= REQUEST_TAKEN;
 }
 
 static inline int request_is_awaited(unsigned kind)
@@ -112,6 +125,7 @@ struct request_answer {
 struct receipt {
 	unsigned cell;
 	uint64_t word;
+	int repeated; /* of mailbox_next(): an agent may have asked the backend for it before */
 };
 
 /* What the agent reports about itself, and how often requests found no free cell. */
@@ -163,15 +177,18 @@ int mailbox_is_failing(const struct mailbox *box, uint64_t now_ns);
 int mailbox_post(struct mailbox *box, const struct request_text *text, struct receipt *receipt);
 
 /*
- * Look for the answer. Returns REQUEST_POSTED or REQUEST_TAKEN while there is none. Otherwise the
+ * Look for the answer. Returns a state that request_is_open() while there is none. Otherwise the
  * cell is no longer the caller's: REQUEST_ALLOWED ... _AGAIN, with *answer filled, or zeroed if its
  * seal is wrong; or REQUEST_FREE: the agent gave the request up.
  */
 enum request_state mailbox_poll(struct mailbox *box, const struct receipt *receipt, struct request_answer *answer);
 
+/* Wait for the answer. Returns as mailbox_poll(). */
+enum request_state mailbox_await(struct mailbox *box, const struct receipt *receipt, uint64_t until_ns,
+                                 struct request_answer *answer);
+
 /*
- * Wait for the answer. Returns as mailbox_poll(); REQUEST_FREE also when the time is over. The cell
- * is then no longer the caller's.
+ * The same, but if the time is over it returns REQUEST_FREE, and the cell is no longer the caller's.
  */
 enum request_state mailbox_wait(struct mailbox *box, const struct receipt *receipt, uint64_t until_ns,
                                 struct request_answer *answer);
@@ -201,18 +218,25 @@ void mailbox_sign(struct mailbox *box);
 /* Stop being the agent. Requests that were not taken yet are made again. */
 void mailbox_resign(struct mailbox *box, uint64_t *mine);
 
-/* Fail the requests that an earlier agent had taken. */
+/* Post again what an earlier agent had taken. */
 void mailbox_inherit(struct mailbox *box);
 
 /* Take the next request from cell *at on, and move *at behind it. Returns 0 if there is none. */
 int mailbox_next(struct mailbox *box, unsigned *at, struct request_text *text, struct receipt *receipt);
+
+/*
+ * What identifies a request for ever: its host, which is this mailbox, and its number there. They are
+ * the same each time that an agent takes it.
+ */
+uint64_t mailbox_host(const struct mailbox *box);
+uint64_t mailbox_number(const struct receipt *receipt);
 
 /* Does the process of this request still wait? */
 int mailbox_is_awaited(const struct mailbox *box, const struct receipt *receipt);
 
 /*
  * Answer the request. Returns 1, or 0 if the process no longer waits. FREE: for a request that no
- * process waited for.
+ * process waited for. REPEATED: no answer; the next agent is to take it again.
  */
 int mailbox_answer(struct mailbox *box, const struct receipt *receipt, enum request_state state,
                    const struct request_answer *answer);

@@ -373,11 +373,13 @@ int backend_ready(struct backend *b, uint64_t until_ns, struct backend_error *fa
 
 static int put_count(const struct backend_question *q, char number[SCRIPT_ARGUMENTS_MAX][SCRIPT_ARGUMENT_MAX])
 {
-	const uint64_t numbers[] = { q->want, q->need, q->ttl_ms, q->saturate != 0 };
+	const uint64_t numbers[] = { q->want, q->need, q->ttl_ms, q->saturate != 0, q->keep };
+	int n = sizeof(numbers) / sizeof(numbers[0]);
 
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < n; i++)
 		snprintf(number[i], sizeof(number[i]), "%" PRIu64, numbers[i]);
-	return 4;
+	snprintf(number[n], sizeof(number[n]), "%0*" PRIx64 "%" PRIx64, SCRIPT_HOST_LEN, q->host, q->number);
+	return n + 1;
 }
 
 void backend_put(const struct backend *b, struct outbox *out, const struct backend_question *q, int with_text)

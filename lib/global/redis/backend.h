@@ -56,6 +56,8 @@ struct backend_question {
 	uint64_t need, want, most;    /* as the script has them */
 	uint64_t ttl_ms;              /* of a count that begins */
 	int saturate;                 /* of a count: add what fits */
+	uint64_t host, number;        /* of an addition: two with both in common count once */
+	unsigned keep;                /* how many numbers of the host are kept beside the count */
 	int ask_first;                /* send ASKING first: the cluster is moving the key */
 	struct backend_error failure; /* the outcome; unless it is NONE, the rest is not set */
 	uint64_t leased, left, full_us;

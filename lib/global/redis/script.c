@@ -10,8 +10,9 @@
 #include "script.h"
 
 /*
- * The first part is a count that expires, for which there are four arguments. The time of a script
- * stands still, so GET and PTTL say the same of a key.
+ * The first part is a count that expires, for which there are six arguments. The time of a script
+ * stands still, so HMGET and PTTL say the same of a key. WHY NOT a key of its own for what was added: a
+ * cluster answers TRYAGAIN for two keys while it moves them.
  *
  * BOUND: the loops over cells run at most four times, for after that nothing is lent. us() returns
  * the time until no more than `target` is owed if no host leases. Numbers are written with 17 digits,
@@ -27,16 +28,24 @@
  * were denied while the limit had a token, with an eighth 0.9 %.
  */
 const char script_text[] =
-	"if #ARGV == 4 then\n"
-	"  local n, bound, ttl = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])\n"
-	"  local text = redis.call('GET', KEYS[1])\n"
-	"  local value, left = tonumber(text or 0), text and redis.call('PTTL', KEYS[1]) or -2\n"
+	"if #ARGV == 6 then\n"
+	"  local n, bound, ttl, keep = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[5])\n"
+	"  local host, number = string.sub(ARGV[6], 1, 16), string.sub(ARGV[6], 17)\n"
+	"  local found = redis.call('HMGET', KEYS[1], 'count', host)\n"
+	"  local value, added = tonumber(found[1] or 0), found[2] or ''\n"
+	"  local left = found[1] and redis.call('PTTL', KEYS[1]) or -2\n"
 	"  if not value then return redis.error_reply('" SCRIPT_FOREIGN "') end\n"
+	"  local before = tonumber(string.match(added, ' ' .. number .. '=(%d+)'))\n"
+	"  if before then return { before, 0, value, math.max(left, 0) * 1000, 0 } end\n"
 	"  local fits = math.min(n, bound - value)\n"
 	"  if fits <= 0 or (fits < n and ARGV[4] == '0') then\n"
 	"    return { 0, n > bound and -1 or math.max(left, 1) * 1000, value, math.max(left, 0) * 1000, 0 }\n"
 	"  end\n"
-	"  value = redis.call('INCRBY', KEYS[1], string.format('%.0f', fits))\n"
+	"  value = value + fits\n"
+	"  added = added .. ' ' .. number .. string.format('=%.0f', fits)\n"
+	"  local _, kept = string.gsub(added, ' ', ' ')\n"
+	"  if kept > keep then added = string.gsub(added, ' %S+', '', kept - keep) end\n"
+	"  redis.call('HSET', KEYS[1], 'count', string.format('%.0f', value), host, added)\n"
 	"  if left < 0 then\n"
 	"    redis.call('PEXPIRE', KEYS[1], ARGV[3])\n"
 	"    left = ttl\n"

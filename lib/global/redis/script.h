@@ -46,7 +46,9 @@
  * until it would be full; us that the lease lasts, 0: as long as was asked for.
  *
  * Of a COUNTER rule, KEYS[1]; ARGV: what to add (1 or more), the bound, the time to live of a count
- * that begins (ms), and 1 to add what fits. The key is a number that expires, as INCRBY makes it.
+ * that begins (ms), 1 to add what fits; then the number of additions of this host that are kept (1 or
+ * more), and the host with the number of this one. The key is a hash that expires: `count`, and for each
+ * host its latest additions, oldest first: " number=added". One that is there is answered as it was.
  *
  * Returns: what was added; us until the count ends if nothing was, -1: it never fits; the count; us
  * until it ends; 0.
@@ -70,7 +72,8 @@ int script_params(struct script_params *params, uint64_t capacity, uint64_t coun
                   uint64_t lease_us);
 
 #define SCRIPT_ARGUMENTS_MAX 8
-#define SCRIPT_ARGUMENT_MAX 32 /* bytes, the NUL included */
+#define SCRIPT_ARGUMENT_MAX 40 /* bytes, the NUL included */
+#define SCRIPT_HOST_LEN 16     /* of a host, in the last argument of an addition */
 
 /* What is asked of a funnel: see script_text. */
 struct script_question {
