@@ -150,9 +150,6 @@ async function flexible () {
     { forRoot: ({ storage }) => made.push(storage) }, [], (name) => require(name.replace('shmlimit', `${library}/stores`)))
   is(made.map((it) => it.constructor.name), ['ShmlimitStore', 'ShmlimitStore', 'ShmlimitThrottlerStorage', 'RateLimiterShmlimit'], 'README: it makes the store of each front-end')
   Module._load = load
-  let refused
-  try { new RateLimiterShmlimit({ segment, points: 3, duration: 3600, backend: 'redis://h' }) } catch (error) { refused = error.message } // eslint-disable-line no-new
-  is(refused, 'backend is not an option: this limiter is of one host', 'rate-limiter-flexible: a backend is refused, not ignored')
   const limiter = new RateLimiterShmlimit({ segment, points: 3, duration: 3600 })
   const upsert = async (points, ms = HOUR, force = false) => limiter._getRateLimiterRes('k', points, await limiter._upsert('k', points, ms, force))
   ok(limiter instanceof StoreAbstract, 'rate-limiter-flexible: the limiter is one of its stores')

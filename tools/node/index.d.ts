@@ -187,3 +187,27 @@ export class Gate {
   enterAsync(keys: Keys, costs?: Costs, options?: { signal?: AbortSignal }): Promise<Answer & { readonly allowed: boolean, readonly places: Places | null }>
   close(): void
 }
+
+/** COUNTER rules whose counts hosts share through a Redis server. Each call may wait for that, in a thread of libuv's. */
+export class GlobalCounts {
+  /** The segment's rules must exist. While the host has no agent, a thread of this process is it. */
+  constructor(segment: string, options: {
+    /** redis://HOST, or another form of shmlimit_global(3). */
+    backend: string
+    /** Of the backend's keys; default "shmlimit:". */
+    backendPrefix?: string
+    /** The longest time that a call waits for the backend; default 50. */
+    deadlineMs?: number
+    /** While the backend does not answer; default deny, or local with a share. */
+    onFailure?: 'deny' | 'allow' | 'local' | 'error'
+    /** This host's part of a bound then, in thousandths. */
+    share?: number
+    /** Trust a segment of this user id too. */
+    owner?: number
+  })
+  /** Add n, 1 or more, or what of it fits: see `applied`. A count that begins lives for ttlMs. */
+  count(rule: string, key: Key, n: number, ttlMs: number, bound: number): Promise<{ count: number, applied: number, ttlMs: number }>
+  /** Forget the key, or all keys of the rule, on all hosts. Resolves to how many the backend had. */
+  reset(rule: string, key?: Key): Promise<number>
+  close(): void
+}

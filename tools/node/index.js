@@ -26,10 +26,11 @@ const LIMIT_WAIT_MS = 366 * 86400e3 // longest wait by a limit
 const MODES = ['enforce', 'dry_run', 'off', 'block']
 const ON_FULL = ['evict', 'allow', 'deny']
 const CLOCKS = ['precise', 'coarse']
+const ON_FAILURE = ['deny', 'allow', 'local', 'error'] // enum shmlimit_global_on_failure
 const OUTCOMES = ['unlimited', 'passed', 'rejected', 'rejected-dry-run', 'failed']
 
 // Errors of Linux that Node has no name for.
-const CODES = { 54: 'EXFULL', 117: 'EUCLEAN', 124: 'EMEDIUMTYPE' }
+const CODES = { 54: 'EXFULL', 79: 'ELIBACC', 80: 'ELIBBAD', 112: 'EHOSTDOWN', 117: 'EUCLEAN', 124: 'EMEDIUMTYPE' }
 for (const [code, errno] of Object.entries(os.constants.errno)) CODES[errno] = code
 CODES[os.constants.errno.EAGAIN] = 'EAGAIN'
 CODES[os.constants.errno.EOPNOTSUPP] = 'EOPNOTSUPP'
@@ -303,6 +304,46 @@ class Limiter {
   }
 }
 
+// Calls wait in a thread of libuv's. While the host has no agent, a thread of this process is it.
+class GlobalCounts {
+  #handle
+
+  constructor (segment, { owner = 0, backend, backendPrefix = 'shmlimit:', deadlineMs = 0, onFailure, share = 0 }) {
+    onFailure ??= share === 0 ? 'deny' : 'local'
+    if (!isName(backend)) throw new TypeError('backend must be a URL: redis://HOST')
+    if (!ON_FAILURE.includes(onFailure)) throw new RangeError(`onFailure: '${onFailure}' must be one of ${ON_FAILURE.join(', ')}`)
+    if (onFailure === 'local' ? !(Number.isInteger(share) && share >= 1 && share <= 1000) : share !== 0) {
+      throw new RangeError(`share: ${share} must be 1 to 1000 thousandths, with onFailure 'local', which needs it`)
+    }
+    const handle = native.hostsOpen(segment, owner, backend, backendPrefix, deadlineMs, ON_FAILURE.indexOf(onFailure), share)
+    this.#handle = check(handle, 'backend', segment)
+    forgotten.register(this, () => native.hostsClose(handle), this)
+  }
+
+  async count (rule, key, n, ttlMs, bound) {
+    const [, count, applied, leftMs] = await this.#call(native.hostsCount(this.#handle, rule, key, n, ttlMs, bound), 'count', rule)
+    return { count, applied, ttlMs: leftMs }
+  }
+
+  async reset (rule, key) {
+    const [n] = await this.#call(native.hostsReset(this.#handle, rule, key), 'reset', rule)
+    return n
+  }
+
+  // A promise, or an error at once.
+  async #call (promise, syscall, rule) {
+    const array = typeof promise === 'number' ? [promise] : await promise
+    check(array[0], syscall, rule)
+    return array
+  }
+
+  close () {
+    forgotten.unregister(this)
+    native.hostsClose(this.#handle)
+    this.#handle = -1
+  }
+}
+
 function toFields (lines) {
   const fields = []
   if (lines === '') return fields
@@ -431,6 +472,7 @@ class Gate {
 
 exports.Limiter = Limiter
 exports.Gate = Gate
+exports.GlobalCounts = GlobalCounts
 exports.Limit = Limit
 exports.ruleParse = ruleParse
 exports.ruleText = ruleText

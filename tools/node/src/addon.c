@@ -132,7 +132,10 @@ static void end(void *arg)
 		limiter_free(addon->limiters.items[i]);
 	for (uint32_t i = 0; i < addon->gates.count; i++)
 		gate_end(addon->gates.items[i]);
+	for (uint32_t i = 0; i < addon->hosts.count; i++)
+		hosts_end(addon->hosts.items[i]);
 	free(addon->limiters.items);
+	free(addon->hosts.items);
 	free(addon->gates.items);
 	free(addon);
 }
@@ -167,7 +170,7 @@ NAPI_MODULE_INIT()
 {
 	static const struct method methods[] = { { "strerror", explain }, { NULL, NULL } };
 	const struct method *const all[] = {
-		methods, segment_methods, limiter_methods, gate_methods, ask_methods, pending_methods,
+		methods, segment_methods, limiter_methods, gate_methods, ask_methods, pending_methods, hosts_methods,
 	};
 	struct addon *addon = calloc(1, sizeof(*addon));
 	int error;

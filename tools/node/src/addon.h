@@ -1,5 +1,5 @@
 /*
- * addon: what the files of the addon share. A limiter or a gate is a small number to JavaScript: its place in a table.
+ * addon: what the files of the addon share. A limiter, a gate or a backend is a small number to JavaScript: its place in a table.
  * Each environment, which is the main thread or a worker thread of Node, has its own tables.
  *
  * Functions for JavaScript return 0 or more, or a negative errno value, of which the classes in index.js make an
@@ -47,7 +47,7 @@ struct table {
 struct addon {
 	double *numbers;
 	napi_ref keeps_numbers;
-	struct table limiters, gates;
+	struct table limiters, gates, hosts;
 };
 
 /* The place of the item, or -ENOMEM. */
@@ -81,9 +81,11 @@ struct method {
 	const char *name;
 	napi_callback function;
 };
-extern const struct method segment_methods[], limiter_methods[], gate_methods[], ask_methods[], pending_methods[];
+extern const struct method segment_methods[], limiter_methods[], gate_methods[], ask_methods[], pending_methods[],
+	hosts_methods[];
 
 void limiter_free(void *limiter);
 void gate_end(void *gate);
+void hosts_end(void *hosts);
 
 #endif

@@ -1,18 +1,21 @@
 // counters: what the stores share: counts that expire, under one rule of one segment, both of which are created where they
 // are missing. The segment is reopened when it was replaced, which is looked at once a second.
 //
+// With a backend all hosts share the counts: see addEverywhere(). Each denies by itself what it knows to be beyond the bound.
+//
 // SPDX-License-Identifier: BSD-2-Clause
 'use strict'
 
 const { createHash } = require('node:crypto')
 const { performance } = require('node:perf_hooks')
-const { Limiter, RESTART, SATURATE } = require('../index.js')
+const { GlobalCounts, Limiter, RESTART, SATURATE } = require('../index.js')
 
 const CAPACITY = 2 ** 26 - 1
 const YEAR_MS = 366 * 86400e3 // with this capacity, the longest time of a resolution of half a millisecond
 const LONGEST_MS = 10 * YEAR_MS
 const SHORTEST_MS = 0.001
 const OPTIONS = ['slots', 'mode', 'group', 'owner']
+const BACKEND = ['backend', 'backendPrefix', 'deadlineMs', 'onFailure', 'share']
 const KEY_MAX = 1024
 const LOOK_EVERY_MS = 1000
 
@@ -52,14 +55,18 @@ const PERIODS_MS = [YEAR_MS, LONGEST_MS]
 
 class Counters {
   #limiter
+  #everywhere
   #ids = []
   #options
   #looked = 0
 
   constructor ({ segment, rule, ...options }) {
     if (typeof segment !== 'string') throw new TypeError('the store needs { segment: NAME }')
-    const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name))
-    if (unknown !== undefined) throw new TypeError(`${unknown} is not an option; there are segment, rule, ${OPTIONS.join(', ')}`)
+    const known = [...OPTIONS, ...BACKEND]
+    const given = Object.keys(options).filter((name) => options[name] !== undefined)
+    const unknown = given.find((name) => !known.includes(name))
+    if (unknown !== undefined) throw new TypeError(`${unknown} is not an option; there are segment, rule, ${known.join(', ')}`)
+    this.shared = given.some((name) => BACKEND.includes(name))
     this.segment = segment
     this.rule = rule
     this.#options = options
@@ -92,6 +99,7 @@ class Counters {
       if (this.#limiter?.gone()) this.close()
       const limiter = this.#limiter ?? open(this.segment, this.#options)
       this.#find(limiter)
+      if (this.shared) this.#everywhere ??= new GlobalCounts(this.segment, this.#options)
       this.#limiter = limiter
       this.#looked = now
     }
@@ -126,6 +134,38 @@ class Counters {
     return n > counted.applied && bound >= CAPACITY ? { count: Number.MAX_SAFE_INTEGER, applied: 0, ttlMs: counted.ttlMs } : counted
   }
 
+  // Add n to the count that all hosts share. Beyond the bound what fits is added, and the count is one above the bound.
+  async addEverywhere (key, n, ttlMs, bound = CAPACITY) {
+    const bytes = toKey(key)
+    const ttl = toTtl(ttlMs)
+    const where = ttl > YEAR_MS ? LONG : SHORT
+    const here = { ...this.#count(where, bytes, 0, 0, CAPACITY, 0) }
+    if (here.count >= bound) return { count: bound + 1, applied: 0, ttlMs: here.ttlMs }
+    let counted
+    try {
+      counted = await this.#everywhere.count(this.#name(where), bytes, n, ttl, bound)
+    } catch (error) {
+      if (error.code !== 'ESRCH' && error.code !== 'EOPNOTSUPP') throw error
+      this.#ensure(this.#current(), where)
+      counted = await this.#everywhere.count(this.#name(where), bytes, n, ttl, bound)
+    }
+    return counted.applied === n ? counted : { ...counted, count: bound + 1 }
+  }
+
+  // Without a key: all of the rule, on all hosts.
+  async resetEverywhere (key) {
+    this.reset(key)
+    const bytes = key === undefined ? undefined : toKey(key)
+    for (const [where, id] of this.#ids.entries()) {
+      if (id !== undefined) await this.#everywhere.reset(this.#name(where), bytes)
+    }
+  }
+
+  // What hosts do not share is refused.
+  only (held, what) {
+    if (this.shared && !held) throw new TypeError(`${what}: not with a backend`)
+  }
+
   read (key) {
     const bytes = toKey(key)
     return this.#count(this.#where(bytes, 0), bytes, 0, 0, CAPACITY, 0)
@@ -158,9 +198,11 @@ class Counters {
 
   close () {
     this.#limiter?.close()
-    this.#limiter = undefined
+    this.#everywhere?.close()
+    this.#limiter = this.#everywhere = undefined
   }
 }
 
 exports.Counters = Counters
+exports.CAPACITY = CAPACITY
 exports.LONGEST_MS = LONGEST_MS

@@ -4,11 +4,12 @@ export class ShmlimitStore {
   constructor(options: StoreOptions)
   localKeys: boolean
   prefix: string
-  init(options: { windowMs: number }): void
+  init(options: { windowMs: number, limit?: unknown }): void
   get(key: string): { totalHits: number, resetTime: Date | undefined } | undefined
-  increment(key: string): { totalHits: number, resetTime: Date | undefined }
+  /** With a backend, a promise. */
+  increment(key: string): { totalHits: number, resetTime: Date | undefined } | Promise<{ totalHits: number, resetTime: Date | undefined }>
   decrement(key: string): void
-  resetKey(key: string): void
-  resetAll(): void
+  resetKey(key: string): void | Promise<void>
+  resetAll(): void | Promise<void>
   shutdown(): void
 }

@@ -3,11 +3,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 'use strict'
 
-const { Counters } = require('./counters.js')
+const { CAPACITY, Counters } = require('./counters.js')
 
 class ShmlimitStore {
   localKeys = false
   windowMs = 60000
+  #bound = CAPACITY
   #counters
 
   constructor ({ rule = 'express-rate-limit', ...options } = {}) {
@@ -16,29 +17,40 @@ class ShmlimitStore {
     this.prefix = `${options.segment}/${rule}/`
   }
 
+  // Of a limit that is a function nothing is known here: each request asks the backend.
   init (options) {
+    const limit = options.limit ?? options.max
+    this.#counters.only(!options.skipFailedRequests && !options.skipSuccessfulRequests, 'skipFailedRequests, skipSuccessfulRequests')
     this.windowMs = options.windowMs
+    this.#bound = limit >= 0 ? Math.min(Math.floor(limit), CAPACITY) : CAPACITY
   }
 
-  get (key) {
-    const { count, ttlMs } = this.#counters.read(key)
-    return ttlMs === 0 ? undefined : { totalHits: count, resetTime: new Date(Date.now() + Math.min(ttlMs, this.windowMs)) }
-  }
-
-  increment (key) {
-    const { count, ttlMs } = this.#counters.add(key, 1, this.windowMs)
+  #answer ({ count, ttlMs }) {
     return { totalHits: count, resetTime: new Date(Date.now() + Math.min(ttlMs, this.windowMs)) }
   }
 
+  get (key) {
+    const counted = this.#counters.read(key)
+    return counted.ttlMs === 0 ? undefined : this.#answer(counted)
+  }
+
+  increment (key) {
+    if (this.#counters.shared) return this.#counters.addEverywhere(key, 1, this.windowMs, this.#bound).then((counted) => this.#answer(counted))
+    return this.#answer(this.#counters.add(key, 1, this.windowMs))
+  }
+
   decrement (key) {
+    this.#counters.only(false, 'decrement()')
     this.#counters.add(key, -1, this.windowMs)
   }
 
   resetKey (key) {
+    if (this.#counters.shared) return this.#counters.resetEverywhere(key)
     this.#counters.reset(key)
   }
 
   resetAll () {
+    if (this.#counters.shared) return this.#counters.resetEverywhere()
     this.#counters.reset()
   }
 

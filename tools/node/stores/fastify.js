@@ -13,11 +13,19 @@ function shmlimitStore ({ rule = 'fastify-rate-limit', ...where } = {}) {
     #prefix
 
     constructor (options, prefix = '') {
+      counters.only(!options.continueExceeding && !options.exponentialBackoff, 'continueExceeding, exponentialBackoff')
       this.#options = options
       this.#prefix = prefix
     }
 
     incr (key, callback, timeWindow, max) {
+      if (counters.shared) {
+        // What is refused counts only towards a ban.
+        const { ban = -1 } = this.#options
+        counters.addEverywhere(this.#prefix + key, 1, timeWindow, ban >= 0 ? max + ban + 1 : max).then(
+          ({ count, ttlMs }) => callback(null, { current: count, ttl: Math.floor(ttlMs) }), (error) => callback(error, null))
+        return
+      }
       const { continueExceeding, exponentialBackoff } = this.#options
       let current, ttl
       try {

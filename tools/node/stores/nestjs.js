@@ -17,6 +17,13 @@ class ShmlimitThrottlerStorage {
 
   async increment (key, ttl, limit, blockDuration, throttlerName) {
     const name = `${key}:${throttlerName}`
+    if (this.#counters.shared) {
+      // Who is blocked is so until the window ends.
+      this.#counters.only(!(blockDuration > 0) || blockDuration === ttl, 'a blockDuration that is not ttl')
+      const { count, ttlMs } = await this.#counters.addEverywhere(name, 1, ttl, limit)
+      const timeToExpire = Math.ceil(Math.min(ttlMs, ttl) / 1000)
+      return { totalHits: count, timeToExpire, isBlocked: count > limit, timeToBlockExpire: count > limit ? timeToExpire : 0 }
+    }
     const counted = this.#counters.add(name, 1, ttl, limit + 1)
     const totalHits = counted.count
     const isBlocked = totalHits > limit

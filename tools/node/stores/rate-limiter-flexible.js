@@ -31,11 +31,10 @@ function whole (points) {
 class RateLimiterShmlimit extends RateLimiterStoreAbstract {
   #counters
 
-  constructor ({ segment, rule = 'rate-limiter-flexible', slots, mode, group, owner, ...options }) {
-    // What it does not know the class that it extends ignores.
-    if ('backend' in options) throw new TypeError('backend is not an option: this limiter is of one host')
+  constructor ({ segment, rule = 'rate-limiter-flexible', slots, mode, group, owner, backend, backendPrefix, deadlineMs, onFailure, share, ...options }) {
     super(options)
-    this.#counters = new Counters({ segment, rule, slots, mode, group, owner })
+    this.#counters = new Counters({ segment, rule, slots, mode, group, owner, backend, backendPrefix, deadlineMs, onFailure, share })
+    this.#counters.only(!(options.blockDuration > 0), 'blockDuration')
   }
 
   close () {
@@ -50,6 +49,8 @@ class RateLimiterShmlimit extends RateLimiterStoreAbstract {
     const n = whole(points)
     const ttlMs = msDuration > 0 ? msDuration : LONGEST_MS
 
+    this.#counters.only(!forceExpire && n >= 0, 'set(), block() and reward()')
+    if (this.#counters.shared && n > 0) return this.#read(await this.#counters.addEverywhere(rlKey, n, ttlMs, this.points))
     if (forceExpire) {
       this.#counters.set(rlKey, n, ttlMs)
       return { count: n, ms: msDuration > 0 ? msDuration : -1 }
@@ -65,6 +66,7 @@ class RateLimiterShmlimit extends RateLimiterStoreAbstract {
   async _delete (rlKey) {
     // One that is over, and still has its slot, is none.
     const lived = this.#counters.read(rlKey).ttlMs > 0
+    if (this.#counters.shared) await this.#counters.resetEverywhere(rlKey)
     this.#counters.reset(rlKey)
     return lived
   }
