@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # blocks.pl FOLDER: prints each example of the project's pages that no test runs and that the list below does not name,
 # and what the list has too much. An example is run where a test takes it by `block PAGE LANGUAGE TEXT` (tests/tap.sh),
-# or runs all of a page: `guide` in tests/cli.
+# or runs all of a page: `guide` in tests/cli. Of commands within a sentence, their options and make's targets exist.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 use strict;
@@ -32,8 +32,8 @@ for my $file (@tests) {
 	}
 }
 # Blocks whose commands are all of make's are run by other tests and by everyone: here their targets exist.
-my %target = map { $_ => 1 } map { split } `make -pqrR 2>/dev/null` =~ /^([\w -]+):(?!=)/mg;
-sub makes { !grep { !/^(?:sudo )?make((?: [\w-]+(?:='[^']*'|=\S+)?)*)$/ || grep { !/=/ && !/^-/ && !$target{$_} } split ' ', $1 =~ s/'[^']*'//gr } map { s/\s*#.*//r } split /\n| && /, shift }
+my %target = map { $_ => 1 } map { split } `make -pqrR 2>/dev/null` =~ /^([\w. -]+):(?!=)/mg;
+sub makes { !grep { !/^(?:sudo )?make((?: [\w.-]+(?:='[^']*'|=\S+)?)*)$/ || grep { !/=/ && !/^-/ && !$target{$_} } split ' ', $1 =~ s/'[^']*'//gr } map { s/\s*#.*//r } split /\n| && /, shift }
 my @listed = map { chomp; my ($page, $text, $reason) = split / \| /; { page => $page, text => $text, reason => $reason } } <DATA>;
 
 for my $page (sort @pages) {
@@ -58,6 +58,20 @@ for my $page (sort @pages) {
 		print "$page: no test runs it: $language: ", $block =~ /^(.*)/, "\n" if !$run;
 	}
 }
+my %help;
+for my $page (grep { /\.md$/ } @pages) {
+	local (@ARGV, $/) = $page;
+	for my $span (<> =~ s/^```.*?^```//msgr =~ /`((?:sudo )?(?:shmlimit|make) [^`]+)`/g) {
+		my @listed = grep { $_->{page} eq $page && index($span, $_->{text}) == 0 } @listed;
+		$_->{used} = 1 for @listed;
+		for (@listed ? () : split /\s(?:\||&&)\s/, $span) {
+			print "$page: make has no such target: $_\n" if /^(?:sudo )?make [a-z]/ && !makes($_);
+			my ($command) = /^(?:sudo )?shmlimit\s+((?:rule|global)\s+[a-z]+|[a-z]+)/ or next;
+			my $help = $help{$command} //= `shmlimit $command --help 2>&1`;
+			print "$page: no such option: $_\n" for grep { $help !~ /(?<![\w-])\Q$_\E(?![\w-])/ } $help =~ /^usage/ ? /\s(--[a-z-]+)/g : $_;
+		}
+	}
+}
 print "$_->{file}: no example in $_->{page} has $_->{pattern}\n" for grep { !$_->{used} } @calls;
 print "$_->{page}: no example has $_->{text}\n" for grep { !$_->{used} || !$_->{reason} } @listed;
 
@@ -73,6 +87,7 @@ lib/release.md | git tag | makes a release; tests/build/dist makes the tarball
 lib/shmlimit.7 | bpftrace -e | needs a kernel's permission; tests/build/probes has the probe and its arguments
 tests/README.md | not ok 2 | what a failure prints
 tools/lua/README.md | install -D build/lua | changes the machine; tests/build/deb installs the packages
+tools/nginx/README.md | shmlimit off | a directive of nginx
 tools/node/README.md | npm install ./build/node | changes the machine; tests/release/bundles installs the package
 tools/php/README.md | cp build/php | changes the machine; tests/build/deb installs the packages
 tools/python/README.md | make wheel | changes the machine; tests/release/bundles installs the wheel
