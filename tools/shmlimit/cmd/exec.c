@@ -15,6 +15,7 @@
 #include "fail.h"
 #include "key_form.h"
 #include "key_option.h"
+#include "monotonic.h"
 #include "named_segment.h"
 #include "number_text.h"
 #include "rule_facts.h"
@@ -67,18 +68,10 @@ static void ending_signals(sigset_t *set)
 			sigaddset(set, ending[i]);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* Returns 0 when the time is over, or the signal that came first. The set is blocked, so that none is missed. */
 static int wait_ns(uint64_t ns, const sigset_t *ending)
 {
-	uint64_t began = now_ns(), passed = 0;
+	uint64_t began = monotonic_ns(), passed = 0;
 	int number;
 
 	do {
@@ -86,7 +79,7 @@ static int wait_ns(uint64_t ns, const sigset_t *ending)
 		struct timespec left = { (time_t)(rest / 1000000000), (long)(rest % 1000000000) };
 
 		number = sigtimedwait(ending, NULL, &left);
-		passed = now_ns() - began;
+		passed = monotonic_ns() - began;
 	} while (number <= 0 && passed < ns);
 	return number > 0 ? number : 0;
 }

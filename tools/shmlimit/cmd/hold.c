@@ -15,6 +15,7 @@
 #include "fail.h"
 #include "key_form.h"
 #include "key_option.h"
+#include "monotonic.h"
 #include "named_segment.h"
 #include "rule_facts.h"
 #include "value_parse.h"
@@ -177,18 +178,10 @@ static int run_held(struct holder *h)
 
 /* ---- The place ---- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* As shmlimit_enter(), after a wait; *number is the signal that ended it, or 0. */
 static int enter_in_time(struct holder *h, int *number)
 {
-	uint64_t began_ns = now_ns(), passed_ns = 0;
+	uint64_t began_ns = monotonic_ns(), passed_ns = 0;
 	int answer = enter(h);
 
 	*number = 0;
@@ -200,7 +193,7 @@ static int enter_in_time(struct holder *h, int *number)
 		if (*number == SIGCHLD)
 			*number = 0; /* of a child that this process was started with */
 		answer = *number != 0 ? answer : enter(h);
-		passed_ns = now_ns() - began_ns;
+		passed_ns = monotonic_ns() - began_ns;
 	}
 	return answer;
 }

@@ -5,23 +5,15 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "fail.h"
+#include "monotonic.h"
 #include "named_segment.h"
 #include "rule_facts.h"
 #include "shmlimit_global.h"
 #include "top.h"
 
 /* WHY NOT shmlimit_now(): the segment's clock may be a coarse one. */
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* WHY another handle: the part of a segment that agents use is not for read-only ones. */
 static int count_failures(const char *name, struct top_sample *sample)
 {
@@ -57,7 +49,7 @@ int top_sample_take(const char *name, struct shmlimit *limiter, const struct shm
 			sample->rules++;
 	}
 	rule_counters_all(limiter, &sample->all.counters);
-	sample->at_ns = now_ns();
+	sample->at_ns = monotonic_ns();
 	return count_failures(name, sample);
 }
 

@@ -18,6 +18,7 @@
 #include "escape.h"
 #include "fail.h"
 #include "key_text.h"
+#include "monotonic.h"
 #include "number_text.h"
 #include "top.h"
 
@@ -497,21 +498,13 @@ static int act(struct screen *s, int key, int *again)
 	return 1;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 enum { TIME_OVER, KEY_TYPED, TERMINAL_GONE };
 
 /* Until the time, a key, or a signal, which counts as a key: getch() says which of those there was. */
 static int await(const struct screen *s, uint64_t until_ns, const sigset_t *open)
 {
 	struct pollfd terminal = { .fd = STDIN_FILENO, .events = POLLIN };
-	uint64_t now = now_ns(), left = until_ns > now ? until_ns - now : 0;
+	uint64_t now = monotonic_ns(), left = until_ns > now ? until_ns - now : 0;
 	struct timespec time = { (time_t)(left / 1000000000), (long)(left % 1000000000) };
 	int ready = ppoll(&terminal, 1, s->paused ? NULL : &time, open);
 
@@ -523,14 +516,14 @@ static int await(const struct screen *s, uint64_t until_ns, const sigset_t *open
 static int watch(struct screen *s, uint64_t count, uint64_t keys, const sigset_t *open)
 {
 	struct top *top = s->top;
-	uint64_t next_ns = now_ns(), looks = 0;
+	uint64_t next_ns = monotonic_ns(), looks = 0;
 	int status = STATUS_OK, go_on = 1, again = 0, what = TIME_OVER, key;
 
 	while (go_on && status == STATUS_OK && ended == 0 && what != TERMINAL_GONE) {
 		top->keys_max = keys < (uint64_t)LINES ? keys : (uint64_t)LINES;
 		if (what == TIME_OVER) {
 			status = top_look(top);
-			next_ns = now_ns() + top->interval_ns;
+			next_ns = monotonic_ns() + top->interval_ns;
 			if (count != 0 && ++looks == count)
 				go_on = 0;
 		} else if (again) {
@@ -547,8 +540,8 @@ static int watch(struct screen *s, uint64_t count, uint64_t keys, const sigset_t
 				again = 1;
 			go_on = act(s, key, &again);
 		}
-		if (next_ns > now_ns() + top->interval_ns)
-			next_ns = now_ns() + top->interval_ns;
+		if (next_ns > monotonic_ns() + top->interval_ns)
+			next_ns = monotonic_ns() + top->interval_ns;
 	}
 	return status;
 }
