@@ -58,16 +58,6 @@ static int is_named(pid_t pid)
 	return found;
 }
 
-static uint64_t commands(void)
-{
-	redisReply *reply = server_ask(&server, "INFO commandstats");
-	const char *at = strstr(reply->str, "cmdstat_evalsha:calls=");
-	uint64_t n = at != NULL ? strtoull(at + 22, NULL, 10) : 0;
-
-	freeReplyObject(reply);
-	return n;
-}
-
 static void answers(void)
 {
 	struct agent_process agent = agent_start(l, server.url, PATIENT_NS);
@@ -151,7 +141,7 @@ static void ahead(void)
 	is(allowed, 105 * KEYS, "of each key's lease of 128 all but 23 are spent");
 	await(agent_status(l).answered >= answered + 2 * KEYS);
 	is(agent_status(l).answered, answered + 2 * KEYS, "each lease that runs low is followed by one request");
-	asked = commands();
+	asked = server_scripts(&server);
 	atomic_store(&proxy.at->hold, 1);
 	allowed = 0;
 	for (int key = 0; key < KEYS; key++)
@@ -163,7 +153,8 @@ static void ahead(void)
 	/* On a machine that stands still for long, leases expire. */
 	ok(allowed == 200 * KEYS || expired() - before > 20 * KEYS,
 	   "200 more of each key are allowed while the server is silent");
-	ok(commands() <= asked + KEYS, "those who took them asked for nothing but each key's next lease ahead");
+	ok(server_scripts(&server) <= asked + KEYS,
+	   "those who took them asked for nothing but each key's next lease ahead");
 	atomic_store(&proxy.at->hold, 0);
 	ok(agent_stop(&agent), "an agent that has leased ahead ends well");
 	proxy_end(&proxy);
@@ -293,11 +284,12 @@ static void silent(void)
 	await(atomic_load(&proxy.at->held) || shmlimit_global_take(hasty, rule, "late", 4, 10, &r) < 0);
 	atomic_store(&proxy.at->hold, 0);
 	await(agent_status(l).late > late);
-	asked = commands();
+	asked = server_scripts(&server);
 	is(shmlimit_global_take(g, rule, "late", 4, 10, NULL), SHMLIMIT_ALLOWED,
 	   "the tokens of a late reply serve the next request");
 	/* They last for ten seconds. */
-	ok(commands() == asked || monotonic_ns() - began_ns > PATIENT_NS / 2, "it takes no other question");
+	ok(server_scripts(&server) == asked || monotonic_ns() - began_ns > PATIENT_NS / 2,
+	   "it takes no other question");
 	is(atomic_load(&proxy.at->connections), made, "the connection was kept");
 	/* Connections that break are made again, and questions asked again. */
 	for (int i = 0; i < 3; i++) {

@@ -56,17 +56,6 @@ static int count(struct shmlimit_global *g, int rule, const char *key, int64_t n
 	return shmlimit_global_count(g, rule, key, strlen(key), &asked, &counted);
 }
 
-/* Scripts that the server has carried out. */
-static long scripts(void)
-{
-	redisReply *reply = server_ask(&server, "INFO commandstats");
-	const char *at = strstr(reply->str, "cmdstat_evalsha:calls=");
-	long n = at != NULL ? atol(at + strlen("cmdstat_evalsha:calls=")) : 0;
-
-	freeReplyObject(reply);
-	return n;
-}
-
 /* The count on the server. */
 static long count_there(const char *name)
 {
@@ -86,7 +75,7 @@ static void two_hosts(struct shmlimit *first)
 	struct shmlimit_global *g[2], *hasty;
 	char name[96];
 	int rule[2], allowed = 0;
-	long before;
+	uint64_t before;
 
 	snprintf(name, sizeof(name), "%s.second", stage_name);
 	if (shmlimit_create(name, &options, &l[1]) != 0)
@@ -95,23 +84,23 @@ static void two_hosts(struct shmlimit *first)
 		rule[i] = counter_rule(l[i], "login");
 		g[i] = open_global(l[i], SHMLIMIT_GLOBAL_DENY, PATIENT_NS);
 	}
-	before = scripts();
+	before = server_scripts(&server);
 	for (int i = 0; i < BOUND; i++)
 		allowed +=
 			count(g[i % 2], rule[i % 2], "user:42", 1, 0, 0) == SHMLIMIT_ALLOWED && counted.count == i + 1;
 	is(allowed, BOUND, "two hosts count one after the other, up to the bound");
-	is(scripts() - before, BOUND, "each addition is one round trip");
+	is(server_scripts(&server) - before, BOUND, "each addition is one round trip");
 	ok(counted.applied == 1 && counted.ttl_ns > MINUTE / 2 && counted.ttl_ns <= MINUTE,
 	   "the answer has what was added, and the time until the count ends");
-	before = scripts();
+	before = server_scripts(&server);
 	is(count(g[0], rule[0], "user:42", 1, 0, 0), SHMLIMIT_DENIED, "the host that counted last is denied");
-	is(scripts() - before, 0, "the host that counted last knows it without a round trip");
+	is(server_scripts(&server) - before, 0, "the host that counted last knows it without a round trip");
 	is(count(g[1], rule[1], "user:42", 1, 0, 0), SHMLIMIT_DENIED, "the other host is denied");
-	before = scripts();
+	before = server_scripts(&server);
 	for (int i = 0; i < 100; i++)
 		allowed += count(g[i % 2], rule[i % 2], "user:42", 1, 0, 0) == SHMLIMIT_ALLOWED;
 	is(allowed, BOUND, "no host allows more");
-	is(scripts() - before, 0, "a client over its limit costs no round trip");
+	is(server_scripts(&server) - before, 0, "a client over its limit costs no round trip");
 	ok(counted.count == BOUND && counted.applied == 0, "a denial has the count, and adds nothing");
 
 	is(count(g[0], rule[0], "batch", 3, 0, 0), SHMLIMIT_ALLOWED, "several are added at once");
@@ -151,20 +140,20 @@ static void two_hosts(struct shmlimit *first)
 			                      .mode = mode };
 		int of_mode = shmlimit_rule_set(l[0], "mode", &here), wrong = 0;
 
-		before = scripts();
+		before = server_scripts(&server);
 		for (int i = 0; i <= 2 * BOUND; i++)
 			wrong += count(g[0], of_mode, "k", 1, 0, 0) !=
 			         (mode == SHMLIMIT_BLOCK ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED);
 		is(wrong, 0, "mode %u answers as on one host", mode);
-		is(scripts() - before, 0, "mode %u asks no backend", mode);
+		is(server_scripts(&server) - before, 0, "mode %u asks no backend", mode);
 	}
 	is(count(g[0], rule[0], "full", BOUND, 0, 0), SHMLIMIT_ALLOWED, "a count is full");
 	shmlimit_enable(l[0], 0);
-	before = scripts();
+	before = server_scripts(&server);
 	is(count(g[0], rule[0], "full", 1, 0, 0) + count(g[0], rule[0], "new", 1, 0, 0), SHMLIMIT_ALLOWED,
 	   "a segment that is disabled allows, whatever the count is");
 	is(count(g[0], rule[0], "new", BOUND + 1, 0, 0), SHMLIMIT_ALLOWED, "it allows more than the bound at once");
-	is(scripts() - before, 0, "it asks no backend");
+	is(server_scripts(&server) - before, 0, "it asks no backend");
 	shmlimit_enable(l[0], 1);
 	is(count(g[0], rule[0], "full", 1, 0, 0), SHMLIMIT_DENIED, "enabled again, it denies what it denied before");
 	is(count(g[0], rule[0], "user:42", -1, 0, 0), -EOPNOTSUPP, "nothing can be taken away");

@@ -215,6 +215,18 @@ static inline void server_tell(const struct server *s, const char *command)
 	freeReplyObject(reply);
 }
 
+/* How many scripts it has carried out. */
+static inline uint64_t server_scripts(const struct server *s)
+{
+	static const char head[] = "cmdstat_evalsha:calls=";
+	redisReply *reply = server_ask(s, "INFO commandstats");
+	const char *at = strstr(reply->str, head);
+	uint64_t n = at != NULL ? strtoull(at + strlen(head), NULL, 10) : 0;
+
+	freeReplyObject(reply);
+	return n;
+}
+
 /* ---- What a handle reports ---- */
 
 struct reports {

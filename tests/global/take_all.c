@@ -115,16 +115,6 @@ static uint64_t left(struct shmlimit_global *g, int rule, const char *key)
 	return funnel.remaining + here(rule, key);
 }
 
-static uint64_t commands(void)
-{
-	redisReply *reply = server_ask(&server, "INFO commandstats");
-	const char *at = strstr(reply->str, "cmdstat_evalsha:calls=");
-	uint64_t n = at != NULL ? strtoull(at + 22, NULL, 10) : 0;
-
-	freeReplyObject(reply);
-	return n;
-}
-
 /* ---- Answers ---- */
 
 /* `steps`: as an event loop asks. */
@@ -156,10 +146,10 @@ static void all_or_none(struct shmlimit_global *g, int steps, const char *how)
 	is(left(g, a, key), 2, "%s: a token that was given back is taken once", how);
 	ASK(funnel);
 	leased = left(g, a, key);
-	asked = commands();
+	asked = server_scripts(&server);
 	is(ASK(a, b, funnel), SHMLIMIT_DENIED, "%s: a limit of this host that denies is enough", how);
 	is(failed, 2, "%s: a limit of this host is named by its place", how);
-	ok(commands() == asked && left(g, a, key) == leased,
+	ok(server_scripts(&server) == asked && left(g, a, key) == leased,
 	   "%s: the server is not asked if a limit of this host denies", how);
 	is(ASK(a, b, 4000), -ESRCH, "%s: a rule that does not exist is an error", how);
 	ok(failed == 2 && left(g, a, key) == leased, "%s: an error takes nothing", how);
@@ -177,10 +167,10 @@ static void known(struct shmlimit_global *g)
 
 	take(g, "k", RULES(b));
 	is(take(g, "k", RULES(b)), SHMLIMIT_DENIED, "a limit has no token left");
-	asked = commands();
+	asked = server_scripts(&server);
 	for (int i = 0; i < 10; i++)
 		take(g, "k", RULES(a, b));
-	is(commands(), asked, "while one limit is known to deny, the server is not asked for the others");
+	is(server_scripts(&server), asked, "while one limit is known to deny, the server is not asked for the others");
 	is(left(g, a, "k"), 100, "while one limit is known to deny, the others lend nothing");
 	is(take(g, "k", RULES(a)), SHMLIMIT_ALLOWED, "a claim that was made for such a request does not block the key");
 }
@@ -253,12 +243,12 @@ static void steps(struct shmlimit_global *g)
 {
 	int a = lease_rule(l, "steps.a", 5, 1, DAY), b = lease_rule(l, "steps.b", 5, 1, DAY),
 	    funnel = local_rule("steps", SHMLIMIT_FUNNEL, 3);
-	uint64_t asked = commands();
+	uint64_t asked = server_scripts(&server);
 	char key[] = "user:42", moved[] = "user:42";
 
 	atomic_store(&proxy.at->hold, 1);
 	is(begin(g, key, RULES(a, funnel, b)), PENDING, "limits that need the server are pending");
-	await(commands() == asked + 2);
+	await(server_scripts(&server) == asked + 2);
 	is(here(funnel, key), 3, "the limit of this host gives nothing before the server has answered");
 	is(shmlimit_global_poll_all(g, tickets, 3, &failed, results), PENDING,
 	   "all questions are asked before the first answer");
