@@ -174,4 +174,5 @@ void Init_native(void)
 	rb_define_const(shmlimit, "LIBRARY_VERSION", rb_obj_freeze(rb_str_new_cstr(SHMLIMIT_VERSION)));
 	limiter_init(shmlimit);
 	gate_init(shmlimit);
+	counts_init(shmlimit);
 }

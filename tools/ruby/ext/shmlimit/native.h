@@ -47,5 +47,6 @@ void native_check_unused(const struct use *use);
 void limiter_init(VALUE shmlimit);
 void decision_init(VALUE shmlimit, VALUE limiter);
 void gate_init(VALUE shmlimit);
+void counts_init(VALUE shmlimit);
 
 #endif

@@ -166,4 +166,16 @@ module Shmlimit
       end
     end
   end
+
+  # COUNTER rules whose counts hosts share through a Redis server. Each call may wait for that, up to deadline_ms.
+  class GlobalCounts
+    ON_FAILURE = { deny: 0, allow: 1, error: 3 }.freeze
+    private_constant :ON_FAILURE
+
+    # backend: redis://HOST, or another form of shmlimit_global(3). While it does not answer, on_failure decides.
+    def initialize(segment, backend:, backend_prefix: nil, deadline_ms: 0, on_failure: :deny, owner: nil)
+      decides = ON_FAILURE[on_failure] or raise ArgumentError, "on_failure: #{on_failure.inspect}: must be one of #{ON_FAILURE.keys.inspect}"
+      _open(segment, owner, backend, backend_prefix, deadline_ms / 1000.0, decides)
+    end
+  end
 end

@@ -18,6 +18,9 @@ module Shmlimit
   # The store creates its segment and its rule where they are missing, also when they are removed later. Stores of one
   # name share their counts. An error after that goes to error_handler, as in Rails' cache stores, by default to
   # Shmlimit.report; the method then returns nil, so that limiters let requests pass.
+  #
+  # With a backend all hosts that have it share the counts: increment is one round trip, and hosts can only add. What is
+  # read is what this host knows.
   class Store
     MAX = 2**26 - 1
     TTL_MAX = 3660 * 86_400
@@ -28,10 +31,14 @@ module Shmlimit
 
     # slots: how many counts there is room for. mode and group: of the segment, when this process creates it.
     # owner: a user id that is trusted with the segment, as for Limiter.
-    def initialize(name, slots: 65_536, mode: 0o600, group: nil, owner: nil, error_handler: nil)
+    # hosts: backend, and options beside it, as for GlobalCounts.
+    def initialize(name, slots: 65_536, mode: 0o600, group: nil, owner: nil, error_handler: nil, **hosts)
+      raise ArgumentError, "#{hosts.keys.join(', ')}: there is no backend" if !hosts.empty? && hosts[:backend].nil?
+
       @name = name
       @options = { slots: slots, mode: mode, group: group }
       @owner = owner
+      @hosts = hosts unless hosts.empty?
       @error_handler = error_handler || method(:report)
       @reported = @reported_at = nil
       attach
@@ -41,6 +48,8 @@ module Shmlimit
     def increment(name, amount = 1, options = nil)
       key = key_of(name)
       ttl = options && options[:expires_in]
+      return guard(:increment) { add_everywhere(key, amount, ttl) } if @everywhere && !amount.zero?
+
       @limiter._add(@rule, key, amount, ttl, true) || guard(:increment) { @limiter._add(@rule, key, amount, ttl, false) }
     rescue Error => e
       recover(:increment, e) { @limiter._add(@rule, key, amount, ttl, false) }
@@ -66,7 +75,9 @@ module Shmlimit
 
       ttl = [ttl.to_f, 0.001].max if ttl
       guard(:write) do
-        @limiter.reset(@rule, key)
+        reset(key)
+        next add_everywhere(key, value, ttl, value) && true if @everywhere && value.positive?
+
         @limiter.count(@rule, key, value, ttl: ttl, bound: value, saturate: true, restart: true) if value.positive?
         true
       end
@@ -76,17 +87,29 @@ module Shmlimit
       key = key_of(name)
       guard(:delete) do
         lived = @limiter.count(@rule, key, 0).ttl.positive? # one that is over may still have its slot
-        @limiter.reset(@rule, key)
+        reset(key)
         lived
       end
     end
 
     # Remove all counts of the store.
     def clear(_options = nil)
-      guard(:clear) { @limiter.reset(@rule) && true }
+      guard(:clear) { reset && true }
     end
 
     private
+
+    def add_everywhere(key, amount, ttl, bound = MAX)
+      raise ArgumentError, "expires_in is longer than the store's TTL_MAX" if ttl && ttl.to_f > TTL_MAX
+
+      count, applied = @everywhere.add(RULE, key, amount, ttl, bound)
+      applied < amount ? (2**63) - 1 : count
+    end
+
+    def reset(key = nil)
+      @everywhere&.reset(RULE, key)
+      key ? @limiter.reset(@rule, key) : @limiter.reset(@rule)
+    end
 
     def key_of(name)
       key = name.is_a?(String) ? name : name.to_s
@@ -130,6 +153,8 @@ module Shmlimit
     def attach
       limiter = open_or_create
       set_rule(limiter)
+      everywhere = GlobalCounts.new(@name, owner: @owner, **@hosts) if @hosts
+      @everywhere = everywhere
       @limiter = limiter
     end
 
