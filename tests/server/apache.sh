@@ -137,7 +137,7 @@ wrong 's/site all/& "rate=%{req:A}" "rate=%{req:B}"/' 'ShmlimitRule: "rate=%{req
 wrong 's/%{REMOTE_ADDR}/%{REMOTE_ADDR/' 'ShmlimitRule: key'
 wrong 's/Rule login/Rule "log in"/' '"log in" must be a rule.s name: 1 to 63 letters'
 wrong 's/^ShmlimitSegment [^ ]*/ShmlimitSegment a\/b/' '"a/b" must be a segment.s name: 1 to 239 bytes'
-wrong 's/^ShmlimitSegment.*/&\n&/' 'ShmlimitSegment: one is set already, and a server has one segment'
+wrong 's/^ShmlimitSegment.*/&\n&/' 'ShmlimitSegment: one is set already, and a server or virtual host has one segment'
 wrong 's/site all/site ""/' 'ShmlimitRule: the key is empty, so no request would be limited'
 wrong 's/Rule site.*/Rule off/' 'ShmlimitRule: off must stand alone'
 wrong 's/Rule login.*/Rule off/' 'is off here, and cannot limit beside that'

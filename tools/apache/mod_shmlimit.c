@@ -26,9 +26,39 @@
 
 module AP_MODULE_DECLARE_DATA shmlimit_module;
 
+/* A gate for each segment that the configuration names. */
+struct gate {
+    const char *segment;
+    apr_array_header_t *words;     /* chars of its spec, before those of limits */
+    server_rec *server;            /* that named it first */
+    struct shmlimit_gate *handle;  /* the child's; NULL: out of memory */
+};
+
+/* A line of the configuration, and the limit that is on it. */
+typedef struct {
+    size_t offset;                 /* in the limit_words of its server */
+    const char *file;
+    int line;
+} shmlimit_line;
+
+/* What a server, or a virtual host, says. */
+struct scope {
+    server_rec *server;            /* NULL: nothing yet */
+    struct gate *gate;             /* in a virtual host NULL: that of the server */
+    apr_array_header_t *limit_words; /* chars of the spec */
+    apr_array_header_t *lines;     /* of shmlimit_line: one for each limit */
+    uint32_t limits;
+    uint32_t first;                /* how many limits there are before these in the gate's spec */
+    size_t offset;                 /* where they begin there */
+};
+
+/* Made each time that the configuration is read. */
+static apr_array_header_t *gates;  /* of struct gate * */
+static apr_array_header_t *scopes; /* of struct scope *: those that have a directive */
+
 /* A limit of a section. */
 typedef struct {
-    uint32_t limit;                /* its place in the spec */
+    uint32_t limit;                /* its place among those of its scope */
     const char *rule;
     ap_expr_info_t *key;
     ap_expr_info_t *rate;          /* of each request; NULL: the rule's own */
@@ -38,24 +68,9 @@ typedef struct {
 
 typedef struct {
     apr_array_header_t *limits;    /* of shmlimit_limit; NULL if there are none here */
+    struct scope *scope;           /* whose limits these are */
     int off;                       /* there are to be none here */
 } shmlimit_dir_conf;
-
-/* One gate for the whole server. Its spec, chars, is made each time that the configuration is read. */
-static apr_array_header_t *gate_words, *limit_words;
-static uint32_t limits;
-
-/* A line of the configuration, and the limit that is on it. */
-typedef struct {
-    size_t offset;                 /* in limit_words */
-    const char *file;
-    int line;
-} shmlimit_line;
-
-static apr_array_header_t *lines;  /* of shmlimit_line: one for each limit */
-
-/* The child's; NULL where no segment is named. */
-static struct shmlimit_gate *gate;
 
 /* What became of the request, for logs and for what serves it; notes stay with it, variables go to CGI. */
 static void note(request_rec *r, const struct shmlimit_gate_answer *answer)
@@ -168,7 +183,7 @@ static int find_keys(request_rec *r, const shmlimit_dir_conf *conf, struct shmli
         if (text == NULL || (limit->rate != NULL && rate == NULL))
             return -1;
         from[n] = limit;
-        keys[n++] = (struct shmlimit_gate_key){ .limit = limit->limit, .bytes = text,
+        keys[n++] = (struct shmlimit_gate_key){ .limit = conf->scope->first + limit->limit, .bytes = text,
                                                 .length = (uint32_t)strlen(text), .rate = rate,
                                                 .rate_length = rate != NULL ? (uint32_t)strlen(rate) : 0 };
     }
@@ -178,6 +193,7 @@ static int find_keys(request_rec *r, const shmlimit_dir_conf *conf, struct shmli
 /* The places that a request holds, and what it has paid. */
 struct places {
     APR_RING_ENTRY(places) link;
+    struct shmlimit_gate *gate;
     struct shmlimit_gate_held held; /* of no place: it is not in the ring */
     int n;
     struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
@@ -197,7 +213,7 @@ static void leave(struct places *places)
 {
     if (ring_lock != NULL)
         APR_RING_REMOVE(places, link);
-    (void)shmlimit_gate_leave(gate, places->keys, (size_t)places->n, &places->held);
+    (void)shmlimit_gate_leave(places->gate, places->keys, (size_t)places->n, &places->held);
 }
 
 /* The request has ended, in whatever way. */
@@ -226,11 +242,12 @@ static void shmlimit_child_stopping(apr_pool_t *pool, int graceful)
 }
 
 /* The bytes of the keys are in the request's pool. */
-static struct places *keep_places(request_rec *r, const struct shmlimit_gate_key *keys, const shmlimit_limit **from, int n,
-                                  const struct shmlimit_gate_held *held)
+static struct places *keep_places(request_rec *r, struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys,
+                                  const shmlimit_limit **from, int n, const struct shmlimit_gate_held *held)
 {
     struct places *places = apr_palloc(r->pool, sizeof(*places));
 
+    places->gate = gate;
     places->held = *held;
     places->n = n;
     memcpy(places->keys, keys, (size_t)n * sizeof(keys[0]));
@@ -269,7 +286,7 @@ static int shmlimit_log_transaction(request_rec *r)
         return DECLINED;
     for (int i = 0; i < places->n; i++)
         used[i] = used_of(r, places->limits[i]);
-    (void)shmlimit_gate_settle(gate, places->keys, (size_t)places->n, used, &places->held);
+    (void)shmlimit_gate_settle(places->gate, places->keys, (size_t)places->n, used, &places->held);
     return DECLINED;
 }
 
@@ -280,11 +297,15 @@ static int shmlimit_header_parser(request_rec *r)
     const shmlimit_limit *from[SHMLIMIT_REQUESTS_MAX];
     struct shmlimit_gate_held held;
     struct shmlimit_gate_answer answer;
+    struct shmlimit_gate *gate;
     struct kept *kept;
     char buffer[SHMLIMIT_GATE_BUFFER];
     int n, answered;
 
-    if (conf->limits == NULL || gate == NULL || !ap_is_initial_req(r))
+    if (conf->limits == NULL || !ap_is_initial_req(r))
+        return DECLINED;
+    gate = conf->scope->gate->handle;
+    if (gate == NULL)
         return DECLINED;
     n = find_keys(r, conf, keys, from);
     if (n < 0)
@@ -298,11 +319,31 @@ static int shmlimit_header_parser(request_rec *r)
         return HTTP_INTERNAL_SERVER_ERROR;
     kept = apr_pcalloc(r->pool, sizeof(*kept));
     if (held.count > 0 || held.bill_count > 0)
-        kept->places = keep_places(r, keys, from, n, &held);
+        kept->places = keep_places(r, gate, keys, from, n, &held);
     kept->fields = make_fields(r->pool, &answer);
     ap_set_module_config(r->request_config, &shmlimit_module, kept);
     note(r, &answer);
     return answered == SHMLIMIT_DENIED ? (int)answer.status : DECLINED;
+}
+
+static void *create_scope(apr_pool_t *pool, server_rec *server)
+{
+    (void)server;
+    return apr_pcalloc(pool, sizeof(struct scope));
+}
+
+/* That of the server whose configuration is read. */
+static struct scope *scope_of(const cmd_parms *cmd)
+{
+    struct scope *scope = ap_get_module_config(cmd->server->module_config, &shmlimit_module);
+
+    if (scope->server == NULL) {
+        scope->server = cmd->server;
+        scope->limit_words = apr_array_make(cmd->pool, 256, 1);
+        scope->lines = apr_array_make(cmd->pool, 8, sizeof(shmlimit_line));
+        APR_ARRAY_PUSH(scopes, struct scope *) = scope;
+    }
+    return scope;
 }
 
 static void *create_dir_conf(apr_pool_t *pool, char *dir)
@@ -358,21 +399,48 @@ static const char *add_words(cmd_parms *cmd, apr_array_header_t *words, int argc
     return NULL;
 }
 
+/* The virtual hosts of a site, for HTTP and HTTPS, may name one segment: with the same options. */
+static const char *share_gate(cmd_parms *cmd, struct scope *scope, struct gate *named)
+{
+    for (int i = 0; i < gates->nelts && scope->gate == NULL; i++) {
+        struct gate *gate = APR_ARRAY_IDX(gates, i, struct gate *);
+
+        if (strcmp(gate->segment, named->segment) != 0)
+            continue;
+        if (gate->words->nelts != named->words->nelts ||
+            memcmp(gate->words->elts, named->words->elts, (size_t)named->words->nelts) != 0)
+            return apr_psprintf(cmd->pool, "ShmlimitSegment: \"%s\" has other options in another place", named->segment);
+        scope->gate = gate;
+    }
+    if (scope->gate == NULL) {
+        scope->gate = named;
+        APR_ARRAY_PUSH(gates, struct gate *) = named;
+    }
+    return NULL;
+}
+
 static const char *set_segment(cmd_parms *cmd, void *conf, int argc, char *const argv[])
 {
-    const char *wrong = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    const char *wrong = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
+    struct scope *scope = scope_of(cmd);
+    struct gate *gate;
 
     if (wrong != NULL)
         return wrong;
     if (argc < 1)
         return "ShmlimitSegment: needs a name";
-    if (gate_words->nelts > 0)
-        return "ShmlimitSegment: one is set already, and a server has one segment";
+    if (scope->gate != NULL)
+        return "ShmlimitSegment: one is set already, and a server or virtual host has one segment";
     wrong = words_check_segment(argv[0]);
     if (wrong != NULL)
         return apr_psprintf(cmd->pool, "ShmlimitSegment: \"%s\" %s", argv[0], wrong);
-    add_word(gate_words, apr_pstrcat(cmd->pool, "segment=", argv[0], NULL));
-    return add_words(cmd, gate_words, argc - 1, argv + 1, words_check_gate);
+    gate = apr_pcalloc(cmd->pool, sizeof(*gate));
+    gate->segment = argv[0];
+    gate->server = cmd->server;
+    gate->words = apr_array_make(cmd->pool, 256, 1);
+    add_word(gate->words, apr_pstrcat(cmd->pool, "segment=", argv[0], NULL));
+    wrong = add_words(cmd, gate->words, argc - 1, argv + 1, words_check_gate);
+    return wrong != NULL ? wrong : share_gate(cmd, scope, gate);
 }
 
 /* The expression in "NAME=EXPRESSION". Returns what is wrong. */
@@ -425,7 +493,8 @@ static const char *read_own_words(cmd_parms *cmd, int *argc, char *argv[], shmli
 static const char *add_rule(cmd_parms *cmd, void *dir_conf, int argc, char *const argv[])
 {
     shmlimit_dir_conf *conf = dir_conf;
-    shmlimit_limit limit = { .limit = limits };
+    struct scope *scope = scope_of(cmd);
+    shmlimit_limit limit = { .limit = scope->limits };
     const char *wrong = NULL;
     char **words;
 
@@ -446,6 +515,7 @@ static const char *add_rule(cmd_parms *cmd, void *dir_conf, int argc, char *cons
         return "ShmlimitRule: the key is empty, so no request would be limited";
     if (conf->limits == NULL)
         conf->limits = apr_array_make(cmd->pool, 2, sizeof(shmlimit_limit));
+    conf->scope = scope;
     if (conf->limits->nelts == SHMLIMIT_REQUESTS_MAX)
         return "ShmlimitRule: more than 16 for one request";
     limit.rule = argv[0];
@@ -457,70 +527,118 @@ static const char *add_rule(cmd_parms *cmd, void *dir_conf, int argc, char *cons
     wrong = read_own_words(cmd, &argc, words + 2, &limit);
     if (wrong != NULL)
         return wrong;
-    APR_ARRAY_PUSH(lines, shmlimit_line) = (shmlimit_line){ .offset = (size_t)limit_words->nelts,
-                                                            .file = cmd->directive->filename,
-                                                            .line = cmd->directive->line_num };
-    add_word(limit_words, apr_pstrcat(cmd->pool, "rule=", argv[0], NULL));
-    wrong = add_words(cmd, limit_words, argc, words + 2, words_check_limit);
+    APR_ARRAY_PUSH(scope->lines, shmlimit_line) = (shmlimit_line){ .offset = (size_t)scope->limit_words->nelts,
+                                                                   .file = cmd->directive->filename,
+                                                                   .line = cmd->directive->line_num };
+    add_word(scope->limit_words, apr_pstrcat(cmd->pool, "rule=", argv[0], NULL));
+    wrong = add_words(cmd, scope->limit_words, argc, words + 2, words_check_limit);
     if (wrong != NULL)
         return wrong;
-    limits++;
+    scope->limits++;
     APR_ARRAY_PUSH(conf->limits, shmlimit_limit) = limit;
     return NULL;
 }
 
-/* The spec: a string in the pool. */
-static const char *make_spec(apr_pool_t *pool)
-{
-    return apr_pstrcat(pool, apr_pstrmemdup(pool, gate_words->elts, (apr_size_t)gate_words->nelts),
-                       apr_pstrmemdup(pool, limit_words->elts, (apr_size_t)limit_words->nelts), NULL);
-}
-
 static int shmlimit_pre_config(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temp)
 {
-    gate_words = apr_array_make(pool, 256, 1);
-    limit_words = apr_array_make(pool, 256, 1);
-    lines = apr_array_make(pool, 8, sizeof(shmlimit_line));
-    limits = 0;
+    gates = apr_array_make(pool, 1, sizeof(struct gate *));
+    scopes = apr_array_make(pool, 4, sizeof(struct scope *));
     return OK;
 }
 
-/* Log what is wrong with the spec at `offset`, with the line of that limit. */
-static void log_wrong(int level, size_t offset, const char *text)
+/* A virtual host without a segment of its own has that of the server. Returns 0: there is none for some limit. */
+static int find_gates(void)
 {
-    for (int i = lines->nelts - 1; i >= 0; i--) {
-        const shmlimit_line *line = &APR_ARRAY_IDX(lines, i, shmlimit_line);
+    struct gate *all = NULL;
 
-        if (offset >= (size_t)gate_words->nelts + line->offset) {
-            ap_log_error(APLOG_MARK, APLOG_STARTUP | level, 0, NULL, "ShmlimitRule: %s, line %d of %s", text, line->line,
-                         line->file);
-            return;
-        }
+    for (int i = 0; i < scopes->nelts; i++)
+        if (!APR_ARRAY_IDX(scopes, i, struct scope *)->server->is_virtual)
+            all = APR_ARRAY_IDX(scopes, i, struct scope *)->gate;
+    for (int i = 0; i < scopes->nelts; i++) {
+        struct scope *scope = APR_ARRAY_IDX(scopes, i, struct scope *);
+
+        if (scope->gate == NULL)
+            scope->gate = all;
+        if (scope->gate == NULL && scope->limits > 0)
+            return 0;
     }
-    ap_log_error(APLOG_MARK, APLOG_STARTUP | level, 0, NULL, "ShmlimitRule: %s", text);
+    return 1;
 }
 
-static void differs(void *arg, size_t offset, const char *text)
+/* The spec: a string in the pool. */
+static const char *make_spec(apr_pool_t *pool, const struct gate *gate)
 {
-    (void)arg;
-    log_wrong(APLOG_WARNING, offset, text);
+    const char *spec = apr_pstrmemdup(pool, gate->words->elts, (apr_size_t)gate->words->nelts);
+    uint32_t limits = 0;
+
+    for (int i = 0; i < scopes->nelts; i++) {
+        struct scope *scope = APR_ARRAY_IDX(scopes, i, struct scope *);
+
+        if (scope->gate != gate)
+            continue;
+        scope->first = limits;
+        scope->offset = strlen(spec);
+        limits += scope->limits;
+        spec = apr_pstrcat(pool, spec, apr_pstrmemdup(pool, scope->limit_words->elts, (apr_size_t)scope->limit_words->nelts),
+                           NULL);
+    }
+    return spec;
+}
+
+/* The line of the limit at `offset` of the gate's spec, or NULL. */
+static const shmlimit_line *line_at(const struct gate *gate, size_t offset)
+{
+    const shmlimit_line *found = NULL;
+
+    for (int i = 0; i < scopes->nelts; i++) {
+        const struct scope *scope = APR_ARRAY_IDX(scopes, i, struct scope *);
+
+        for (int j = 0; scope->gate == gate && j < scope->lines->nelts; j++) {
+            const shmlimit_line *line = &APR_ARRAY_IDX(scope->lines, j, shmlimit_line);
+
+            if (offset >= scope->offset + line->offset)
+                found = line;
+        }
+    }
+    return found;
+}
+
+/* Log what is wrong with the spec at `offset`, with the line of that limit. */
+static void log_wrong(int level, const struct gate *gate, size_t offset, const char *text)
+{
+    const shmlimit_line *line = line_at(gate, offset);
+
+    if (line != NULL)
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | level, 0, NULL, "ShmlimitRule: %s, line %d of %s", text, line->line,
+                     line->file);
+    else
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | level, 0, NULL, "ShmlimitRule: %s", text);
+}
+
+static void differs(void *gate, size_t offset, const char *text)
+{
+    log_wrong(APLOG_WARNING, gate, offset, text);
 }
 
 static int shmlimit_check_config(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temp, server_rec *server)
 {
-    struct shmlimit_gate_wrong wrong = { .struct_size = sizeof(wrong) };
-
-    if (limits > 0 && gate_words->nelts == 0) {
+    if (!find_gates()) {
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, 0, NULL, "ShmlimitRule needs a ShmlimitSegment");
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    if (gate_words->nelts > 0 && shmlimit_gate_check(make_spec(temp), &wrong) != 0) {
-        log_wrong(APLOG_EMERG, wrong.offset, wrong.text);
-        return HTTP_INTERNAL_SERVER_ERROR;
+    for (int i = 0; i < gates->nelts; i++) {
+        struct gate *gate = APR_ARRAY_IDX(gates, i, struct gate *);
+        struct shmlimit_gate_wrong wrong = { .struct_size = sizeof(wrong) };
+        const char *spec = make_spec(temp, gate);
+
+        if (shmlimit_gate_check(spec, &wrong) != 0) {
+            log_wrong(APLOG_EMERG, gate, wrong.offset, wrong.text);
+            return HTTP_INTERNAL_SERVER_ERROR;
+        }
+        /* WHY NOT on each start: a child's user can truncate its segment, which would kill the parent. */
+        if (ap_state_query(AP_SQ_RUN_MODE) == AP_SQ_RM_CONFIG_TEST)
+            (void)shmlimit_gate_compare(spec, differs, gate);
     }
-    /* WHY NOT on each start: a child's user can truncate its segment, which would kill the parent. */
-    if (gate_words->nelts > 0 && ap_state_query(AP_SQ_RUN_MODE) == AP_SQ_RM_CONFIG_TEST)
-        (void)shmlimit_gate_compare(make_spec(temp), differs, NULL);
     return OK;
 }
 
@@ -534,18 +652,22 @@ static void shmlimit_child_init(apr_pool_t *pool, server_rec *server)
 {
     int threads = 0;
 
-    if (gate_words->nelts == 0)
+    if (gates->nelts == 0)
         return;
-    if (shmlimit_gate_open(make_spec(pool), &gate) != 0) {
-        ap_log_error(APLOG_MARK, APLOG_EMERG, 0, server, "out of memory: requests pass without a limit");
-        return;
-    }
     (void)ap_mpm_query(AP_MPMQ_IS_THREADED, &threads);
     APR_RING_INIT(&ring, places, link);
     if (threads != AP_MPMQ_NOT_SUPPORTED)
         (void)apr_thread_mutex_create(&ring_lock, APR_THREAD_MUTEX_DEFAULT, server->process->pool);
-    shmlimit_gate_report(gate, log_line, server);
-    (void)shmlimit_gate_attach(gate);
+    for (int i = 0; i < gates->nelts; i++) {
+        struct gate *gate = APR_ARRAY_IDX(gates, i, struct gate *);
+
+        if (shmlimit_gate_open(make_spec(pool, gate), &gate->handle) != 0) {
+            ap_log_error(APLOG_MARK, APLOG_EMERG, 0, gate->server, "out of memory: requests pass without a limit");
+            continue;
+        }
+        shmlimit_gate_report(gate->handle, log_line, gate->server);
+        (void)shmlimit_gate_attach(gate->handle);
+    }
 }
 
 static void register_hooks(apr_pool_t *pool)
@@ -574,6 +696,7 @@ static const command_rec commands[] = {
 AP_DECLARE_MODULE(shmlimit) = {
     STANDARD20_MODULE_STUFF,
     .create_dir_config = create_dir_conf,
+    .create_server_config = create_scope,
     .merge_dir_config = merge_dir_conf,
     .cmds = commands,
     .register_hooks = register_hooks,
