@@ -37,7 +37,7 @@ static int same(const struct request_text *a, const struct request_text *b)
 }
 
 /* Take the only request that there is. */
-static int next(struct request_text *text, struct receipt *receipt)
+static enum request_state next(struct request_text *text, struct receipt *receipt)
 {
 	unsigned at = 0;
 
@@ -55,7 +55,8 @@ static void one(void)
 	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
 		struct request_text text = text_of(i + 1, lens[i]);
 
-		whole += mailbox_post(q, &text, &receipt) == 0 && next(&got, &taken) == 1 && same(&text, &got);
+		whole += mailbox_post(q, &text, &receipt) == 0 && next(&got, &taken) == REQUEST_POSTED &&
+		         same(&text, &got);
 		whole += mailbox_is_awaited(q, &taken) && mailbox_answer(q, &taken, REQUEST_ALLOWED, &given);
 		whole += mailbox_wait(q, &receipt, 0, &answer) == REQUEST_ALLOWED &&
 		         memcmp(&answer, &given, sizeof(answer)) == 0;
@@ -86,15 +87,14 @@ static void gone(void)
 	is(mailbox_answer(q, &taken, REQUEST_FREE, NULL), 1, "a request that nobody waits for ends without an answer");
 	mailbox_post(q, &text, &receipt);
 	next(&got, &taken);
-	ok(!taken.repeated, "a request is taken as a new one");
 	mailbox_inherit(q);
 	number = mailbox_number(&taken);
-	ok(next(&got, &taken) && taken.repeated && got.cost == text.cost,
+	ok(next(&got, &taken) == REQUEST_REPEATED && got.cost == text.cost,
 	   "what a killed agent had taken is taken again");
 	ok(mailbox_number(&taken) == number, "it has the same number");
 	is(mailbox_answer(q, &taken, REQUEST_REPEATED, NULL), 1, "an agent that ends hands back what it had taken");
 	is(mailbox_await(q, &receipt, 0, &answer), REQUEST_REPEATED, "its process waits for the next agent");
-	ok(next(&got, &taken) && taken.repeated, "the next agent takes it again");
+	ok(next(&got, &taken) == REQUEST_REPEATED, "the next agent takes it again");
 	mailbox_answer(q, &taken, REQUEST_DENIED, NULL);
 	is(mailbox_wait(q, &receipt, 0, &answer), REQUEST_DENIED, "its answer arrives");
 	mailbox_post(q, &text, &receipt);
@@ -249,7 +249,7 @@ static void resigned(void)
 	is(mailbox_wait(q, &receipt, 0, &answer), REQUEST_AGAIN, "an agent that ends hands back what it has not taken");
 	mailbox_post(q, &text, &receipt);
 	mailbox_resign(q, &a);
-	is(next(&got, &taken), 1, "one that was not the agent hands back nothing");
+	is(next(&got, &taken), REQUEST_POSTED, "one that was not the agent hands back nothing");
 	mailbox_answer(q, &taken, REQUEST_FREE, NULL);
 }
 

@@ -263,19 +263,21 @@ static void serve(void)
 
 	for (;;) {
 		struct request_answer answer;
+		enum request_state state;
 		struct posted *p;
 		int was_over;
 
 		if (schedule.acting != NULL)
 			actor_calls();
-		if (!mailbox_next(q, &at, &text, &receipt))
+		state = mailbox_next(q, &at, &text, &receipt);
+		if (state == REQUEST_FREE)
 			return;
 		if (text.kind == REQUEST_DEBIT) {
 			debits--;
 			mailbox_answer(q, &receipt, REQUEST_FREE, NULL);
 			continue;
 		}
-		if (receipt.repeated && text.cost == LOST) {
+		if (state == REQUEST_REPEATED && text.cost == LOST) {
 			mailbox_answer(q, &receipt, REQUEST_FREE, NULL);
 			continue;
 		}

@@ -35,7 +35,8 @@ static void take_requests(struct agent *a, uint64_t now_ns)
 	struct mailbox_board *board = mailbox_board(a->g->mailbox);
 	unsigned at = 0;
 
-	while (a->free != NULL && mailbox_next(a->g->mailbox, &at, &a->free->text, &a->free->receipt)) {
+	while (a->free != NULL &&
+	       (a->free->was = mailbox_next(a->g->mailbox, &at, &a->free->text, &a->free->receipt)) != REQUEST_FREE) {
 		struct request_run *p = a->free;
 
 		a->free = p->next;

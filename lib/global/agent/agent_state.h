@@ -22,6 +22,7 @@ struct request_run {
 	struct lease_request request;
 	struct request_text text;
 	struct receipt receipt;
+	enum request_state was; /* of mailbox_next() */
 	struct shmlimit_result result;
 	uint64_t sent_ns; /* by the limiter's clock */
 	unsigned hops;

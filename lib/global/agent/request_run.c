@@ -42,7 +42,7 @@ void request_run_begin(struct agent *a, struct request_run *p)
 		                             .r = &p->result,
 		                             .answer = SHMLIMIT_LEASE_ASK };
 	/* The process, if there is one, asks again: the tokens of an earlier question may be lost. */
-	if (p->receipt.repeated && !request_is_count(text->kind)) {
+	if (p->was == REQUEST_REPEATED && !request_is_count(text->kind)) {
 		answer_end(a, p, REQUEST_AGAIN);
 		return;
 	}

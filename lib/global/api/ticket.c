@@ -56,7 +56,7 @@ int ticket_is_pending(const struct shmlimit_global_ticket *ticket)
 /* Fetch the agent's answer to a posted request. `last`: the request ends now, answered or not. */
 static void fetch_answer(struct shmlimit_global *g, struct lease_request *lr, struct ticket_state *p, int last)
 {
-	struct receipt receipt = { p->cell, p->word, 0 };
+	struct receipt receipt = { p->cell, p->word };
 	struct request_answer answer;
 	enum request_state state =
 		last ? mailbox_wait(g->mailbox, &receipt, 0, &answer) : mailbox_poll(g->mailbox, &receipt, &answer);
@@ -199,7 +199,7 @@ int ticket_begin(struct shmlimit_global *g, const struct shmlimit_request *reque
  */
 static int withdraw(struct shmlimit_global *g, const struct ticket_state *p, const struct shmlimit_request *request)
 {
-	struct receipt receipt = { p->cell, p->word, 0 };
+	struct receipt receipt = { p->cell, p->word };
 	struct request_answer answer;
 	int taken = mailbox_is_awaited(g->mailbox, &receipt);
 	enum request_state state = mailbox_wait(g->mailbox, &receipt, 0, &answer);

@@ -235,7 +235,7 @@ static int claim_cell(struct mailbox *box, struct receipt *receipt)
 		if (state_of(word) != REQUEST_FREE ||
 		    !word_cas(&box->words[cell], word, with_state(word + 256, REQUEST_WRITING)))
 			continue;
-		*receipt = (struct receipt){ cell, with_state(word + 256, 0), 0 };
+		*receipt = (struct receipt){ cell, with_state(word + 256, 0) };
 		return 0;
 	}
 	add_relaxed(&box->board.full, 1);
@@ -425,7 +425,7 @@ static int read_text(const struct mailbox *box, const struct receipt *receipt, s
  * WHY NOT stop after a few: requests in later cells would wait for as long as the earlier cells are
  * busy.
  */
-int mailbox_next(struct mailbox *box, unsigned *at, struct request_text *text, struct receipt *receipt)
+enum request_state mailbox_next(struct mailbox *box, unsigned *at, struct request_text *text, struct receipt *receipt)
 {
 	while (*at < MAILBOX_CELLS) {
 		unsigned cell = (*at)++;
@@ -433,13 +433,13 @@ int mailbox_next(struct mailbox *box, unsigned *at, struct request_text *text, s
 
 		if (!is_posted(state_of(word)) || !word_cas(&box->words[cell], word, with_state(word, REQUEST_TAKEN)))
 			continue;
-		*receipt = (struct receipt){ cell, with_state(word, 0), state_of(word) == REQUEST_REPEATED };
+		*receipt = (struct receipt){ cell, with_state(word, 0) };
 		if (read_text(box, receipt, text))
-			return 1;
+			return state_of(word);
 		add_relaxed(&box->board.spoiled, 1);
 		mailbox_answer(box, receipt, REQUEST_AGAIN, NULL);
 	}
-	return 0;
+	return REQUEST_FREE;
 }
 
 uint64_t mailbox_host(const struct mailbox *box)

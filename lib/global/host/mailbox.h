@@ -125,7 +125,6 @@ struct request_answer {
 struct receipt {
 	unsigned cell;
 	uint64_t word;
-	int repeated; /* of mailbox_next(): an agent may have asked the backend for it before */
 };
 
 /* What the agent reports about itself, and how often requests found no free cell. */
@@ -221,8 +220,11 @@ void mailbox_resign(struct mailbox *box, uint64_t *mine);
 /* Post again what an earlier agent had taken. */
 void mailbox_inherit(struct mailbox *box);
 
-/* Take the next request from cell *at on, and move *at behind it. Returns 0 if there is none. */
-int mailbox_next(struct mailbox *box, unsigned *at, struct request_text *text, struct receipt *receipt);
+/*
+ * Take the next request from cell *at on, and move *at behind it. Returns REQUEST_POSTED;
+ * REQUEST_REPEATED: an agent may have asked the backend for it before; or 0: there is none.
+ */
+enum request_state mailbox_next(struct mailbox *box, unsigned *at, struct request_text *text, struct receipt *receipt);
 
 /*
  * What identifies a request for ever: its host, which is this mailbox, and its number there. They are
