@@ -291,6 +291,8 @@ static struct proxy proxy;
 
 enum end { KILLED, ALONE, ENDED, STOPPED };
 
+#define ADDED 100 /* the exit status of an adder, and what was added */
+
 /* A process that makes one addition, which must be allowed. With the key "alone" it may become the agent. */
 static pid_t adder(struct shmlimit *l, int rule, const char *key, uint32_t flags)
 {
@@ -304,7 +306,7 @@ static pid_t adder(struct shmlimit *l, int rule, const char *key, uint32_t flags
 	options.flags = strcmp(key, "alone") == 0 ? SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD : 0;
 	worker_check(shmlimit_global_open(l, proxy.url, &options, &g) == 0, "open");
 	worker_check(count(g, rule, key, n, 0, flags) == SHMLIMIT_ALLOWED, "%s: denied", key);
-	_exit((int)counted.applied);
+	_exit(ADDED + (int)counted.applied);
 }
 
 static int exit_status(pid_t pid)
@@ -327,7 +329,7 @@ static void counted_once(struct shmlimit *l, enum end end, const char *key)
 	snprintf(name, sizeof(name), "once/%s", key);
 	await(agent_status(l).serving && (pid_t)agent_status(l).pid == agents[0].pid);
 	snprintf(warm, sizeof(warm), "%s.connected", key);
-	is(exit_status(adder(l, rule, warm, 0)), 1, "%s: an addition is allowed before", key);
+	is(exit_status(adder(l, rule, warm, 0)), ADDED + 1, "%s: an addition is allowed before", key);
 	atomic_store(&proxy.at->hold, 1);
 	pids[0] = adder(l, rule, key, 0);
 	await(count_there(name) == 1);
@@ -347,8 +349,8 @@ static void counted_once(struct shmlimit *l, enum end end, const char *key)
 	if (end == STOPPED)
 		kill(agents[0].pid, SIGCONT);
 	atomic_store(&proxy.at->hold, 0);
-	is(exit_status(pids[0]), 1, "%s: the addition is allowed", key);
-	is(exit_status(pids[1]), BOUND - 1, "%s: the other one is allowed what fitted", key);
+	is(exit_status(pids[0]), ADDED + 1, "%s: the addition is allowed", key);
+	is(exit_status(pids[1]), ADDED + BOUND - 1, "%s: the other one is allowed what fitted", key);
 	is(count_there(name), BOUND, "%s: each counts once", key);
 	if (end != ALONE)
 		ok(agent_stop(&agents[1]), "%s: the next agent ends", key);
