@@ -4,6 +4,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
 
+need perl
+
 law() { perl "$SOURCE/tests/build/blocks.pl" "$1"; }
 is "$(law "$SOURCE" 2>&1)" "" "each example is run by a test, or is in the list"
 
