@@ -14,6 +14,24 @@
 
 #define PATIENT_NS UINT64_C(10000000000)
 
+/* A handle of a patient caller, that looks after a millisecond whether a server is back. It has reported nothing yet. */
+static inline struct shmlimit_global *patient_open(struct shmlimit *l, const char *url, const char *prefix,
+                                                   struct reports *reports)
+{
+	struct shmlimit_global_options options = { .struct_size = sizeof(options),
+		                                   .deadline_ns = PATIENT_NS,
+		                                   .open_ns = 1000000,
+		                                   .prefix = prefix,
+		                                   .report = reports_take,
+		                                   .arg = reports };
+	struct shmlimit_global *g;
+
+	if (shmlimit_global_open(l, url, &options, &g) != 0)
+		bail("open %s", url);
+	*reports = (struct reports){ 0 };
+	return g;
+}
+
 struct agent_process {
 	pid_t pid;
 	_Atomic int *stop;

@@ -155,18 +155,7 @@ static struct reports reports;
 
 static inline struct shmlimit_global *handle(const char *url, const char *prefix)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options),
-		                                   .deadline_ns = PATIENT_NS,
-		                                   .open_ns = 1000000,
-		                                   .prefix = prefix,
-		                                   .report = reports_take,
-		                                   .arg = &reports };
-	struct shmlimit_global *g;
-
-	if (shmlimit_global_open(l, url, &options, &g) != 0)
-		bail("open %s", url);
-	reports = (struct reports){ 0 };
-	return g;
+	return patient_open(l, url, prefix, &reports);
 }
 
 /* Without an agent for its prefix a process asks by itself. */

@@ -36,17 +36,7 @@ static void url_of(char url[512], const char *host, const char *more)
 
 static struct shmlimit_global *handle(const char *url)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options),
-		                                   .deadline_ns = PATIENT_NS,
-		                                   .open_ns = 1000000,
-		                                   .report = reports_take,
-		                                   .arg = &reports };
-	struct shmlimit_global *g;
-
-	if (shmlimit_global_open(l, url, &options, &g) != 0)
-		bail("open %s", url);
-	reports = (struct reports){ 0 };
-	return g;
+	return patient_open(l, url, NULL, &reports);
 }
 
 static void pinged(const char *url, int error, const char *said, const char *title)
