@@ -242,8 +242,9 @@ int shmlimit_global_open(struct shmlimit *limiter, const char *url, const struct
 
 /*
  * Release the handle. NULL is allowed. The host keeps its leases until they expire. If the handle
- * has a thread, this ends it first, which takes up to 200 ms; no thread of the process may be in a
- * call on the handle.
+ * has a thread, this ends it first, which takes up to 200 ms, and up to 50 ms or half of the
+ * deadline more if the backend owes answers; no thread of the process may be in a call on the
+ * handle.
  */
 void shmlimit_global_close(struct shmlimit_global *global);
 

@@ -186,6 +186,45 @@ static void others(void)
 	agent_stop(&agent);
 }
 
+/* ---- An agent that ends while the backend's answer is on its way ---- */
+
+static void ends(void)
+{
+	int rule = lease_rule(l, "ends", 1, 1, DAY), status = -1;
+	struct agent_process agent;
+	struct proxy proxy;
+	redisReply *reply;
+	long there = 0;
+	pid_t pid;
+
+	proxy_begin(&proxy, &server);
+	agent = agent_start(l, proxy.url, PATIENT_NS);
+	agent_await(l);
+	pid = fork_bound();
+	if (pid == 0) {
+		struct shmlimit_global *g = open_global(proxy.url, PATIENT_NS, SHMLIMIT_GLOBAL_DENY);
+
+		worker_check(shmlimit_global_take(g, rule, "warm", 4, 1, NULL) == SHMLIMIT_ALLOWED, "warm");
+		atomic_store(&proxy.at->hold, 1);
+		worker_check(shmlimit_global_take(g, rule, "key", 3, 1, NULL) == SHMLIMIT_ALLOWED, "denied");
+		_exit(0);
+	}
+	do {
+		reply = server_ask(&server, "EXISTS shmlimit:{ends/key}");
+		there = (long)reply->integer;
+		freeReplyObject(reply);
+		sched_yield();
+	} while (there == 0);
+	atomic_store(&agent.stop[0], 1);
+	await(atomic_load(&agent.stop[1]));
+	atomic_store(&proxy.at->hold, 0);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	is(status, 0, "an agent that ends delivers the only token, which the backend has debited");
+	ok(agent_stop(&agent), "then it ends well");
+	proxy_end(&proxy);
+}
+
 /* ---- Workers, and an agent that is killed ---- */
 
 struct play {
@@ -477,6 +516,7 @@ int main(void)
 	answers();
 	ahead();
 	others();
+	ends();
 	crowd("crowd", 0);
 	crowd("kills", 3);
 	silent();

@@ -34,13 +34,17 @@ static inline struct shmlimit_global *patient_open(struct shmlimit *l, const cha
 
 struct agent_process {
 	pid_t pid;
-	_Atomic int *stop;
+	_Atomic int *stop; /* [0] asks it to end, [1] says that it does */
 };
 
 static inline int agent_proceeds(void *arg, int serving)
 {
+	_Atomic int *stop = arg;
+
 	(void)serving;
-	return !atomic_load((_Atomic int *)arg);
+	if (atomic_load(&stop[0]))
+		atomic_store(&stop[1], 1);
+	return !atomic_load(&stop[1]);
 }
 
 static inline struct shmlimit_global_status agent_status(struct shmlimit *l)
@@ -78,7 +82,7 @@ static uint64_t agent_open_ns __attribute__((unused)) = 1000000; /* that a serve
 static inline struct agent_process agent_start_with(struct shmlimit *l, const char *url, uint64_t deadline_ns,
                                                     const char *prefix)
 {
-	struct agent_process agent = { .stop = shared_memory(sizeof(*agent.stop)) };
+	struct agent_process agent = { .stop = shared_memory(2 * sizeof(*agent.stop)) };
 	struct shmlimit_global_options options = { .struct_size = sizeof(options),
 		                                   .deadline_ns = deadline_ns,
 		                                   .lease_ns = PATIENT_NS,

@@ -228,8 +228,32 @@ struct agent *agent_new(struct shmlimit_global *g)
 	return a;
 }
 
+static int has_questions(const struct agent *a)
+{
+	for (unsigned i = 0; i < a->count; i++)
+		if (a->nodes[i]->sent.first != NULL)
+			return 1;
+	return 0;
+}
+
+/*
+ * An agent that ends takes no more requests, and waits for the answers that are on their way: they have
+ * tokens. BOUND: half of the time after which a backend that says nothing has failed; the next agent
+ * can still be asked then.
+ */
+static void await_answers(struct agent *a)
+{
+	uint64_t until_ns = monotonic_now_ns() + a->nodes[0]->silence_ns / 2;
+
+	while (a->mine != 0 && has_questions(a) && monotonic_now_ns() < until_ns && is_agent(a)) {
+		wait_for_work(a, LOOK_NS);
+		step_nodes(a);
+	}
+}
+
 void agent_free(struct agent *a)
 {
+	await_answers(a);
 	drop_requests(a);
 	mailbox_resign(a->g->mailbox, &a->mine);
 	for (unsigned i = 0; i < a->count; i++) {

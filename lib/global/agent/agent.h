@@ -24,8 +24,8 @@ struct agent;
 struct agent *agent_new(struct shmlimit_global *g);
 
 /*
- * End it. Open requests are answered, so that the processes ask the backend themselves, or ask the
- * next agent.
+ * End it. The answers that are on their way are delivered, if they come soon. Other requests are
+ * answered, so that the processes ask the backend themselves, or ask the next agent.
  */
 void agent_free(struct agent *agent);
 
