@@ -221,7 +221,7 @@ static void ends(void)
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	is(status, 0, "an agent that ends delivers the only token, which the backend has debited");
-	ok(agent_stop(&agent), "then it ends well");
+	ok(agent_stop(&agent), "the agent that delivered it ends well");
 	proxy_end(&proxy);
 }
 
