@@ -164,6 +164,9 @@ for host in nginx apache; do
 	is "$(lines | sort | uniq -d)" "" "no process of $host reports twice that the backend is gone"
 done
 is "$(tally "$apache_url/login?[1-2]" -H "$(from 10.0.2.1)")" "2 times 503" "a request is refused for want of a lease"
+logged() { grep -q "$2" "$TMP/$1.log"; }
+within logged nginx '10.0.2.1 .* 200 PASSED ' && within logged apache '10.0.2.1 .* 503 FAILED '
+ok $? "the logs say PASSED where fail=open decides, and FAILED where fail=closed does"
 is "$(codes "$apache_url/trial" -H "$(from 10.0.2.1)")" 200 "is not where only this host's limits count"
 
 start_backend
