@@ -73,6 +73,9 @@ for my $page (grep { /\.md$/ } @pages) {
 	}
 }
 print "$_->{file}: no example in $_->{page} has $_->{pattern}\n" for grep { !$_->{used} } @calls;
+for my $entry (@listed) {
+	print "$entry->{page}: no such test: $_\n" for grep { !-e && !-e "$_.sh" } $entry->{reason} =~ m{(tests/[\w/]+)}g;
+}
 print "$_->{page}: no example has $_->{text}\n" for grep { !$_->{used} || !$_->{reason} } @listed;
 
 # A page, a text of the example, and the reason why no test runs it.
