@@ -18,14 +18,6 @@ static struct shmlimit_gate_pending *pending;
 static struct shmlimit_gate_held held;
 static struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
 
-static void new_out(void)
-{
-	memset(&answer, 0x77, sizeof(answer));
-	answer.struct_size = sizeof(answer);
-	answer.buffer = gate_buffer;
-	answer.buffer_size = sizeof(gate_buffer);
-}
-
 /* Begin a request of the first n limits. */
 static int begin(const char *key, size_t n)
 {

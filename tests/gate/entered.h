@@ -20,10 +20,7 @@ __attribute__((unused)) static int gate_enter(struct shmlimit_gate *gate, struct
 		keys[key_count] = (struct shmlimit_gate_key){ .limit = (uint32_t)limits[key_count],
 			                                      .bytes = key,
 			                                      .length = (uint32_t)strlen(key) };
-	memset(&answer, 0x77, sizeof(answer));
-	answer.struct_size = sizeof(answer);
-	answer.buffer = gate_buffer;
-	answer.buffer_size = sizeof(gate_buffer);
+	new_out();
 	memset(held, 0x77, sizeof(*held));
 	held->struct_size = sizeof(*held);
 	return shmlimit_gate_enter(gate, keys, key_count, &answer, held);

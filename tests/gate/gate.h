@@ -14,6 +14,15 @@ static int gate_said, gate_bad;
 static char gate_buffer[SHMLIMIT_GATE_BUFFER];
 static struct shmlimit_gate_answer answer;
 
+/* An answer that no call has written yet. */
+static inline void new_out(void)
+{
+	memset(&answer, 0x77, sizeof(answer));
+	answer.struct_size = sizeof(answer);
+	answer.buffer = gate_buffer;
+	answer.buffer_size = sizeof(gate_buffer);
+}
+
 __attribute__((unused)) static void gate_hear(void *arg, int bad, const char *text)
 {
 	if (arg != gate_lines)
@@ -49,10 +58,7 @@ __attribute__((unused)) static int gate_ask(struct shmlimit_gate *gate, const ch
 		keys[n] = (struct shmlimit_gate_key){ .limit = (uint32_t)limits[n],
 			                              .bytes = key,
 			                              .length = (uint32_t)strlen(key) };
-	memset(&answer, 0x77, sizeof(answer));
-	answer.struct_size = sizeof(answer);
-	answer.buffer = gate_buffer;
-	answer.buffer_size = sizeof(gate_buffer);
+	new_out();
 	return shmlimit_gate_ask(gate, keys, n, &answer);
 }
 

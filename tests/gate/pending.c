@@ -42,14 +42,6 @@ static void prepare(void)
 	set("places", SHMLIMIT_HOLD, 5);
 }
 
-static void new_out(void)
-{
-	memset(&answer, 0x77, sizeof(answer));
-	answer.struct_size = sizeof(answer);
-	answer.buffer = gate_buffer;
-	answer.buffer_size = sizeof(gate_buffer);
-}
-
 /* Begin a request of one key that asks these limits. The key's bytes are gone afterwards. */
 static int begin(const char *text, const char *limits)
 {
