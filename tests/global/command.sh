@@ -103,7 +103,7 @@ for i in 1 2 3 4 5; do run shmlimit global take "$segment.2" unix:///nowhere/red
 is $rc 1 "without a backend a host has its share"
 is "$(shmlimit rule show "$segment.2" '~local:login' | sed -n 's/^capacity: //p')" 4 "a host's share is a rule of its own"
 run shmlimit global take "$segment.2" unix:///nowhere/redis.sock login shared $patient --on-failure error
-like "$rc $err" "^[2-9] .*(the limit's Redis server does not answer|no connection)" "without a backend a request can be an error"
+like "$rc $err" "^[2-9] .*(this host's circuit breaker is open|no connection)" "without a backend a request can be an error"
 run shmlimit global reset "$segment.2" "$url" login $patient
 is "$rc $(there exists 'shmlimit:{login/other}')" "0 0" "reset deletes the funnels of a rule"
 run shmlimit global take "$segment.2" "$url" login other $patient

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <errno.h>
 
 #include "about.h"
 #include "choice.h"
@@ -91,10 +92,12 @@ static int run(const struct call *call)
 	breaker_ns = shmlimit_global_breaker_ns(g.global);
 	answer = shmlimit_global_take(g.global, g.rule, key.bytes, key.len, cost, &r);
 	/* Why it failed was said to the process that opened the breaker. */
-	if (answer >= 0 && breaker_ns > 0 && !g.told)
+	if ((answer >= 0 || answer == -EHOSTDOWN) && breaker_ns > 0 && !g.told) {
 		fail("backend: not asked for %s: this host's circuit breaker is open after a failure (shmlimit global ping says "
 		     "what is wrong)",
 		     duration_about(text, breaker_ns));
+		g.told = 1;
+	}
 	if (answer >= 0)
 		status = answer_print(call, answer, &r, breaker_ns);
 	else
