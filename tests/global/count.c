@@ -285,6 +285,38 @@ static void told_in_the_log(struct shmlimit *l)
 	ok(agent_stop(&agent), "the agent ends");
 }
 
+/* ---- The additions that the script remembers ---- */
+
+/* Returns the count after it, if 1 was added now or before; else 0. */
+static long long add_as(int number, int keep)
+{
+	redisReply *reply = server_ask(&server, "EVAL %s 1 shmlimit:{numbers} 1 1000 60000 0 %d 0123456789abcdef%x",
+	                               script_text, keep, (unsigned)number);
+	long long n = 0;
+
+	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 5 && reply->element[0]->integer == 1)
+		n = reply->element[2]->integer;
+	freeReplyObject(reply);
+	return n;
+}
+
+static void numbers(void)
+{
+	enum { ALL = 300, KEPT = 8 };
+	int counted_all = 1, counted_again = 0;
+
+	for (int i = 1; i <= ALL; i++)
+		counted_all &= add_as(i, KEPT) == i;
+	ok(counted_all, "additions with new numbers count");
+	for (int i = ALL - KEPT + 1; i <= ALL; i++)
+		counted_again += add_as(i, KEPT) != ALL;
+	is(counted_again, 0, "the script answers the last ones again, which count once");
+	is(add_as(1, KEPT), ALL + 1, "one that was forgotten counts");
+	is(add_as(ALL + 1, 1), ALL + 2, "an addition beside which no other is on its way counts");
+	is(add_as(ALL + 1, 1), ALL + 2, "the script remembers it");
+	is(add_as(ALL, 1), ALL + 3, "the script remembers no other");
+}
+
 /* ---- An agent that ends between the backend's answer and its delivery ---- */
 
 static struct proxy proxy;
@@ -451,6 +483,7 @@ int main(void)
 	two_hosts(l);
 	outage(l);
 	told_in_the_log(l);
+	numbers();
 	if (!SWAPS_ARE_PRIVATE) {
 		proxy_begin(&proxy, &server);
 		counted_once(l, KILLED, "killed");

@@ -182,6 +182,7 @@ static int is_agent(struct agent *a)
 		mailbox_set(&board->started_ns, now_ns);
 		for (unsigned i = 0; i < a->count; i++)
 			server_pool_name(a, i);
+		a->inherited = mailbox_waiting(mailbox);
 		mailbox_inherit(mailbox);
 	}
 	return 1;

@@ -40,6 +40,7 @@ struct agent {
 	uint64_t mine;               /* the claim, see mailbox_claim() */
 	uint64_t swept_ns, asked_ns; /* asked_ns: when it took the last request */
 	uint64_t since_ns;           /* since when it is the agent */
+	unsigned inherited;          /* requests that waited then: an earlier agent may have taken them */
 	struct mailbox_watch watch;
 	unsigned count;
 	struct node *nodes[CLUSTER_NODES];    /* the first is that of the URL */

@@ -10,19 +10,16 @@
 /* Counts are below this number, where the backend counts exactly. */
 #define COUNT_EXACT ((uint64_t)1 << 53)
 
-/*
- * Longer than any process waits for an answer. An agent may be asked that long for what an earlier one
- * has asked: by that one, if it was only stopped.
- */
+/* Longer than any process waits for an answer, so for one of what an earlier agent had taken. */
 #define NEW_NS UINT64_C(60000000000)
 
 /*
  * How many numbers the backend is to keep of this host for a count. Answers come in the order of the
- * questions, so of earlier ones only those are needed that are still on their way.
+ * questions, so of earlier ones only those are needed that are still on their way: none, mostly.
  */
 static unsigned keep(const struct agent *a)
 {
-	return monotonic_now_ns() - a->since_ns < NEW_NS ? ON_THE_WAY : a->used;
+	return a->used + (monotonic_now_ns() - a->since_ns < NEW_NS ? a->inherited : 0);
 }
 
 enum lease_request_state count_run_prepare(struct agent *a, struct request_run *p)

@@ -12,7 +12,8 @@
 /*
  * The first part is a count that expires, for which there are six arguments. The time of a script
  * stands still, so HMGET and PTTL say the same of a key. WHY NOT a key of its own for what was added: a
- * cluster answers TRYAGAIN for two keys while it moves them.
+ * cluster answers TRYAGAIN for two keys while it moves them. Of each host's latest additions the script
+ * keeps as many as its argument says, or a few more: none is longer than 34 bytes.
  *
  * BOUND: the loops over cells run at most four times, for after that nothing is lent. us() returns
  * the time until no more than `target` is owed if no host leases. Numbers are written with 17 digits,
@@ -35,16 +36,17 @@ const char script_text[] =
 	"  local value, added = tonumber(found[1] or 0), found[2] or ''\n"
 	"  local left = found[1] and redis.call('PTTL', KEYS[1]) or -2\n"
 	"  if not value then return redis.error_reply('" SCRIPT_FOREIGN "') end\n"
-	"  local before = tonumber(string.match(added, ' ' .. number .. '=(%d+)'))\n"
+	"  local _, equals = string.find(added, ' ' .. number .. '=', 1, true)\n"
+	"  local before = equals and tonumber(string.match(added, '^%d+', equals + 1))\n"
 	"  if before then return { before, 0, value, math.max(left, 0) * 1000, 0 } end\n"
 	"  local fits = math.min(n, bound - value)\n"
 	"  if fits <= 0 or (fits < n and ARGV[4] == '0') then\n"
 	"    return { 0, n > bound and -1 or math.max(left, 1) * 1000, value, math.max(left, 0) * 1000, 0 }\n"
 	"  end\n"
 	"  value = value + fits\n"
+	"  if keep == 1 then added = '' end\n"
 	"  added = added .. ' ' .. number .. string.format('=%.0f', fits)\n"
-	"  local _, kept = string.gsub(added, ' ', ' ')\n"
-	"  if kept > keep then added = string.gsub(added, ' %S+', '', kept - keep) end\n"
+	"  if #added > 72 * keep then added = string.match(string.sub(added, -36 * keep), ' .*') end\n"
 	"  redis.call('HSET', KEYS[1], 'count', string.format('%.0f', value), host, added)\n"
 	"  if left < 0 then\n"
 	"    redis.call('PEXPIRE', KEYS[1], ARGV[3])\n"

@@ -46,7 +46,7 @@
  * until it would be full; us that the lease lasts, 0: as long as was asked for.
  *
  * Of a COUNTER rule, KEYS[1]; ARGV: what to add (1 or more), the bound, the time to live of a count
- * that begins (ms), 1 to add what fits; then the number of additions of this host that are kept (1 or
+ * that begins (ms), 1 to add what fits; then how many additions of this host are kept (1 or
  * more), and the host with the number of this one. The key is a hash that expires: `count`, and for each
  * host its latest additions, oldest first: " number=added". One that is there is answered as it was.
  *
