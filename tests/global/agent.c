@@ -188,10 +188,12 @@ static void others(void)
 
 /* ---- An agent that ends while the backend's answer is on its way ---- */
 
-static void ends(void)
+static void ends(int is_killed)
 {
-	int rule = lease_rule(l, "ends", 1, 1, DAY), status = -1;
-	struct agent_process agent;
+	const char *name = is_killed ? "killed" : "ends";
+	int rule = lease_rule(l, name, 1 + (uint64_t)is_killed, 1, DAY), status = -1;
+	struct agent_process agent, next;
+	struct shmlimit_global *last;
 	struct proxy proxy;
 	redisReply *reply;
 	long there = 0;
@@ -210,18 +212,30 @@ static void ends(void)
 		_exit(0);
 	}
 	do {
-		reply = server_ask(&server, "EXISTS shmlimit:{ends/key}");
+		reply = server_ask(&server, "EXISTS shmlimit:{%s/key}", name);
 		there = (long)reply->integer;
 		freeReplyObject(reply);
 		sched_yield();
 	} while (there == 0);
-	atomic_store(&agent.stop[0], 1);
-	await(atomic_load(&agent.stop[1]));
+	if (is_killed) {
+		agent_kill(&agent);
+		next = agent_start(l, proxy.url, PATIENT_NS);
+		await(agent_status(l).serving && (pid_t)agent_status(l).pid == next.pid);
+	} else {
+		atomic_store(&agent.stop[0], 1);
+		await(atomic_load(&agent.stop[1]));
+		next = agent;
+	}
 	atomic_store(&proxy.at->hold, 0);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	is(status, 0, "an agent that ends delivers the only token, which the backend has debited");
-	ok(agent_stop(&agent), "the agent that delivered it ends well");
+	is(status, 0, "%s",
+	   is_killed ? "the token of a killed agent is lost, and the request gets another one"
+	             : "an agent that ends delivers the only token, which the backend has debited");
+	last = open_global(server.url, PATIENT_NS, SHMLIMIT_GLOBAL_DENY);
+	is(shmlimit_global_take(last, rule, "key", 3, 1, NULL), SHMLIMIT_DENIED, "%s: the limit is spent", name);
+	shmlimit_global_close(last);
+	ok(agent_stop(&next), "%s: the last agent ends well", name);
 	proxy_end(&proxy);
 }
 
@@ -516,7 +530,8 @@ int main(void)
 	answers();
 	ahead();
 	others();
-	ends();
+	ends(0);
+	ends(1);
 	crowd("crowd", 0);
 	crowd("kills", 3);
 	silent();

@@ -41,7 +41,11 @@ void request_run_begin(struct agent *a, struct request_run *p)
 		                             .cost = text->kind == REQUEST_UNAWAITED ? 0 : text->cost,
 		                             .r = &p->result,
 		                             .answer = SHMLIMIT_LEASE_ASK };
-	/* The process, if there is one, asks again: the tokens of an earlier question may be lost. */
+	/*
+	 * The process, if there is one, asks again: the tokens of an earlier question may be lost. WHY
+	 * NOT as additions to counts: a funnel that remembered them for each host would take twice the
+	 * memory and time, for tokens that come back by themselves.
+	 */
 	if (p->was == REQUEST_REPEATED && !request_is_count(text->kind)) {
 		answer_end(a, p, REQUEST_AGAIN);
 		return;
