@@ -162,12 +162,13 @@ struct shmlimit_options {
 	 * multiple of 4.
 	 */
 	uint64_t slots;
-	uint32_t rules;      /* room for this many rules, 1 to SHMLIMIT_RULES_MAX, default 64 */
-	uint32_t window_max; /* largest capacity of WINDOW and HOLD rules, 16 bytes of each slot per token; 0 = none */
-	uint32_t on_full;    /* SHMLIMIT_FULL_EVICT (default), _ALLOW, _DENY */
-	uint32_t clock;      /* SHMLIMIT_CLOCK_PRECISE (default), _COARSE */
-	uint32_t gid;        /* the segment's group, with SHMLIMIT_OPTION_GROUP; else 0 */
-	uint32_t owner;      /* shmlimit_open(), with SHMLIMIT_OPEN_TRUSTED: a user id that is trusted too; else 0 */
+	uint32_t rules; /* room for this many rules at first, 1 to SHMLIMIT_RULES_MAX, default 64 */
+	/* largest capacity of WINDOW and HOLD rules, 16 bytes of each slot per token; it grows with the rules: 0 = none yet */
+	uint32_t window_max;
+	uint32_t on_full; /* SHMLIMIT_FULL_EVICT (default), _ALLOW, _DENY */
+	uint32_t clock;   /* SHMLIMIT_CLOCK_PRECISE (default), _COARSE */
+	uint32_t gid;     /* the segment's group, with SHMLIMIT_OPTION_GROUP; else 0 */
+	uint32_t owner;   /* shmlimit_open(), with SHMLIMIT_OPEN_TRUSTED: a user id that is trusted too; else 0 */
 	/*
 	 * Bytes of each key stored for display by `inspect` and `top`, up to SHMLIMIT_KEY_MAX; 0 =
 	 * none. Each slot takes that much more memory, and 2 bytes, rounded up to words of 8 bytes,
@@ -180,6 +181,13 @@ struct shmlimit_options {
 	 * address space in each process, but no memory.
 	 */
 	uint64_t slots_max;
+	/*
+	 * The largest window_max that the segment can grow to, `window_max` to SHMLIMIT_WINDOW_MAX. Default 1024; twice
+	 * window_max where that is 1024 or more. The larger, the coarser is the time of long windows: see
+	 * shmlimit_rule_range(). It costs address space in each process, but no memory.
+	 */
+	uint32_t window_limit;
+	uint32_t rules_max;   /* the list of rules can grow to this many, default SHMLIMIT_RULES_MAX */
 	uint64_t reserved[1]; /* must be zero */
 };
 
@@ -312,12 +320,14 @@ struct shmlimit_info {
 	uint32_t mode;              /* permission bits, as they were when it was opened */
 	uint32_t uid, gid;          /* owner, then */
 	uint64_t created_unix_ns;   /* nanoseconds of the real-time clock since 1970 */
-	uint32_t window_max;        /* largest capacity of WINDOW and HOLD rules */
+	uint32_t window_max;        /* largest capacity of WINDOW and HOLD rules that there are cells for */
 	uint32_t store_keys;        /* bytes of each key stored for display, rounded up to whole words; 0 = none */
 	uint64_t old_slots;         /* slots of the old table while keys may be left in it; else 0 */
 	uint64_t slots_max;         /* the segment can grow to this many slots */
 	uint64_t undecided_passed;  /* requests that servers let pass because the limiter could not decide */
 	uint64_t undecided_refused; /* requests that servers refused for that reason */
+	uint32_t window_limit;      /* window_max can grow to this */
+	uint32_t rules_max;         /* the list of rules can grow to this many */
 	uint64_t reserved[1];
 };
 
@@ -522,6 +532,17 @@ int shmlimit_check_names(const char *name, const char *rule_name);
  */
 int shmlimit_grow(struct shmlimit *limiter, uint64_t slots);
 
+/*
+ * The same with as many slots, for larger WINDOW and HOLD rules: capacities up to `window_max`, or twice what there is
+ * room for, if that is more. shmlimit_rule_set() does this by itself where a rule needs it; a program that sets
+ * several such rules asks here first for the largest, since a segment that has just grown does not grow again until
+ * its keys have migrated or refilled.
+ *
+ * Returns as shmlimit_grow(), or 0 with nothing changed where there is room already; -EFBIG more than the segment's
+ * window_limit, or than its address space has room for. Cost: 16 bytes of memory a slot and token, all at once.
+ */
+int shmlimit_grow_windows(struct shmlimit *limiter, uint32_t window_max);
+
 /* Fill *out; set out->struct_size to the size that the caller knows. Returns 0, -EINVAL. */
 int shmlimit_info(struct shmlimit *limiter, struct shmlimit_info *out);
 
@@ -655,11 +676,12 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  * some of the three are, but not all); -ERANGE
  * the rule cannot be represented exactly (see shmlimit_rule_range()), a WARMUP rule stores no
  * whole token, or a LEASE rule's capacity is above SHMLIMIT_LEASE_CAPACITY_MAX or, times the
- * period over its common factor with 1000 * refill, is 2^53 or more; -EFBIG a WINDOW or HOLD rule's
- * capacity is above the segment's window_max; -EBUSY the rule exists and has another algorithm;
+ * period over its common factor with 1000 * refill, is 2^53 or more; -EFBIG, -EALREADY, -ENOSPC a WINDOW
+ * or HOLD rule's capacity is above the segment's window_max, and it cannot grow, or not now: see
+ * shmlimit_grow_windows(); -EBUSY the rule exists and has another algorithm;
  * -EINVAL a mode, algorithm or flag is unknown or does not go with the others, or a WARMUP
  * rule's capacity or cold factor is out of range; -E2BIG a field is set that this library does
- * not know; -EXFULL the segment has no room for another rule; -EROFS; -ENOENT the segment was
+ * not know; -EXFULL the segment has rules_max rules; -ENOSPC the list of rules is full and cannot grow; -EROFS; -ENOENT the segment was
  * destroyed. After any error nothing was changed. The rule is checked first: on a
  * read-only handle -EROFS means that the rule is valid.
  */

@@ -49,7 +49,8 @@ struct algorithm {
 	unsigned operations; /* a bit for each that it has */
 	int warms_up;        /* rules have warmup_ns and cold_factor_milli; the capacity follows */
 	int counts_capacity; /* a rule's count is the capacity, or left out */
-	int has_log;         /* its slots have cells: a saved slot is a list of times */
+	int has_cells;       /* its slots have cells: a capacity is at most its table's window_max */
+	int has_log;         /* these are a log: a saved slot is a list of times */
 	int stays;           /* what a key has expires where it is: it is not moved */
 	int one_at_a_time;   /* no more than one token can be taken at once */
 	int takes_limits;    /* a request may have a limit of its own; a rule may have none */
@@ -109,8 +110,9 @@ struct algorithm {
 	void (*after_swap)(const struct look *k, struct slot_seen mine, const struct balance *b);
 	void (*lost)(const struct look *k, const struct request *q, const struct balance *b);
 	void (*converted)(const struct look *k, struct slot_seen mine);
-	/* As ring_migrate(): what `word` says to `k` into the log of `to`, whose slot was seen. */
-	int (*migrate)(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen);
+	/* As ring_migrate(): what `word` says to `k` into the cells of `to`, whose slot was seen, and *carried. */
+	int (*migrate)(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen,
+	               uint64_t *carried);
 	/*
 	 * Cells of a slot that is not over whose own time is over, before it seems to be of the
 	 * future; or NULL.
@@ -160,8 +162,14 @@ static inline int algorithm_is_saved(const struct algorithm *a)
 	return a->has_log || a->save != NULL;
 }
 
+/* Has the table cells for it? Parameters that do not fit are of a rule that waited for a larger table. */
+static inline int algorithm_fits(const struct algorithm *a, const struct layout_params *params, const struct table *t)
+{
+	return !a->has_cells || params->capacity <= t->window_max;
+}
+
 /*
- * Fill *params from a rule, for a segment whose windows admit up to `window_max`.
+ * Fill *params from a rule, for a segment whose windows never admit more than `window_max`.
  * Returns 0, or -EINVAL the algorithm is unknown or a field is set that it has
  * not, or what the algorithm's own compile says.
  */

@@ -54,7 +54,7 @@ struct places {
 /* A record that was scribbled over may have a capacity beyond all cells. */
 static uint64_t cells_of(const struct look *k)
 {
-	return k->params->capacity < k->l->window_max ? k->params->capacity : k->l->window_max;
+	return k->params->capacity < k->t->window_max ? k->params->capacity : k->t->window_max;
 }
 
 /*
@@ -74,12 +74,12 @@ static int is_impossible(const struct look *k, uint64_t cell, uint64_t word, uin
 static struct places places_read(const struct look *k, uint64_t word)
 {
 	struct places p = { .free = NONE, .soonest_ns = UINT64_MAX };
-	uint64_t most = cells_of(k), reach = hold_reach(word, k->l->window_max), now_ns = k->at.now_ns;
+	uint64_t most = cells_of(k), reach = hold_reach(word, k->t->window_max), now_ns = k->at.now_ns;
 	const uint64_t *cells;
 
 	if (k->slot == NULL)
 		return p;
-	cells = ring_cells(k->l, k->t, k->slot);
+	cells = ring_cells(k->t, k->slot);
 	for (uint64_t i = 0; i < reach || (p.free == NONE && i < most); i++) {
 		uint64_t cell = load_acquire(&cells[i]), left_ns;
 
@@ -109,7 +109,7 @@ static struct places places_read(const struct look *k, uint64_t word)
  */
 static uint64_t wait_for(const struct look *k, uint64_t word, const struct places *p, uint64_t ended)
 {
-	const uint64_t *cells = ring_cells(k->l, k->t, k->slot);
+	const uint64_t *cells = ring_cells(k->t, k->slot);
 	uint64_t low = p->soonest_ns, high = p->longest_ns;
 
 	if (ended == 1 || ended == p->held)
@@ -132,9 +132,9 @@ static uint64_t held_as(const struct look *k, const struct hold_place *place, ui
 {
 	uint64_t cell;
 
-	if (k->slot == NULL || place->cell >= k->l->window_max)
+	if (k->slot == NULL || place->cell >= k->t->window_max)
 		return 0;
-	cell = load_acquire(&ring_cells(k->l, k->t, k->slot)[place->cell]);
+	cell = load_acquire(&ring_cells(k->t, k->slot)[place->cell]);
 	return hold_is_same(cell, place->value) && hold_is_held(cell, word, k->at.now_ns) ? cell : 0;
 }
 
@@ -142,7 +142,7 @@ static uint64_t held_as(const struct look *k, const struct hold_place *place, ui
 
 static uint64_t *owner_of(const struct look *k, uint64_t cell)
 {
-	return &ring_cells(k->l, k->t, k->slot)[k->l->window_max + cell];
+	return &ring_cells(k->t, k->slot)[k->t->window_max + cell];
 }
 
 /* Does a place end with its process, and is that dead? ORDER the cell was read before its owner. */
@@ -166,12 +166,12 @@ static int knows_holders(const struct look *k)
 
 static int has_orphans(const struct look *k, uint64_t word)
 {
-	uint64_t reach = hold_reach(word, k->l->window_max);
+	uint64_t reach = hold_reach(word, k->t->window_max);
 
 	if (!knows_holders(k))
 		return 0;
 	for (uint64_t i = 0; i < reach; i++)
-		if (is_orphan(k, i, load_acquire(&ring_cells(k->l, k->t, k->slot)[i]), word))
+		if (is_orphan(k, i, load_acquire(&ring_cells(k->t, k->slot)[i]), word))
 			return 1;
 	return 0;
 }
@@ -179,7 +179,7 @@ static int has_orphans(const struct look *k, uint64_t word)
 /* Returns whether there were any: then what was decided is out of date. */
 static int bury(const struct look *k, struct slot_seen seen)
 {
-	uint64_t reach = hold_reach(seen.word, k->l->window_max), *cells = ring_cells(k->l, k->t, k->slot);
+	uint64_t reach = hold_reach(seen.word, k->t->window_max), *cells = ring_cells(k->t, k->slot);
 	int buried = 0;
 
 	if (!knows_holders(k))
@@ -234,7 +234,7 @@ static void hold_enter(const struct look *k, const struct places *p, struct hold
  */
 static int hold_renew(const struct look *k, struct hold_request *asked, struct hold_balance *b, struct verdict *v)
 {
-	uint64_t reach = hold_reach(b->word, k->l->window_max);
+	uint64_t reach = hold_reach(b->word, k->t->window_max);
 
 	if (asked->tried.value != 0 && held_as(k, &asked->tried, b->word) != 0)
 		asked->place = asked->tried;
@@ -259,7 +259,7 @@ static void hold_leave(const struct look *k, struct hold_request *asked, const s
 {
 	uint64_t cell = held_as(k, &asked->place, b->word);
 
-	if (cell != 0 && cell_cas(&ring_cells(k->l, k->t, k->slot)[asked->place.cell], cell, hold_without(cell)))
+	if (cell != 0 && cell_cas(&ring_cells(k->t, k->slot)[asked->place.cell], cell, hold_without(cell)))
 		asked->done = 1;
 }
 
@@ -276,7 +276,7 @@ static void hold_bind(const struct look *k, struct hold_request *asked, struct h
 		return;
 	b->before = cell;
 	b->place = (struct hold_place){ asked->place.cell, cell | HOLD_BOUND };
-	v->word = hold_word_next(b->word, hold_reach(b->word, k->l->window_max), k->at.now_ns);
+	v->word = hold_word_next(b->word, hold_reach(b->word, k->t->window_max), k->at.now_ns);
 	v->changed = 1;
 }
 
@@ -317,8 +317,8 @@ static void hold_row_apply(const struct look *k, const struct request *q, struct
 /* A denied entry found places that end later than they can: they end one period from now. */
 static int hold_step_back(const struct look *k, struct slot_seen seen)
 {
-	uint64_t reach = hold_reach(seen.word, k->l->window_max), now_ns = k->at.now_ns;
-	uint64_t *cells = ring_cells(k->l, k->t, k->slot);
+	uint64_t reach = hold_reach(seen.word, k->t->window_max), now_ns = k->at.now_ns;
+	uint64_t *cells = ring_cells(k->t, k->slot);
 
 	for (uint64_t i = 0; i < reach; i++) {
 		uint64_t cell = load_acquire(&cells[i]);
@@ -342,9 +342,9 @@ static int hold_step_back(const struct look *k, struct slot_seen seen)
  */
 static void hold_row_sweep(const struct look *k, struct slot_seen seen)
 {
-	uint64_t *cells = ring_cells(k->l, k->t, k->slot);
+	uint64_t *cells = ring_cells(k->t, k->slot);
 
-	for (uint64_t i = 0; i < k->l->window_max; i++) {
+	for (uint64_t i = 0; i < k->t->window_max; i++) {
 		uint64_t cell = load_acquire(&cells[i]);
 
 		if ((cell & HOLD_HELD) == 0 || ((cell ^ seen.word) & HOLD_CLAIM) != 0 ||
@@ -361,7 +361,7 @@ static void hold_row_sweep(const struct look *k, struct slot_seen seen)
 static int bind_before_swap(const struct look *k, struct hold_request *asked, struct slot_seen seen,
                             const struct hold_balance *h)
 {
-	uint64_t *cell = &ring_cells(k->l, k->t, k->slot)[h->place.cell], *owner = owner_of(k, h->place.cell);
+	uint64_t *cell = &ring_cells(k->t, k->slot)[h->place.cell], *owner = owner_of(k, h->place.cell);
 	uint64_t was = load_acquire(owner), unbound = hold_unbound(h->before);
 
 	/* INVARIANT I3: both were read while the slot was the key's: they are no window's. */
@@ -392,7 +392,7 @@ static int hold_row_before_swap(const struct look *k, const struct request *q, s
 		return bind_before_swap(k, q->hold, seen, h);
 	/* INVARIANT I3: the cell was read while the slot was the key's: it is no window's. */
 	if (!slot_unchanged(k->slot, seen) ||
-	    !cell_cas(&ring_cells(k->l, k->t, k->slot)[h->place.cell], h->before, h->place.value))
+	    !cell_cas(&ring_cells(k->t, k->slot)[h->place.cell], h->before, h->place.value))
 		return 0;
 	/* ORDER: full; before the slot's swap. Pairs with places_read() of a reclaimer. */
 	if (q->op == OP_ENTER || q->op == OP_RENEW)
@@ -410,7 +410,7 @@ static void hold_row_lost(const struct look *k, const struct request *q, const s
 
 	if (q->op == OP_BIND)
 		return; /* the place is bound */
-	(void)cell_cas(&ring_cells(k->l, k->t, k->slot)[h->place.cell], h->place.value, was);
+	(void)cell_cas(&ring_cells(k->t, k->slot)[h->place.cell], h->place.value, was);
 	if (q->op == OP_RENEW)
 		q->hold->place.value = h->before;
 	else if (q->op == OP_ENTER)
@@ -503,13 +503,16 @@ static uint64_t migrated(uint64_t cell, uint64_t word, uint64_t now_ns)
 	return ((cell + CARRIED_NONCES * HOLD_NONCE) & HOLD_NONCES) | (word & HOLD_CLAIM);
 }
 
-static int hold_row_migrate(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen)
+static int hold_row_migrate(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen,
+                            uint64_t *carried)
 {
-	uint64_t reach = hold_reach(word, k->l->window_max), most = cells_of(k);
+	uint64_t reach = hold_reach(word, k->t->window_max), most = cells_of(to), cells = k->t->window_max;
 
+	/* A larger table has more cells: they are as if never entered. */
 	for (uint64_t i = 0; i < reach || i < most; i++) {
-		uint64_t cell = migrated(load_acquire(&ring_cells(k->l, k->t, k->slot)[i]), word, k->at.now_ns);
-		uint64_t *there = &ring_cells(to->l, to->t, to->slot)[i], before = load_acquire(there);
+		uint64_t here = i < cells ? load_acquire(&ring_cells(k->t, k->slot)[i]) : 0;
+		uint64_t cell = migrated(here, word, k->at.now_ns);
+		uint64_t *there = &ring_cells(to->t, to->slot)[i], before = load_acquire(there);
 
 		/*
 		 * INVARIANT I13: a carrier that is late finds the slot committed, or the cell
@@ -518,12 +521,14 @@ static int hold_row_migrate(const struct look *k, uint64_t word, const struct lo
 		if (!slot_unchanged(to->slot, seen) || (before != cell && !cell_cas(there, before, cell)))
 			return 0;
 	}
+	*carried = word;
 	return 1;
 }
 
 const struct algorithm algorithm_hold = {
 	.operations = OPERATIONS_HOLD,
 	.counts_capacity = 1,
+	.has_cells = 1,
 	.one_at_a_time = 1,
 	.compile = hold_row_compile,
 	.range = hold_row_range,

@@ -34,7 +34,7 @@ uint64_t ring_used(const struct look *k, const struct ring *ring, uint64_t but)
 void ring_complete(const struct look *k, struct slot_seen seen, const struct window *w, int exact)
 {
 	for (uint64_t newer = w->k < w->n ? w->k : w->n; newer-- > 0;) {
-		uint64_t *cell = ring_cells(k->l, k->t, k->slot) + window_cell(w->n, newer, k->l->window_max);
+		uint64_t *cell = ring_cells(k->t, k->slot) + window_cell(w->n, newer, k->t->window_max);
 
 		for (int i = 0; i < CELL_TRIES; i++) {
 			uint64_t there_ns = load_acquire(cell);
@@ -56,7 +56,7 @@ void ring_complete(const struct look *k, struct slot_seen seen, const struct win
 void ring_level(const struct look *k, struct slot_seen seen, const struct ring *ring, uint64_t since_ns)
 {
 	for (uint64_t newer = 1; newer < ring->valid; newer++) {
-		uint64_t *cell = ring_cells(k->l, k->t, k->slot) + window_cell(ring->w.n, newer, k->l->window_max);
+		uint64_t *cell = ring_cells(k->t, k->slot) + window_cell(ring->w.n, newer, k->t->window_max);
 
 		for (int i = 0; i < CELL_TRIES; i++) {
 			uint64_t there_ns = load_acquire(cell);
@@ -84,12 +84,13 @@ static uint64_t mark_of(uint64_t ns, uint64_t nonce)
 	return ((ns >> 60) + 4) << 60 | (nonce & (((uint64_t)1 << 60) - 1));
 }
 
-int ring_migrate(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen)
+int ring_migrate(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen, uint64_t *carried)
 {
 	struct ring ring = ring_read(k, word);
+	uint64_t n = window_valid(window_unpack(k->params, word, k->t->window_max, k->at.now_ns).n, k->t->window_max);
 
 	for (uint64_t newer = ring.valid; newer-- > 0;) {
-		uint64_t *cell = ring_cells(to->l, to->t, to->slot) + window_cell(ring.w.n, newer, k->l->window_max);
+		uint64_t *cell = ring_cells(to->t, to->slot) + window_cell(n, newer, to->t->window_max);
 		uint64_t ns = ring_time(k, &ring, newer), mark = mark_of(ns, seen.word);
 		int i = 0;
 
@@ -108,5 +109,6 @@ int ring_migrate(const struct look *k, uint64_t word, const struct look *to, str
 		if (i == CELL_TRIES)
 			return 0;
 	}
+	*carried = window_with(k->params, word, n);
 	return 1;
 }

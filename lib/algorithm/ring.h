@@ -51,10 +51,10 @@ struct ring {
 };
 
 /* The cells of a slot. */
-static inline uint64_t *ring_cells(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot)
+static inline uint64_t *ring_cells(const struct table *t, const struct layout_slot *slot)
 {
 	return (uint64_t *)(void *)(t->slots + t->lines * SLOTS_PER_LINE) +
-	       (uint64_t)(slot - t->slots) * layout_cells(l->window_max);
+	       (uint64_t)(slot - t->slots) * layout_cells(t->window_max);
 }
 
 /* A window of which nothing is known. */
@@ -76,12 +76,12 @@ static inline struct ring ring_read(const struct look *k, uint64_t word)
 	struct ring ring = ring_empty(now_ns);
 	uint64_t newest_ns;
 
-	if (k->l->window_max == 0)
+	if (k->t->window_max == 0)
 		return ring;
-	ring.w = window_unpack(params, word, k->l->window_max, now_ns);
+	ring.w = window_unpack(params, word, k->t->window_max, now_ns);
 	if (ring.w.n == 0)
 		return ring_empty(now_ns);
-	newest_ns = load_acquire(ring_cells(k->l, k->t, k->slot) + window_cell(ring.w.n, 0, k->l->window_max));
+	newest_ns = load_acquire(ring_cells(k->t, k->slot) + window_cell(ring.w.n, 0, k->t->window_max));
 	ring.complete = window_agrees(params, word, newest_ns);
 	if (ring.complete)
 		ring.w.last_ns = window_end_of_tick(params, newest_ns);
@@ -90,7 +90,7 @@ static inline struct ring ring_read(const struct look *k, uint64_t word)
 		ring.stepped = 1;
 	}
 	if (!window_was_over(params, ring.w.last_ns, now_ns))
-		ring.valid = window_valid(ring.w.n, k->l->window_max);
+		ring.valid = window_valid(ring.w.n, k->t->window_max);
 	return ring;
 }
 
@@ -101,7 +101,7 @@ static inline uint64_t ring_time(const struct look *k, const struct ring *ring, 
 
 	if (newer < ring->w.k)
 		return ring->w.last_ns;
-	ns = load_acquire(ring_cells(k->l, k->t, k->slot) + window_cell(ring->w.n, newer, k->l->window_max));
+	ns = load_acquire(ring_cells(k->t, k->slot) + window_cell(ring->w.n, newer, k->t->window_max));
 	ns = window_end_of_tick(k->params, ns);
 	/* Later than the latest: from before the clock stepped back, or damage. */
 	return (int64_t)(ring->w.last_ns - ns) < 0 ? ring->w.last_ns : ns;
@@ -122,7 +122,7 @@ static inline uint64_t ring_latest_ns(const struct look *k, const struct ring *r
 static inline struct window ring_admit(const struct look *k, const struct ring *ring, uint64_t tokens, uint64_t wait_ns)
 {
 	return (struct window){
-		.n = ring->valid == 0 ? tokens : window_advance(ring->w.n, tokens, k->l->window_max),
+		.n = ring->valid == 0 ? tokens : window_advance(ring->w.n, tokens, k->t->window_max),
 		.k = tokens,
 		.last_ns = ring_latest_ns(k, ring, wait_ns),
 	};
@@ -147,7 +147,7 @@ void ring_complete(const struct look *k, struct slot_seen seen, const struct win
 static inline void ring_complete_word(const struct look *k, struct slot_seen mine)
 {
 	uint64_t half_ns = UINT64_MAX >> params_quota_bits(k->params) >> 1 << params_token_bits(k->params);
-	struct window w = window_unpack(k->params, mine.word, k->l->window_max, k->at.now_ns + half_ns);
+	struct window w = window_unpack(k->params, mine.word, k->t->window_max, k->at.now_ns + half_ns);
 
 	ring_complete(k, mine, &w, 1);
 }
@@ -155,13 +155,14 @@ static inline void ring_complete_word(const struct look *k, struct slot_seen min
 /*
  * Write what `word` says of a slot of another table into the cells of `to`, while
  * that stands as it was seen: tentative, its word a nonce. Returns false if it does
- * not. A cell that holds a later time, of a key that was evicted there or was not
+ * not. *carried is the word that says it there, where the ring may be longer: it begins at
+ * the ring's first cell. A cell that holds a later time, of a key that was evicted there or was not
  * carried to its end, goes through a mark: a number of this claim alone. So a swap
  * of a process that was stopped before it still fails, or makes the time later. WHY NOT at
  * once to the earlier time: two carriers of two keys, of which one was stopped just
  * before its swap, could make an entry older than it is, where both left one time.
  */
-int ring_migrate(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen);
+int ring_migrate(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen, uint64_t *carried);
 
 /*
  * For what is about to be taken back: make all admissions from `since_ns` on as

@@ -21,7 +21,7 @@
  * word could come again in its tick, after tokens were given back, and say so of a
  * ring that holds other times (tests/model/ring, LAP_IN_TICK).
  *
- * A segment's windows admit up to N tokens ("most" below), and its rings have R = 2N
+ * A table's windows admit up to N tokens ("most" below), and its rings have R = 2N
  * cells. Decisions look at the newest N. The other N are older entries, which become
  * the oldest of the newest N when tokens are given back. So a window is exact while
  * no more than N tokens were given back since its ring ended furthest. WHY NOT N
@@ -53,7 +53,7 @@ struct window {
 };
 
 /*
- * Fill *params from a WINDOW rule, for a segment whose windows admit up to `most`.
+ * Fill *params from a WINDOW rule, for a segment whose tables' windows never admit more than `most`.
  * Returns 0, or -EDOM capacity or period is 0; -EFBIG the capacity is above `most`;
  * -EINVAL count is neither 0 nor the capacity, or flags exclude one another; -ERANGE
  * the period and the longest wait are too long. On error *params is undefined.
@@ -112,6 +112,12 @@ static inline struct window window_unpack(const struct layout_params *params, ui
 	tick = (now_ns >> tick_bits) + later - (later > ahead ? ticks + 1 : 0);
 	w.last_ns = window_end_of_tick(params, tick << tick_bits);
 	return w;
+}
+
+/* The same word with another `n`. */
+static inline uint64_t window_with(const struct layout_params *params, uint64_t word, uint64_t n)
+{
+	return (word >> params_cell_bits(params) << params_cell_bits(params)) | n;
 }
 
 /*

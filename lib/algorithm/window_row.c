@@ -52,7 +52,7 @@ static void take_back(const struct look *k, const struct ring *ring, uint64_t to
 	if (ring_used(k, ring, tokens) == 0)
 		return;
 	ns = ring_time(k, ring, tokens);
-	after->n = window_withdraw(ring->w.n, tokens, k->l->window_max);
+	after->n = window_withdraw(ring->w.n, tokens, k->t->window_max);
 	after->last_ns = (int64_t)(ns - since_ns) >= 0 ? ring->w.last_ns : ns;
 }
 
@@ -153,8 +153,8 @@ __attribute__((flatten)) static void window_row_apply(const struct look *k, cons
 		break; /* it has no others */
 	}
 	/* A record that was scribbled over may have a capacity beyond all rings. */
-	if (tokens > k->l->window_max)
-		tokens = k->l->window_max;
+	if (tokens > k->t->window_max)
+		tokens = k->t->window_max;
 	if (tokens != 0) {
 		*after = ring_admit(k, before, tokens, v->wait_ns);
 		v->changed = 1;
@@ -173,7 +173,7 @@ static uint64_t window_row_wait(const struct look *k, const struct balance *b)
 
 static uint64_t window_row_idle_ns(const struct look *k, uint64_t word)
 {
-	uint64_t most = k->l->window_max;
+	uint64_t most = k->t->window_max;
 	uint64_t age = most == 0 ? 0 : k->at.now_ns - window_unpack(k->params, word, most, k->at.now_ns).last_ns;
 
 	return (int64_t)age < 0 ? 0 : age;
@@ -256,7 +256,7 @@ static void window_row_converted(const struct look *k, struct slot_seen mine)
 	 * The word tells a time of some periods only, so an admission of long ago would seem to be
 	 * of now.
 	 */
-	if (k->l->window_max != 0)
+	if (k->t->window_max != 0)
 		ring_complete_word(k, mine);
 }
 
@@ -268,6 +268,7 @@ static int window_row_compile(const struct shmlimit_rule *rule, uint32_t window_
 const struct algorithm algorithm_window = {
 	.operations = OPERATIONS_COMMON,
 	.counts_capacity = 1,
+	.has_cells = 1,
 	.has_log = 1,
 	.compile = window_row_compile,
 	.range = window_range,

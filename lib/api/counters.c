@@ -8,7 +8,7 @@
 #include "atomic.h"
 #include "counter.h"
 #include "export.h"
-#include "limiter.h"
+#include "rule.h"
 #include "sized.h"
 
 EXPORT int shmlimit_counters(struct shmlimit *l, int rule, struct shmlimit_counters *out)
@@ -19,7 +19,7 @@ EXPORT int shmlimit_counters(struct shmlimit *l, int rule, struct shmlimit_count
 	if (l == NULL)
 		return -EINVAL;
 	if (rule >= 0 &&
-	    ((uint32_t)rule >= l->rule_count || !published_in_use(load_acquire(&l->rules[rule].published))))
+	    (!rule_is_listed(l, (uint32_t)rule) || !published_in_use(load_acquire(&l->rules[rule].published))))
 		return -ESRCH;
 	if (rule >= 0) {
 		uint64_t before[COUNTERS];
@@ -34,7 +34,7 @@ EXPORT int shmlimit_counters(struct shmlimit *l, int rule, struct shmlimit_count
 		for (unsigned i = 0; i < COUNTERS; i++)
 			sums[i] -= before[i];
 	} else {
-		for (uint32_t i = 0; i < l->rule_count; i++)
+		for (uint32_t i = 0, rules = rule_count(l); i < rules; i++)
 			counter_sum(l, i, sums);
 	}
 	counters.allowed = sums[COUNT_ALLOWED];

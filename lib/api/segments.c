@@ -14,6 +14,7 @@
 #include "generation.h"
 #include "make.h"
 #include "name.h"
+#include "rule.h"
 #include "segment.h"
 #include "shmlimit_at.h"
 #include "sized.h"
@@ -66,12 +67,14 @@ static int check_owner(const struct segment *segment, uint32_t owner)
 }
 
 /*
- * A file is as long as what was reserved, so it has no hole. A file system that does
- * not count what it reserves (ramfs) says 0.
+ * A file is as long as what was reserved, so it has no hole but those for more rules. A file system
+ * that does not count what it reserves (ramfs) says 0.
  */
-static int check_reserved(const struct segment *segment)
+static int check_reserved(const struct layout_header *header, const struct segment *segment)
 {
-	return segment->allocated == 0 || segment->allocated >= segment->size ? 0 : -EUCLEAN;
+	uint64_t holes = layout_holes(header->cpus + header->stripes, header->rules_max, header->rules);
+
+	return segment->allocated == 0 || segment->allocated >= segment->size - holes ? 0 : -EUCLEAN;
 }
 
 static int check_file(const struct layout_header *header, const struct segment *segment, uint32_t flags, uint32_t owner)
@@ -88,7 +91,7 @@ static int check_file(const struct layout_header *header, const struct segment *
 		return error;
 	error = layout;
 	if (error == 0 && (flags & SHMLIMIT_OPEN_TRUSTED))
-		error = check_reserved(segment);
+		error = check_reserved(header, segment);
 	return error;
 }
 
@@ -250,14 +253,16 @@ EXPORT int shmlimit_info(struct shmlimit *l, struct shmlimit_info *out)
 		return -EINVAL;
 	info.layout_version = LAYOUT_VERSION;
 	generation_read(l, &tables);
-	info.size = generation_end(l, &tables.now);
+	info.size = generation_end(l, &tables.now) - layout_holes(l->cpus + l->stripes, l->rules_max, rule_count(l));
 	info.slots = tables.now.lines * SLOTS_PER_LINE;
 	info.old_slots = tables.old.lines * SLOTS_PER_LINE;
 	info.slots_max = l->lines_max * SLOTS_PER_LINE;
-	info.rules = l->rule_count;
-	for (uint32_t i = 0; i < l->rule_count; i++)
+	info.rules = rule_count(l);
+	info.rules_max = l->rules_max;
+	for (uint32_t i = 0; i < info.rules; i++)
 		info.rules_used += (uint32_t)published_in_use(load_acquire(&l->rules[i].published));
-	info.window_max = l->window_max;
+	info.window_max = tables.now.window_max;
+	info.window_limit = l->window_limit;
 	info.store_keys = l->names_max;
 	info.on_full = l->on_full;
 	info.clock = l->clock_id == CLOCK_MONOTONIC ? SHMLIMIT_CLOCK_PRECISE : SHMLIMIT_CLOCK_COARSE;
@@ -271,22 +276,45 @@ EXPORT int shmlimit_info(struct shmlimit *l, struct shmlimit_info *out)
 	return sized_out(out, &info, sizeof(info));
 }
 
-static int grow(struct shmlimit *l, uint64_t slots, struct when when)
+static int lock_to_grow(struct shmlimit *l, int *lock)
 {
-	int error, lock;
-
 	if (l == NULL)
 		return -EINVAL;
 	if (l->read_only)
 		return -EROFS;
-	if (slots > l->lines_max * SLOTS_PER_LINE)
-		return -EFBIG;
-	error = segment_lock(l->name, l->device, l->inode, SEGMENT_LOCK_WAIT_NS, &lock);
+	return segment_lock(l->name, l->device, l->inode, SEGMENT_LOCK_WAIT_NS, lock);
+}
+
+static int grow(struct shmlimit *l, uint64_t slots, struct when when)
+{
+	int lock, error = l != NULL && slots > l->lines_max * SLOTS_PER_LINE ? -EFBIG : lock_to_grow(l, &lock);
+
 	if (error != 0)
 		return error;
 	error = table_grow(l, (slots + SLOTS_PER_LINE - 1) / SLOTS_PER_LINE, when);
 	segment_unlock(lock);
 	return error;
+}
+
+static int grow_windows(struct shmlimit *l, uint32_t window_max, struct when when)
+{
+	int lock, error = lock_to_grow(l, &lock);
+
+	if (error != 0)
+		return error;
+	error = table_grow_windows(l, window_max, when);
+	segment_unlock(lock);
+	return error;
+}
+
+EXPORT int shmlimit_grow_windows(struct shmlimit *l, uint32_t window_max)
+{
+	return grow_windows(l, window_max, when_clock());
+}
+
+EXPORT int shmlimit_grow_windows_at(struct shmlimit *l, uint32_t window_max, uint64_t now_ns)
+{
+	return grow_windows(l, window_max, when_given(now_ns));
 }
 
 EXPORT int shmlimit_grow(struct shmlimit *l, uint64_t slots)

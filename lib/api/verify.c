@@ -88,7 +88,8 @@ static const char *mend_slot(const struct findings *f, struct layout_slot *slot,
  */
 static int is_told(const struct shmlimit *l, const struct layout_table *told, uint64_t i)
 {
-	uint64_t offset = load_relaxed(&told->offset), lines = load_relaxed(&told->lines), generation;
+	uint64_t offset = load_relaxed(&told->offset), sizes = load_relaxed(&told->sizes), generation;
+	uint64_t lines = sizes_lines(sizes), window_max = sizes_window_max(sizes);
 	struct generation tables;
 
 	generation_read(l, &tables);
@@ -96,15 +97,18 @@ static int is_told(const struct shmlimit *l, const struct layout_table *told, ui
 	if (generation % 2 == i && generation != 0)
 		return 1;
 	/* Not yet, or not any more since it was repaired. */
-	if (offset == 0 && lines == 0)
+	if (offset == 0 && sizes == 0)
 		return 1;
 	if (generation % 2 == i)
 		return 0;
-	/* A process killed between the two stores leaves the old length. */
+	/* A process killed between the two stores leaves the old sizes. */
+	if (lines > l->lines_max || window_max > l->window_limit)
+		return 0;
 	if (generation >= 2)
-		return offset % 4096 == 0 && offset >= l->tables_offset && offset < l->size && lines <= l->lines_max;
+		return offset % 4096 == 0 && offset >= l->tables_offset && offset < l->size;
 	return offset == layout_next_page(generation_end(l, &tables.now)) &&
-	       (lines == 0 || (lines >= 2 * tables.now.lines && lines <= l->lines_max));
+	       (sizes == 0 || lines >= 2 * tables.now.lines ||
+	        (lines == tables.now.lines && window_max > tables.now.window_max));
 }
 
 /* All tables in use are known here: the rest belongs to none of them. */
@@ -113,11 +117,24 @@ static const char *mend_told(const struct findings *f, struct layout_table *told
 	if (!f->repairing)
 		return NULL;
 	store_relaxed(&told->offset, 0);
-	store_relaxed(&told->lines, 0);
+	store_relaxed(&told->sizes, 0);
 	return "set to zero";
 }
 
-/* The line that no checksum covers: the switch, and the larger tables. */
+/* As long as its last rule requires: what was never used is zero. */
+static const char *mend_list(const struct shmlimit *l, const struct findings *f)
+{
+	uint32_t rules = l->rules_max;
+
+	if (!f->repairing)
+		return NULL;
+	while (rules > l->header->rules && load_acquire(&l->rules[rules - 1].published) == 0)
+		rules--;
+	publish(&l->header->rules_now, rules);
+	return "set to what its rules need";
+}
+
+/* The lines that no checksum covers: the switch, the larger tables, the list of rules. */
 static void check_header_tail(const struct shmlimit *l, struct findings *f)
 {
 	struct layout_header *h = l->header;
@@ -126,6 +143,10 @@ static void check_header_tail(const struct shmlimit *l, struct findings *f)
 		if (load_relaxed(&h->reserved_tail[i]) != 0)
 			report(f, offset_of(l, &h->reserved_tail[i]), mend_zero(f, &h->reserved_tail[i]),
 			       "a reserved field of the header is not zero");
+	if (load_relaxed(&h->rules_now) < h->rules || load_relaxed(&h->rules_now) > l->rules_max)
+		report(f, offset_of(l, &h->rules_now), mend_list(l, f),
+		       "the list of rules is none that there can be: %llu",
+		       (unsigned long long)load_relaxed(&h->rules_now));
 	for (uint64_t i = 0; i < 2; i++)
 		if (!is_told(l, &h->tables[i], i))
 			report(f, offset_of(l, &h->tables[i]), mend_told(f, &h->tables[i]),
@@ -149,7 +170,7 @@ static void check_sweep(const struct shmlimit *l, struct findings *f)
 {
 	uint64_t due_ns = SWEEP_AFTER_MAX_NS;
 
-	for (uint32_t id = 0; id < l->rule_count; id++) {
+	for (uint32_t id = 0, rules = rule_count(l); id < rules; id++) {
 		struct rule_view view;
 
 		if (rule_read(l, id, &view, NULL) == 0 && sweep_after(&view.params) < due_ns)
@@ -185,7 +206,8 @@ static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f
 			report(f, offset, NULL, "rule %u: has the name of rule %u", id, other);
 	}
 	algorithm_rule(&view.params, &rule);
-	if (algorithm_compile(&rule, l->window_max, &params) != 0 || memcmp(&params, &view.params, sizeof(params)) != 0)
+	if (algorithm_compile(&rule, l->window_limit, &params) != 0 ||
+	    memcmp(&params, &view.params, sizeof(params)) != 0)
 		report(f, offset_of(l, rule_params(record, rule_version(&view))), NULL,
 		       "rule %u: its parameters do not follow from its capacity and rate", id);
 }
@@ -226,6 +248,7 @@ static int check_slot(const struct shmlimit *l, const struct generation *tables,
 {
 	unsigned long long i = index_of(tables, slot);
 	struct slot_seen seen = slot_read(slot);
+	const struct table *t;
 	struct rule_view view;
 	const char *fault, *done;
 	const struct algorithm *a;
@@ -241,15 +264,16 @@ static int check_slot(const struct shmlimit *l, const struct generation *tables,
 		       "slot %llu: frozen, but no larger table follows", i);
 	if ((seen.tag & ~TAG_FROZEN) == 0)
 		return 0;
-	if (tag_rule(seen.tag) >= l->rule_count)
+	if (!rule_is_listed(l, tag_rule(seen.tag)))
 		report(f, offset_of(l, slot), mend_slot(f, slot, seen, seen.tag & TAG_FROZEN, 0, "freed"),
-		       "slot %llu: of rule %u, but there are only %u", i, tag_rule(seen.tag), l->rule_count);
+		       "slot %llu: of rule %u, but there are only %u", i, tag_rule(seen.tag), rule_count(l));
 	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0)
 		return 0;
 	a = algorithm_of(&view.params);
-	fault = a->fault != NULL ? a->fault(&view.params, seen.word, l->window_max) : NULL;
+	(void)generation_slot(tables, i, &t);
+	fault = a->fault != NULL ? a->fault(&view.params, seen.word, t->window_max) : NULL;
 	if (fault != NULL) {
-		done = a->mend(&view.params, seen.word, l->window_max, &mended);
+		done = a->mend(&view.params, seen.word, t->window_max, &mended);
 		report(f, offset_of(l, slot),
 		       done != NULL ? mend_slot(f, slot, seen, seen.tag, mended, done)
 		                    : mend_slot(f, slot, seen, seen.tag & TAG_FROZEN, 0, "freed"),
@@ -371,7 +395,7 @@ static int check_tables(const struct shmlimit *l, struct findings *f)
 static int verify_all(const struct shmlimit *l, struct findings *f)
 {
 	check_header_tail(l, f);
-	for (uint32_t id = 0; id < l->rule_count; id++)
+	for (uint32_t id = 0, rules = rule_count(l); id < rules; id++)
 		check_rule(l, id, f);
 	check_sweep(l, f);
 	return check_tables(l, f);

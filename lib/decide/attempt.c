@@ -13,6 +13,8 @@ void attempt_has_none(const struct shmlimit *l, struct attempt *d)
 {
 	struct look k;
 
+	/* The present table is where it would get one: there are cells for what is decided. */
+	d->here.t = &d->tables.now;
 	d->here.slot = NULL;
 	k = attempt_where(l, d);
 	d->a->none(&k, &d->b);

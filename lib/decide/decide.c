@@ -27,7 +27,10 @@ FAST int first_try(const struct shmlimit *l, const struct table *t, const struct
 	a = algorithm_of(&view.params);
 	mine.tag = tag_pack(q->hash, q->rule, rule_version(&view));
 	slot = table_find(t, table_window(t, q->hash), mine.tag);
-	if (__builtin_expect(slot == NULL || !algorithm_has(a, q) || algorithm_lacks_limit(a, &view.params, q), 0))
+	/* It does not fit: there is a larger table by now, and the rule was changed to what fits there. */
+	if (__builtin_expect(slot == NULL || !algorithm_has(a, q) || algorithm_lacks_limit(a, &view.params, q) ||
+	                             !algorithm_fits(a, &view.params, t),
+	                     0))
 		return FIRST_NOT;
 	seen = slot_read(slot);
 	/* ORDER rule_holds() after slot_read(); publish() of a rule's writer is before its walk. */

@@ -65,13 +65,13 @@ FAST int fast_enter(const struct shmlimit *l, const struct request *q, uint32_t 
 
 	if (__builtin_expect(!first_find(l, q, SHMLIMIT_HOLD, 1, &f), 0))
 		return FIRST_NOT;
-	most = f.view.params.capacity < l->window_max ? f.view.params.capacity : l->window_max;
-	reach = hold_reach(f.seen.word, l->window_max);
+	most = f.view.params.capacity;
+	reach = hold_reach(f.seen.word, f.t->window_max);
 	n = reach < most ? reach + 1 : most;
-	if (__builtin_expect(reach > most || n > FAST_HOLD_CELLS, 0))
+	if (__builtin_expect(reach > most || n > FAST_HOLD_CELLS || most > f.t->window_max, 0))
 		return FIRST_NOT;
 
-	cells = ring_cells(l, f.t, f.slot);
+	cells = ring_cells(f.t, f.slot);
 	i = load_relaxed(fast_hold_hint(l, q->hash));
 	i = i < n ? i : 0;
 	/* BOUND: once over the cells. */
@@ -114,9 +114,9 @@ FAST int fast_leave(const struct shmlimit *l, const struct request *q)
 	uint64_t *cell, *hint = fast_hold_hint(l, q->hash);
 	struct first f;
 
-	if (__builtin_expect(!first_find(l, q, SHMLIMIT_HOLD, 0, &f) || asked->place.cell >= l->window_max, 0))
+	if (__builtin_expect(!first_find(l, q, SHMLIMIT_HOLD, 0, &f) || asked->place.cell >= f.t->window_max, 0))
 		return FIRST_NOT;
-	cell = &ring_cells(l, f.t, f.slot)[asked->place.cell];
+	cell = &ring_cells(f.t, f.slot)[asked->place.cell];
 	if (__builtin_expect(load_acquire(cell) != asked->place.value ||
 	                             !hold_is_held(asked->place.value, f.seen.word, q->when.ns) ||
 	                             !cell_cas(cell, asked->place.value, hold_without(asked->place.value)),

@@ -43,7 +43,8 @@ static inline int fast_window(const struct shmlimit *l, const struct request *q,
 	params = &f.view.params;
 	k = fast_window_look(l, &f, q->when);
 	ring = ring_read(&k, f.seen.word);
-	if (__builtin_expect(ring.stepped || !ring.complete || cost > params->capacity || cost > l->window_max, 0))
+	if (__builtin_expect(
+		    ring.stepped || !ring.complete || cost > params->capacity || params->capacity > f.t->window_max, 0))
 		return FIRST_NOT;
 
 	/* It fits if the token that has capacity - cost newer ones has left. */

@@ -30,7 +30,7 @@ static inline unsigned first_algorithm(const struct shmlimit *l, uint32_t rule)
 	const struct layout_rule *record = &l->rules[rule];
 	struct layout_params params;
 
-	if (__builtin_expect(rule >= l->rule_count, 0))
+	if (__builtin_expect(rule >= load_relaxed(&l->rule_count), 0))
 		return SHMLIMIT_FUNNEL;
 	params.shape = load_word(&rule_params(record, published_version(load_acquire(&record->published)))->shape);
 	return params_algorithm(&params);
@@ -50,7 +50,7 @@ FAST int first_find(const struct shmlimit *l, const struct request *q, unsigned 
 	uint64_t tag;
 
 	f->t = generation_glance(l, 1, q->when.ns);
-	if (__builtin_expect(f->t == NULL || rule >= l->rule_count, 0))
+	if (__builtin_expect(f->t == NULL || rule >= load_relaxed(&l->rule_count), 0))
 		return 0;
 	f->view.published = load_acquire(&l->rules[rule].published);
 	in_force = rule_params(&l->rules[rule], rule_version(&f->view));

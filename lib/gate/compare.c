@@ -142,7 +142,7 @@ EXPORT int shmlimit_gate_compare(const char *text, void (*report)(void *arg, siz
 	if (error == 0)
 		error = shmlimit_info(c.limiter, &c.info);
 	if (error == 0) {
-		c.unused = c.info.rules - c.info.rules_used;
+		c.unused = c.info.rules_max - c.info.rules_used;
 		compare(&c);
 	} else if (error != -ENOENT || !c.spec.create) {
 		say(&c, 0, "%s%s", shmlimit_strerror(error),

@@ -11,15 +11,23 @@
 int room_has_cells(const struct spec_rule *rule, const struct shmlimit_info *info)
 {
 	return (rule->rate.algorithm != SHMLIMIT_WINDOW && rule->rate.algorithm != SHMLIMIT_HOLD) ||
-	       rule->rate.capacity <= info->window_max;
+	       rule->rate.capacity <= info->window_limit;
 }
 
 int room_text(char *to, size_t size, const struct spec_rule *rule, int error, const struct shmlimit_info *info)
 {
-	if (error == -EFBIG)
-		return snprintf(to, size, "it needs a segment of --window-max %" PRIu64 ", and this one has %" PRIu32,
-		                rule->rate.capacity, info->window_max);
-	return snprintf(to, size, "the segment's %" PRIu32 " rules are all in use", info->rules);
+	switch (-error) {
+	case EFBIG:
+		return snprintf(to, size, "it needs a segment of --window-limit %" PRIu64 ", and this one has %" PRIu32,
+		                rule->rate.capacity, info->window_limit);
+	case EALREADY:
+		return snprintf(to, size,
+		                "the segment has just grown, and grows again when its keys have left the old table");
+	case ENOSPC:
+		return snprintf(to, size, "/dev/shm has too little room for it");
+	default:
+		return snprintf(to, size, "the segment's %" PRIu32 " rules are all in use", info->rules_max);
+	}
 }
 
 void room_options(const struct spec *spec, const struct shmlimit_info *info, void (*say)(void *arg, const char *text),

@@ -10,13 +10,13 @@
 
 #include "spec.h"
 
-/* Is this the error of a rule for which there is no room? */
+/* Is this the error of a rule for which there is no room, or not yet? */
 static inline int room_lacks(int error)
 {
-	return error == -EFBIG || error == -EXFULL;
+	return error == -EFBIG || error == -EXFULL || error == -EALREADY || error == -ENOSPC;
 }
 
-/* Has the segment cells for the rule's windows or places? Pure. */
+/* Can the segment have cells for the rule's windows or places? Pure. */
 int room_has_cells(const struct spec_rule *rule, const struct shmlimit_info *info);
 
 /* Writes what the rule needs, and what the segment has. Returns the length. `error`: see room_lacks(). */

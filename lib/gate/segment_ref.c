@@ -176,10 +176,8 @@ static int report_no_room(struct segment_ref *ref, const struct view *view, cons
 	at = snprintf(text, sizeof(text), "segment %.*s: rule %.*s: not in force: ", SHMLIMIT_NAME_MAX,
 	              ref->spec->segment, SHMLIMIT_RULE_NAME_MAX, rule->name);
 	at += room_text(text + at, sizeof(text) - (size_t)at, rule, error, &info);
-	snprintf(text + at, sizeof(text) - (size_t)at,
-	         ": requests are limited by their other limits only, until the segment is made again (shmlimit destroy "
-	         "%.*s)",
-	         SHMLIMIT_NAME_MAX, ref->spec->segment);
+	snprintf(text + at, sizeof(text) - (size_t)at, ": requests are limited by their other limits only, until %s",
+	         error == -EALREADY || error == -ENOSPC ? "it can" : "the segment is made again (shmlimit destroy)");
 	return report(ref, 1, text);
 }
 
@@ -301,9 +299,22 @@ static int set_rule(struct shmlimit *limiter, const struct spec_rule *wanted, in
 	return *unchanged != 0 ? id : set;
 }
 
+/* Cells for all of the windows and places at once: a segment that has just grown does not grow again for the next rule. */
+static void make_cells(const struct segment_ref *ref, const struct view *view)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	uint32_t most = ref->spec->options.window_max;
+
+	if (most == 0 || shmlimit_info(view->limiter, &info) != 0 || most <= info.window_max)
+		return;
+	/* What this lacks is said of the rules. */
+	(void)shmlimit_grow_windows(view->limiter, most < info.window_limit ? most : info.window_limit);
+}
+
 /* Several processes may do this at once: each finds the rules that another one has set. */
 static void create_rules(struct segment_ref *ref, struct view *view, int change)
 {
+	make_cells(ref, view);
 	for (size_t i = 0; i < ref->spec->rule_count; i++) {
 		const struct spec_rule *rule = &ref->spec->rules[i];
 

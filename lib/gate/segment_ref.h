@@ -27,7 +27,7 @@ struct rule_state {
 	int unchanged; /* why an older rate than the spec's is in force; 0: the spec's is */
 	int unchanged_reported;
 	unsigned long rate_ms; /* when a rate of a request was last reported */
-	/* -EFBIG, -EXFULL: the rule is missing, as the segment has no room for it; else 0 */
+	/* see room_lacks(): the rule is missing, as the segment has no room for it; else 0 */
 	int no_room;
 };
 
@@ -74,8 +74,7 @@ void segment_ref_leave(void);
 void segment_ref_find_rules(struct segment_ref *ref, struct view *view);
 
 /*
- * A rule of the spec that is missing because the segment has no room for it: -EFBIG no cells for its
- * windows or places, -EXFULL no place in the list of rules. Otherwise 0.
+ * A rule of the spec that is missing because the segment has no room for it: see room_lacks(). Otherwise 0.
  */
 int segment_ref_no_room(const struct segment_ref *ref, const struct view *view, size_t rule);
 

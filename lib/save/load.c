@@ -72,13 +72,15 @@ static int make(struct loading *f, const char *name, int *fd)
 	o.slots_max = h->slots_max;
 	o.store_keys = h->names;
 	o.rules = h->rules_max;
-	o.window_max = h->window_max;
+	o.window_max = h->old_slots != 0 && !f->only_checks ? h->old_window_max : h->window_max;
+	o.window_limit = h->window_limit;
 	o.on_full = h->on_full;
 	o.clock = h->clock;
 	o.flags = SHMLIMIT_OPTION_GROUP;
 	o.gid = h->gid;
 	if (h->mode == 0 || h->slots == 0 || h->slots % SLOTS_PER_LINE != 0 || h->slots > h->slots_max ||
-	    h->old_slots % SLOTS_PER_LINE != 0 || h->slots / 2 < h->old_slots || h->slots_max == 0 ||
+	    h->old_slots % SLOTS_PER_LINE != 0 || h->slots < h->old_slots || h->old_window_max > h->window_max ||
+	    (h->slots / 2 < h->old_slots && h->old_window_max == h->window_max) || h->slots_max == 0 ||
 	    h->rules_max == 0 || h->rules > h->rules_max || h->switched_off > 1 || h->gid == UINT32_MAX ||
 	    !is_zero(h->reserved, sizeof(h->reserved) / sizeof(h->reserved[0])))
 		return -EUCLEAN;
@@ -90,7 +92,7 @@ static int make(struct loading *f, const char *name, int *fd)
 		segment_give(*fd, h->uid, &segment);
 	error = attach(name, &header, &segment, *fd, 1, &f->l);
 	if (error == 0 && h->old_slots != 0 && !f->only_checks)
-		error = table_grow_unlinked(f->l, *fd, h->slots / SLOTS_PER_LINE);
+		error = table_grow_unlinked(f->l, *fd, h->slots / SLOTS_PER_LINE, h->window_max);
 	if (error == 0 && !generation_read(f->l, &f->tables))
 		error = -EUCLEAN;
 	if (error != 0) {
@@ -145,10 +147,11 @@ static int get_rule(struct loading *f, int64_t *last)
 		return error;
 	if ((int64_t)r.id <= *last || r.id >= f->header.rules_max || r.mode > SHMLIMIT_BLOCK ||
 	    memchr(r.name, '\0', sizeof(r.name)) == NULL || name_check_any_rule(r.name) != 0 ||
-	    rule_find(f->l, r.name) >= 0 || compile(&r, f->header.window_max, &params) != 0)
+	    rule_find(f->l, r.name) >= 0 || compile(&r, f->l->window_limit, &params) != 0 ||
+	    !algorithm_fits(algorithm_of(&params), &params, &f->tables.now))
 		return -EUCLEAN;
-	/* A library that counts a rule's time otherwise would take its funnels for others. */
-	if (params.num != r.num || params.den != r.den || params.shape != r.shape)
+	/* A library that counts a rule's time otherwise would take its funnels for others. A log's times are nanoseconds. */
+	if (params.num != r.num || params.den != r.den || (params.shape != r.shape && !algorithm_of(&params)->has_log))
 		return -EPROTO;
 	sweep_lower(f->l, &params);
 	rule_define(f->l, r.id, &(struct rule_definition){ r.name, r.mode, &params, r.set_unix_ns, 0 });
@@ -166,7 +169,7 @@ static int get_times(struct loading *f, const struct table *t, const struct layo
 	uint64_t now_ns = f->rebase.now_ns, kept = 0, latest_ns = now_ns + params->ahead;
 	int64_t before = INT64_MAX;
 
-	if (n == 0 || n > f->l->window_max)
+	if (n == 0 || n > t->window_max)
 		return -EUCLEAN;
 	for (uint64_t i = 0; i < n; i++) {
 		int64_t told;
@@ -187,7 +190,7 @@ static int get_times(struct loading *f, const struct table *t, const struct layo
 		return 0;
 	*word = window_pack(params, (struct window){ kept, 1, f->times[0] });
 	for (uint64_t i = 0; i < kept; i++)
-		store_relaxed(&ring_cells(f->l, t, slot)[i], f->times[kept - 1 - i]);
+		store_relaxed(&ring_cells(t, slot)[i], f->times[kept - 1 - i]);
 	return 0;
 }
 
@@ -314,7 +317,7 @@ int load(const char *name, int fd, uint32_t flags, const struct rebase *given, s
 	if (error != 0)
 		return error;
 	find_moment(&f, flags, given);
-	f.times = calloc((size_t)f.l->window_max + 1, sizeof(*f.times));
+	f.times = calloc((size_t)f.tables.now.window_max + 1, sizeof(*f.times));
 	error = f.times == NULL ? -ENOMEM : fill(&f);
 	if (error == 0 && !f.only_checks)
 		error = segment_link(made, name);

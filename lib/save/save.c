@@ -47,6 +47,7 @@ struct saving {
 	struct state_file file;
 	uint64_t then_ns; /* the moment */
 	struct generation tables;
+	uint32_t rules;         /* of the list */
 	struct rule_view *view; /* of each id; published 0: not in use */
 	int64_t *times;         /* of one window */
 };
@@ -66,8 +67,10 @@ static int put_header(struct saving *s)
 		.old_slots = s->tables.old.lines * SLOTS_PER_LINE,
 		.slots_max = l->lines_max * SLOTS_PER_LINE,
 		.names = l->names_max,
-		.rules_max = l->rule_count,
-		.window_max = l->window_max,
+		.rules_max = s->rules,
+		.window_max = s->tables.now.window_max,
+		.window_limit = l->window_limit,
+		.old_window_max = s->tables.old.window_max,
 		.on_full = l->on_full,
 		.clock = l->clock_id == CLOCK_MONOTONIC ? SHMLIMIT_CLOCK_PRECISE : SHMLIMIT_CLOCK_COARSE,
 		.switched_off = (load_relaxed(&l->header->state) & STATE_OFF) != 0,
@@ -84,7 +87,7 @@ static int put_header(struct saving *s)
 	 */
 	h.unix_ns = clock_read(clock_wall(l->clock_id));
 	memcpy(h.magic, STATE_MAGIC, sizeof(h.magic));
-	for (uint32_t id = 0; id < l->rule_count; id++)
+	for (uint32_t id = 0; id < s->rules; id++)
 		h.rules += s->view[id].published != 0;
 	return state_put(&s->file, &h, sizeof(h));
 }
@@ -98,7 +101,7 @@ static int look_at_rules(struct saving *s)
 	struct shmlimit_rule rule;
 	struct layout_params params;
 
-	for (uint32_t id = 0; id < s->l->rule_count; id++) {
+	for (uint32_t id = 0; id < s->rules; id++) {
 		struct rule_view *view = &s->view[id];
 
 		if (rule_read(s->l, id, view, NULL) != 0) {
@@ -107,7 +110,7 @@ static int look_at_rules(struct saving *s)
 		}
 		rule = (struct shmlimit_rule){ 0 };
 		algorithm_rule(&view->params, &rule);
-		if (algorithm_compile(&rule, s->l->window_max, &params) != 0 ||
+		if (algorithm_compile(&rule, s->l->window_limit, &params) != 0 ||
 		    memcmp(&params, &view->params, sizeof(params)) != 0)
 			return -EUCLEAN;
 	}
@@ -148,7 +151,7 @@ static uint64_t list_times(struct saving *s, const struct look *k, uint64_t word
 	uint64_t n = 0, last_ns = ring.w.last_ns;
 
 	/* Not only those that the capacity has room for: it may be raised again. */
-	for (; n < ring.valid && n < s->l->window_max; n++) {
+	for (; n < ring.valid && n < k->t->window_max; n++) {
 		uint64_t ns = ring_time(k, &ring, n);
 
 		if ((int64_t)(last_ns - ns) < 0)
@@ -257,7 +260,7 @@ static int put_all(struct saving *s)
 	s->then_ns = now(s);
 	if (error == 0)
 		error = put_header(s);
-	for (uint32_t id = 0; id < s->l->rule_count && error == 0; id++)
+	for (uint32_t id = 0; id < s->rules && error == 0; id++)
 		if (s->view[id].published != 0)
 			error = put_rule(s, id);
 	if (error == 0)
@@ -280,8 +283,9 @@ int save(struct shmlimit *l, int fd, struct when when)
 	error = segment_lock(l->name, l->device, l->inode, SEGMENT_LOCK_WAIT_NS, &lock);
 	if (error != 0)
 		return error;
-	s.view = calloc(l->rule_count, sizeof(*s.view));
-	s.times = calloc((size_t)l->window_max + 1, sizeof(*s.times));
+	s.rules = rule_count(l);
+	s.view = calloc(s.rules, sizeof(*s.view));
+	s.times = calloc((size_t)l->window_limit + 1, sizeof(*s.times));
 	error = s.view == NULL || s.times == NULL ? -ENOMEM : put_all(&s);
 	free(s.times);
 	free(s.view);

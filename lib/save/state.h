@@ -41,10 +41,12 @@ struct state_header {
 	uint32_t mode, uid, gid;
 	uint32_t names;
 	uint64_t secret[2];
-	uint64_t then_ns;      /* the moment, by the segment's clock ... */
-	uint64_t unix_ns;      /* ... and by the real-time clock */
-	uint64_t old_slots;    /* of the old table, while keys are left in it; else 0 */
-	uint64_t reserved[18]; /* zero */
+	uint64_t then_ns;        /* the moment, by the segment's clock ... */
+	uint64_t unix_ns;        /* ... and by the real-time clock */
+	uint64_t old_slots;      /* of the old table, while keys are left in it; else 0 */
+	uint32_t window_limit;   /* 0: as usual */
+	uint32_t old_window_max; /* of the old table */
+	uint64_t reserved[17];   /* zero */
 };
 
 struct state_rule {

@@ -35,11 +35,14 @@ static void fill(struct shmlimit *l, const struct layout_header *header, const s
 	l->tables[0].slots = (struct layout_slot *)(void *)(base + header->slots_offset);
 	l->tables[0].lines = header->lines;
 	l->lines_max = header->lines_max;
-	l->window_max = header->window_max;
+	l->tables[0].window_max = header->window_max;
+	l->window_limit = header->window_limit;
 	l->names_max = (uint32_t)header->names;
 	memcpy(l->secret, header->secret, sizeof(l->secret));
 	l->rules = (struct layout_rule *)(void *)(base + header->rules_offset);
 	l->rule_count = header->rules;
+	l->rules_max = header->rules_max;
+	l->counter_stride = (uint32_t)layout_counter_stride(header->rules_max);
 	l->counters = base + header->counters_offset;
 	l->area = base + header->slots_offset - LAYOUT_AREA;
 	l->cpus = header->cpus;

@@ -62,7 +62,7 @@ static inline uint32_t counter_stripe(const struct shmlimit *l, uint64_t entropy
 /* The number of a stripe's block: stripes come after the CPUs. */
 static inline uint64_t *counter_line(const struct shmlimit *l, uint32_t block, int64_t rule)
 {
-	return (uint64_t *)(void *)(l->counters + layout_counter_offset(0, l->rule_count, block, rule));
+	return (uint64_t *)(void *)(l->counters + layout_counter_offset(l->counter_stride, block, rule));
 }
 
 /*
@@ -80,7 +80,7 @@ static inline void counter_add_n(const struct shmlimit *l, int64_t rule, unsigne
 	 * the sequence, or the kernel might read it when this code is unloaded.
 	 */
 	unsigned char *base = l->counters + (uint64_t)(rule + 1) * LINE + (uint64_t)which * sizeof(uint64_t);
-	uint64_t stride = ((uint64_t)l->rule_count + 1) * LINE;
+	uint64_t stride = l->counter_stride;
 
 	__asm__ goto(
 		".pushsection __rseq_cs, \"aw\"\n\t"

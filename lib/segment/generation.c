@@ -3,30 +3,35 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <string.h>
+
 #include "generation.h"
 #include "segment.h"
 
 uint64_t generation_end(const struct shmlimit *l, const struct table *table)
 {
-	return (uint64_t)((const char *)table->slots - (const char *)l->header) +
-	       layout_parts(table->lines, l->window_max, l->names_max).size;
+	return (uint64_t)((const char *)table->slots - (const char *)l->header) + table_parts(l, table).size;
 }
 
-static int is_good(const struct shmlimit *l, uint64_t offset, uint64_t lines)
+static int is_good(const struct shmlimit *l, uint64_t offset, const struct table *table)
 {
-	return lines <= l->lines_max && lines > l->tables[0].lines && offset % 4096 == 0 &&
-	       offset >= l->tables_offset && offset <= l->size &&
-	       layout_parts(lines, l->window_max, l->names_max).size <= l->size - offset;
+	const struct table *first = &l->tables[0];
+
+	return table->lines <= l->lines_max && table->lines >= first->lines && table->window_max <= l->window_limit &&
+	       table->window_max >= first->window_max && offset % 4096 == 0 && offset >= l->tables_offset &&
+	       offset <= l->size && table_parts(l, table).size <= l->size - offset;
 }
 
 /* What is known of a generation. */
 static int known(const struct shmlimit *l, uint64_t generation, struct table *out)
 {
-	const struct table *table = &l->tables[generation];
+	const uint64_t *table = (const uint64_t *)(const void *)&l->tables[generation];
+	uint64_t words[2] = { load_acquire(&table[0]), 0 };
 
 	/* Both are there if one is. */
-	out->slots = (struct layout_slot *)(uintptr_t)load_acquire((const uint64_t *)(const void *)&table->slots);
-	out->lines = out->slots == NULL ? 0 : load_relaxed(&table->lines);
+	if (words[0] != 0)
+		words[1] = load_relaxed(&table[1]);
+	memcpy(out, words, sizeof(*out));
 	return out->slots != NULL;
 }
 
@@ -37,20 +42,22 @@ static int known(const struct shmlimit *l, uint64_t generation, struct table *ou
 static int learn(const struct shmlimit *l, uint64_t generation, uint64_t state, struct table *out)
 {
 	const struct layout_table *described = &l->header->tables[generation % 2];
-	uint64_t offset = load_word(&described->offset), lines = load_word(&described->lines);
-	uint64_t none[2] = { 0, 0 }, found[2] = { 0, lines };
+	uint64_t offset = load_word(&described->offset), sizes = load_word(&described->sizes);
+	struct table table = { .lines = sizes_lines(sizes), .window_max = sizes_window_max(sizes) };
+	uint64_t none[2] = { 0, 0 }, found[2];
 	unsigned char *slots;
 
-	if ((load_again(&l->header->state) & ~STATE_OFF) != state || !is_good(l, offset, lines))
+	if ((load_again(&l->header->state) & ~STATE_OFF) != state || !is_good(l, offset, &table))
 		return 0;
 	slots = (unsigned char *)l->self->header + offset;
 	/*
 	 * INVARIANT I7. ORDER: the file got this long before `state` was published; it never gets
 	 * shorter.
 	 */
-	if (!segment_has(slots + layout_parts(lines, l->window_max, l->names_max).size - sizeof(uint64_t)))
+	if (!segment_has(slots + table_parts(l, &table).size - sizeof(uint64_t)))
 		return 0;
-	found[0] = (uint64_t)(uintptr_t)slots;
+	table.slots = (struct layout_slot *)(void *)slots;
+	memcpy(found, &table, sizeof(found));
 	/* ORDER pairs with load_acquire() in known(): slots and lines appear together. */
 	(void)pair_cas(&l->self->tables[generation], none, found);
 	return known(l, generation, out);
@@ -61,6 +68,12 @@ static int find(const struct shmlimit *l, uint64_t generation, uint64_t state, s
 	return known(l, generation, out) || learn(l, generation, state, out);
 }
 
+/* Do the cells of one table's slots find room in the other's? */
+static int fits(const struct table *old, const struct table *now)
+{
+	return old->window_max <= now->window_max;
+}
+
 int generation_read(const struct shmlimit *l, struct generation *out)
 {
 	for (int i = 0; i < GENERATION_RETRIES; i++) {
@@ -69,9 +82,10 @@ int generation_read(const struct shmlimit *l, struct generation *out)
 		int moving = (state & STATE_MOVING) != 0;
 
 		out->state = state;
-		out->old = (struct table){ NULL, 0 };
+		out->old = (struct table){ .slots = NULL };
 		if (generation <= GENERATIONS_MAX && (generation != 0 || !moving) &&
-		    find(l, generation, state, &out->now) && (!moving || find(l, generation - 1, state, &out->old))) {
+		    find(l, generation, state, &out->now) &&
+		    (!moving || (find(l, generation - 1, state, &out->old) && fits(&out->old, &out->now)))) {
 			if (load_relaxed(&l->state) != present)
 				publish(&l->self->state, present);
 			return 1;
@@ -79,7 +93,7 @@ int generation_read(const struct shmlimit *l, struct generation *out)
 		if (generation_holds(l, out))
 			break;
 	}
-	out->old = (struct table){ NULL, 0 };
+	out->old = (struct table){ .slots = NULL };
 	(void)known(l, state_generation(load_acquire(&l->state)), &out->now);
 	return 0;
 }

@@ -38,6 +38,12 @@ struct generation {
 	struct table old; /* slots NULL: none holds keys but `now` */
 };
 
+/* Where the parts of a table begin. */
+static inline struct layout_parts table_parts(const struct shmlimit *l, const struct table *table)
+{
+	return layout_parts(table->lines, table->window_max, l->names_max);
+}
+
 /* A slot as it was seen, and the table that it is in. */
 struct table_slot {
 	const struct table *t;

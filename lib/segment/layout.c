@@ -22,6 +22,18 @@ uint64_t layout_names(uint64_t asked)
 	return words * 8 - 2 < SHMLIMIT_KEY_MAX ? words * 8 - 2 : SHMLIMIT_KEY_MAX;
 }
 
+/* WHY NOT the largest that there is: the ticks of long windows would be longer, and the addresses more. */
+#define WINDOW_LIMIT 1024u
+
+uint32_t layout_window_limit(uint32_t window_max, uint32_t asked)
+{
+	if (asked != 0)
+		return asked;
+	if (window_max < WINDOW_LIMIT)
+		return WINDOW_LIMIT;
+	return window_max < SHMLIMIT_WINDOW_MAX / 2 ? 2 * window_max : SHMLIMIT_WINDOW_MAX;
+}
+
 struct layout_parts layout_parts(uint64_t lines, uint32_t window_max, uint64_t names)
 {
 	struct layout_parts parts;
@@ -32,32 +44,50 @@ struct layout_parts layout_parts(uint64_t lines, uint32_t window_max, uint64_t n
 	return parts;
 }
 
+/*
+ * Addresses of tables with longer rings: for all that there can be, up to this many and as many as 32 first tables
+ * take. They are no memory, but programs have them limited (ulimit -v).
+ */
+#define LONGER_ADDRESSES ((uint64_t)1 << 30)
+
+static inline uint64_t longer_addresses(uint64_t first, uint64_t largest)
+{
+	uint64_t most = LONGER_ADDRESSES + 32 * first;
+
+	return 3 * largest < most ? 3 * largest : most;
+}
+
 int layout_offsets(const struct layout_header *counts, struct layout_offsets *out)
 {
 	uint64_t lines = counts->lines, lines_max = counts->lines_max, names = counts->names;
-	uint32_t window_max = counts->window_max, rules = counts->rules;
+	uint32_t window_max = counts->window_max, rules = counts->rules_max;
 	uint32_t cpus = counts->cpus, stripes = counts->stripes;
 	struct layout_parts parts;
 
-	if (lines < LINES_MIN || lines > lines_max || lines_max > LINES_MAX || window_max > SHMLIMIT_WINDOW_MAX ||
-	    names > SHMLIMIT_KEY_MAX || names != layout_names(names) || rules < 1 || rules > SHMLIMIT_RULES_MAX ||
-	    cpus < 1 || cpus > BLOCKS_MAX || stripes < 1 || stripes > BLOCKS_MAX)
+	if (lines < LINES_MIN || lines > lines_max || lines_max > LINES_MAX || window_max > counts->window_limit ||
+	    counts->window_limit > SHMLIMIT_WINDOW_MAX || names > SHMLIMIT_KEY_MAX || names != layout_names(names) ||
+	    counts->rules < 1 || counts->rules > rules || rules > SHMLIMIT_RULES_MAX || cpus < 1 || cpus > BLOCKS_MAX ||
+	    stripes < 1 || stripes > BLOCKS_MAX)
 		return 0;
 	out->rules = 4096;
-	out->counters = out->rules + (uint64_t)rules * sizeof(struct layout_rule);
-	out->area = layout_next_page(out->counters + (uint64_t)(cpus + stripes) * (rules + 1u) * LINE);
+	out->counters = out->rules + layout_records(0, rules).size;
+	out->area = out->counters + layout_counter_stride(rules) * (cpus + stripes);
 	out->slots = out->area + LAYOUT_AREA;
 	parts = layout_parts(lines, window_max, names);
 	out->rings = out->slots + parts.rings;
 	out->names = out->slots + parts.names;
 	out->end = out->size = out->slots + parts.size;
+	if (lines_max == lines && counts->window_limit == window_max)
+		return 1;
 	/*
 	 * Each is at least twice the previous one: all but the largest together are smaller than
 	 * it, their last pages apart.
 	 */
+	out->size = layout_next_page(out->end) + GENERATIONS_MAX * 4096u;
+	if (counts->window_limit > window_max)
+		out->size += longer_addresses(parts.size, layout_parts(lines_max, counts->window_limit, names).size);
 	if (lines_max > lines)
-		out->size = layout_next_page(out->end) + 2 * layout_parts(lines_max, window_max, names).size +
-		            GENERATIONS_MAX * 4096u;
+		out->size += 2 * layout_parts(lines_max, window_max, names).size;
 	return 1;
 }
 
@@ -77,6 +107,8 @@ uint64_t layout_fingerprint(void)
 		offsetof(struct layout_header, names_offset),
 		offsetof(struct layout_header, names),
 		offsetof(struct layout_header, lines_max),
+		offsetof(struct layout_header, window_limit),
+		offsetof(struct layout_header, rules_now),
 		offsetof(struct layout_header, tables),
 		offsetof(struct layout_header, swept),
 		offsetof(struct layout_header, sweep),

@@ -3,13 +3,15 @@
  * here, once; nothing of one process (no pointer, no lock object) ever does.
  *
  *	0        header        identity and geometry, then two lines that change
- *	4096     rules         rules * 704 bytes
- *	...      counters      (cpus + stripes) blocks of (1 + rules) lines
+ *	4096     rules         rules_max * 704 bytes
+ *	...      counters      (cpus + stripes) blocks of (1 + rules_max) lines
+ *	                       of both only what is for rules_now rules takes memory: the rest are holes
  *	...      area          LAYOUT_AREA bytes at a page, for libshmlimit-global: shmlimit_area()
  *	...      table         slots: lines of 4, 64-byte aligned
  *	                       rings: 2 * window_max cells of 8 bytes for each slot
  *	                       names: an entry for each slot: its key, see stored_key.h
- *	...      larger tables, each at a page, one for each time that it grew
+ *	...      larger tables, each at a page, one for each time that it grew: with more slots,
+ *	         or with longer rings
  *	...      the end of the file; the mapping has room for more tables behind it
  *
  * A slot is 16 bytes and only ever changes by one 16-byte compare-and-swap:
@@ -38,7 +40,7 @@
 #include "shmlimit_lease.h"
 
 #define LAYOUT_MAGIC "shmlimit" /* the first 8 bytes, without a NUL */
-#define LAYOUT_VERSION 7u
+#define LAYOUT_VERSION 8u
 #define LAYOUT_BYTE_ORDER 0x01020304u
 
 #define LINE 64u /* bytes that two cores pass to and fro as one */
@@ -60,12 +62,12 @@ struct layout_header {
 	uint64_t slots_offset;
 	uint64_t rules_offset;
 	uint64_t counters_offset;
-	uint32_t rules;   /* records there are */
+	uint32_t rules;   /* that the list began with */
 	uint32_t cpus;    /* counter blocks with one writer at a time: a CPU */
 	uint32_t stripes; /* counter blocks that are added to atomically */
 	uint32_t on_full;
 	uint32_t clock;
-	uint32_t window_max; /* the largest capacity of windows; 0 = no rings */
+	uint32_t window_max; /* the largest capacity of windows, of the first table; 0 = no rings */
 	uint64_t secret[2];  /* of the keyed hash */
 	uint8_t boot_id[16];
 	uint64_t time_namespace; /* inode number */
@@ -74,15 +76,17 @@ struct layout_header {
 	uint64_t names_offset;
 	uint64_t names;        /* bytes of a key that an entry has room for; 0 = no entries */
 	uint64_t lines_max;    /* of the largest table that it can grow to */
-	uint64_t reserved[10]; /* zero */
+	uint32_t window_limit; /* of any table that it can grow to: WINDOW's words are made for it */
+	uint32_t rules_max;    /* the longest list of rules */
+	uint64_t reserved[9];  /* zero */
 	uint64_t checksum;     /* of everything above: see layout_checksum() */
 
 	/* What changes: a line that each decision reads. */
 	uint64_t state __attribute__((aligned(64))); /* see state_pack() */
 	struct layout_table {
 		uint64_t offset; /* of its slots: a page's beginning */
-		uint64_t lines;
-		/* generation g stands in tables[g % 2]; the first is described above */
+		uint64_t sizes;  /* see sizes_pack() */
+				 /* generation g stands in tables[g % 2]; the first is described above */
 	} tables[2];
 	uint64_t sweep_after_ns; /* a table that was swept longer ago is due: see sweep.h */
 	struct layout_swept {
@@ -100,7 +104,8 @@ struct layout_header {
 	uint64_t undecided[2];
 	uint64_t reach;            /* the longest time to full that a GCRA word had, in its ticks: see gcra_row.h */
 	uint64_t pid_namespace;    /* inode number: of the processes that places are bound to; 0 = none yet */
-	uint64_t reserved_tail[2]; /* zero */
+	uint64_t rules_now;        /* records that are reserved: it only grows, under the lock */
+	uint64_t reserved_tail[1]; /* zero */
 };
 
 /*
@@ -122,11 +127,31 @@ static inline uint64_t state_generation(uint64_t state)
 	return state >> STATE_SHIFT;
 }
 
+/* A table's lines of slots, and its window_max. */
+#define SIZES_WINDOW_BITS 17
+
+static inline uint64_t sizes_pack(uint64_t lines, uint32_t window_max)
+{
+	return lines << SIZES_WINDOW_BITS | window_max;
+}
+
+static inline uint64_t sizes_lines(uint64_t sizes)
+{
+	return sizes >> SIZES_WINDOW_BITS;
+}
+
+static inline uint32_t sizes_window_max(uint64_t sizes)
+{
+	return (uint32_t)(sizes & (((uint64_t)1 << SIZES_WINDOW_BITS) - 1));
+}
+
 /*
- * Each table is at least twice as large as the previous one: from SLOTS_MIN to SLOTS_MAX these are
- * at most 32.
+ * Each table has at least twice as many slots as the previous one, or its rings are twice as long, or
+ * the first: from SLOTS_MIN to SLOTS_MAX these are at most 32, from 0 to WINDOW_MAX 17.
  */
-#define GENERATIONS_MAX 32u
+#define SLOTS_GROWTHS 32u
+#define WINDOW_GROWTHS 17u
+#define GENERATIONS_MAX (SLOTS_GROWTHS + WINDOW_GROWTHS)
 
 /*
  * One version of a rule. A FUNNEL's decision reads no more than `inverse`.
@@ -311,7 +336,9 @@ _Static_assert(sizeof(struct layout_header) == 6 * LINE, "the header is six line
 _Static_assert(offsetof(struct layout_header, checksum) == 4 * LINE - 8, "no byte of a header is unchecked");
 _Static_assert(offsetof(struct layout_header, state) == 4 * LINE, "what changes has its own lines");
 _Static_assert(offsetof(struct layout_header, sweep) == 5 * LINE, "what a decision reads is one of them");
-_Static_assert((SHMLIMIT_SLOTS_MAX >> GENERATIONS_MAX) == SHMLIMIT_SLOTS_MIN, "no segment grows more often");
+_Static_assert((SHMLIMIT_SLOTS_MAX >> SLOTS_GROWTHS) == SHMLIMIT_SLOTS_MIN, "no segment grows more often");
+_Static_assert((SHMLIMIT_WINDOW_MAX >> (WINDOW_GROWTHS - 1)) == 1, "nor do its rings");
+_Static_assert(SHMLIMIT_WINDOW_MAX < 1 << SIZES_WINDOW_BITS, "a window_max fits beside the lines");
 _Static_assert(offsetof(struct layout_params, inverse) == LINE, "what every decision reads is one line");
 _Static_assert(sizeof(struct layout_params) == 2 * LINE, "params are two lines");
 _Static_assert(sizeof(struct layout_rule) == 11 * LINE, "a rule is eleven lines");
@@ -399,7 +426,12 @@ static inline uint64_t layout_names_words(uint64_t names)
 	return names == 0 ? 0 : (names + 2 + 7) / 8;
 }
 
-/* Cells of a slot's ring, in a segment whose windows admit up to `most`: see window.h. */
+/*
+ * The window_limit of a segment whose first table has this window_max, where `asked` (0 = as usual) was asked for.
+ */
+uint32_t layout_window_limit(uint32_t window_max, uint32_t asked);
+
+/* Cells of a slot's ring, in a table whose windows admit up to `most`: see window.h. */
 static inline uint64_t layout_cells(uint64_t most)
 {
 	return 2 * most;
@@ -424,10 +456,41 @@ struct layout_offsets {
 
 int layout_offsets(const struct layout_header *counts, struct layout_offsets *out);
 
-/* Where a table may begin after what ends at `end`. */
+/* Pieces of a file. */
+struct layout_range {
+	uint64_t offset, size; /* of the first */
+	uint64_t stride;       /* from one to the next */
+	uint32_t pieces;
+};
+
+/* Where what comes next may begin, after what ends at `end`. */
 static inline uint64_t layout_next_page(uint64_t end)
 {
 	return (end + 4095) & ~(uint64_t)4095;
+}
+
+/* From a block of counters to the next: each begins at a page, so that what is unused of it is whole pages. */
+static inline uint64_t layout_counter_stride(uint32_t rules_max)
+{
+	return layout_next_page((rules_max + 1u) * (uint64_t)LINE);
+}
+
+/* What a list of `rules` rules takes of the records and the counters, which begin at `offset`: whole pages. */
+static inline struct layout_range layout_records(uint64_t offset, uint32_t rules)
+{
+	return (struct layout_range){ offset, layout_next_page((uint64_t)rules * sizeof(struct layout_rule)), 0, 1 };
+}
+
+static inline struct layout_range layout_counters(uint64_t offset, uint32_t blocks, uint32_t rules_max, uint32_t rules)
+{
+	return (struct layout_range){ offset, layout_counter_stride(rules), layout_counter_stride(rules_max), blocks };
+}
+
+/* Bytes of both, up to the longest list, that such a list leaves unused. */
+static inline uint64_t layout_holes(uint32_t blocks, uint32_t rules_max, uint32_t rules)
+{
+	return layout_records(0, rules_max).size - layout_records(0, rules).size +
+	       (layout_counter_stride(rules_max) - layout_counter_stride(rules)) * blocks;
 }
 
 /* A number that differs when a differently compiled library would see other bytes. */
@@ -436,10 +499,10 @@ uint64_t layout_fingerprint(void);
 /* Of the part of the header that never changes. */
 uint64_t layout_checksum(const struct layout_header *header);
 
-/* The line of counters of one rule, or (rule < 0) the block's own line. */
-static inline uint64_t layout_counter_offset(uint64_t counters_offset, uint32_t rules, uint32_t block, int64_t rule)
+/* The line of counters of one rule, or (rule < 0) the block's own line, from the first block's beginning. */
+static inline uint64_t layout_counter_offset(uint64_t stride, uint32_t block, int64_t rule)
 {
-	return counters_offset + ((uint64_t)block * (rules + 1u) + (uint64_t)(rule + 1)) * LINE;
+	return block * stride + (uint64_t)(rule + 1) * LINE;
 }
 
 #endif

@@ -18,8 +18,10 @@
 /* A table of slots, with rings and names behind it. */
 struct table {
 	struct layout_slot *slots;
-	uint64_t lines;
-} __attribute__((aligned(16))); /* both are learnt by one compare-and-swap */
+	uint64_t window_max : SIZES_WINDOW_BITS; /* the largest capacity of its windows and places */
+	/* in the upper bits, for decisions. A compiler may count with 47 bits: LINES_MAX * LINE has less */
+	uint64_t lines : 64 - SIZES_WINDOW_BITS;
+} __attribute__((aligned(16))); /* all are learnt by one compare-and-swap */
 
 #define LIMITER_HINTS 16
 
@@ -29,15 +31,15 @@ struct shmlimit {
 	uint64_t secret[2];
 	struct layout_rule *rules;
 	unsigned char *counters;
-	void *area; /* before the slots; see shmlimit_area() */
-	uint32_t rule_count;
+	uint64_t rule_count; /* of the list, as far as this process knows: see rule_count() */
 	uint32_t cpus, stripes;
-	uint32_t window_max;
+	uint32_t counter_stride; /* bytes from a block of counters to the next */
 	uint32_t on_full;
 	int clock_id;
 	int read_only;
 	uint32_t names_max; /* bytes of a key that are kept; 0 = none */
 
+	void *area;                   /* before the slots; see shmlimit_area() */
 	struct layout_header *header; /* the mapping; a decision reads `state` of it */
 	uint64_t size;                /* of the mapping: as far as the file can grow */
 	uint64_t tables_offset;       /* where the first of the larger tables may begin */
@@ -50,7 +52,9 @@ struct shmlimit {
 	uint64_t device, inode; /* of the file, to know it again */
 	uint64_t created_unix_ns;
 	uint32_t mode, uid, gid;
-	uint64_t throttle; /* the rule of shmlimit_throttle(), 0 while unknown: see throttle.c */
+	uint32_t rules_max;
+	uint32_t window_limit; /* the largest window_max of any table */
+	uint64_t throttle;     /* the rule of shmlimit_throttle(), 0 while unknown: see throttle.c */
 	char name[SHMLIMIT_NAME_MAX + 1];
 };
 

@@ -28,10 +28,14 @@ static int check(struct shmlimit_options *o)
 		o->slots_max = SHMLIMIT_SLOTS_MAX;
 	if (o->rules == 0)
 		o->rules = RULES_DEFAULT;
+	if (o->rules_max == 0)
+		o->rules_max = SHMLIMIT_RULES_MAX;
+	o->window_limit = layout_window_limit(o->window_max, o->window_limit);
 	if (o->mode == 0)
 		o->mode = MODE_DEFAULT;
 	if (o->slots < SHMLIMIT_SLOTS_MIN || o->slots > o->slots_max || o->slots_max > SHMLIMIT_SLOTS_MAX ||
-	    o->rules > SHMLIMIT_RULES_MAX || (o->mode & ~0777u) != 0 || o->window_max > SHMLIMIT_WINDOW_MAX ||
+	    o->rules > o->rules_max || o->rules_max > SHMLIMIT_RULES_MAX || (o->mode & ~0777u) != 0 ||
+	    o->window_max > o->window_limit || o->window_limit > SHMLIMIT_WINDOW_MAX ||
 	    o->on_full > SHMLIMIT_FULL_DENY || o->clock > SHMLIMIT_CLOCK_COARSE || o->store_keys > SHMLIMIT_KEY_MAX ||
 	    (o->flags & ~(uint32_t)SHMLIMIT_OPTION_GROUP) != 0 || o->gid == UINT32_MAX ||
 	    (o->gid != 0 && !(o->flags & SHMLIMIT_OPTION_GROUP)))
@@ -63,9 +67,11 @@ static int make_header(const struct shmlimit_options *o, const uint64_t secret[2
 	h->lines = (o->slots + SLOTS_PER_LINE - 1) / SLOTS_PER_LINE;
 	h->lines_max = (o->slots_max + SLOTS_PER_LINE - 1) / SLOTS_PER_LINE;
 	h->rules = o->rules;
+	h->rules_max = o->rules_max;
 	h->cpus = clamp(cpus, 1, CPUS_MAX);
 	h->stripes = clamp(cpus, STRIPES_MIN, STRIPES_MAX);
 	h->window_max = o->window_max;
+	h->window_limit = o->window_limit;
 	h->names = layout_names(o->store_keys);
 	if (!layout_offsets(h, &offsets))
 		return -EINVAL;
@@ -88,7 +94,32 @@ static int make_header(const struct shmlimit_options *o, const uint64_t secret[2
 		error = segment_random(h->secret, sizeof(h->secret));
 	h->checksum = layout_checksum(h);
 	h->sweep_after_ns = SWEEP_AFTER_MAX_NS;
+	h->rules_now = o->rules;
 	return error;
+}
+
+/* Make the file of a header whose table ends at `end`. */
+static int make_file(const struct layout_header *header, uint64_t end, const struct shmlimit_options *o, int is_private,
+                     struct segment *segment, int *fd)
+{
+	uint64_t area = header->slots_offset - LAYOUT_AREA;
+	const struct layout_range reserved[] = {
+		{ 0, header->rules_offset, 0, 1 },
+		layout_records(header->rules_offset, header->rules),
+		layout_counters(header->counters_offset, header->cpus + header->stripes, header->rules_max,
+		                header->rules),
+		{ area, end - area, 0, 1 },
+	};
+	const struct segment_file file = {
+		.head = header,
+		.head_len = sizeof(*header),
+		.reserved = reserved,
+		.ranges = sizeof(reserved) / sizeof(reserved[0]),
+		.mode = o->mode,
+		.group = o->flags & SHMLIMIT_OPTION_GROUP ? 1 + (uint64_t)o->gid : 0,
+	};
+
+	return is_private ? segment_make_private(&file, segment, fd) : segment_make(&file, segment, fd);
 }
 
 int make_options(const struct shmlimit_options *options, struct shmlimit_options *o)
@@ -105,16 +136,12 @@ int make_segment(const struct shmlimit_options *options, const uint64_t secret[2
                  struct segment *segment, int *fd)
 {
 	struct shmlimit_options o;
-	uint64_t group, end;
+	uint64_t end;
 	int error = make_options(options, &o);
 
 	if (error == 0)
 		error = make_header(&o, secret, header, &end);
-	group = o.flags & SHMLIMIT_OPTION_GROUP ? 1 + (uint64_t)o.gid : 0;
-	if (error == 0)
-		error = segment_make(&(struct segment_file){ header, sizeof(*header), end, o.mode, group }, segment,
-		                     fd);
-	return error;
+	return error != 0 ? error : make_file(header, end, &o, 0, segment, fd);
 }
 
 int make_private(const struct shmlimit_options *options, const uint64_t secret[2], struct layout_header *header,
@@ -128,10 +155,9 @@ int make_private(const struct shmlimit_options *options, const uint64_t secret[2
 		error = make_header(&o, secret, header, &end);
 	o.slots = o.slots_max = SHMLIMIT_SLOTS_MIN;
 	o.store_keys = 0;
+	o.mode = 0600;
+	o.flags = 0;
 	if (error == 0)
 		error = make_header(&o, secret, header, &end);
-	if (error == 0)
-		error = segment_make_private(&(struct segment_file){ header, sizeof(*header), end, 0600, 0 }, segment,
-		                             fd);
-	return error;
+	return error != 0 ? error : make_file(header, end, &o, 1, segment, fd);
 }

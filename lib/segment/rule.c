@@ -5,9 +5,24 @@
  */
 #include <string.h>
 
+#include "counter.h"
 #include "rule.h"
+#include "segment.h"
 
 #define NAME_WORDS ((SHMLIMIT_RULE_NAME_MAX + 1) / sizeof(uint64_t))
+
+__attribute__((cold, noinline)) uint32_t rule_count(const struct shmlimit *l)
+{
+	uint64_t known = load_relaxed(&l->rule_count), rules = load_acquire(&l->header->rules_now);
+
+	/* INVARIANT I7: a damaged number may lead into a hole, which a full file system cannot fill. */
+	if (rules <= known || rules > l->rules_max ||
+	    !segment_has((const uint64_t *)(const void *)&l->rules[rules] - 1) ||
+	    !segment_has(counter_line(l, l->cpus + l->stripes - 1, (int64_t)rules - 1)))
+		return (uint32_t)known;
+	store_relaxed(&l->self->rule_count, rules);
+	return (uint32_t)rules;
+}
 
 static void copy_words(uint64_t *to, const void *from, size_t words)
 {
@@ -22,7 +37,7 @@ int rule_read(const struct shmlimit *l, uint32_t id, struct rule_view *view, cha
 	const struct layout_rule *record;
 	uint64_t text[NAME_WORDS];
 
-	if (id >= l->rule_count)
+	if (!rule_is_listed(l, id))
 		return -ESRCH;
 	record = &l->rules[id];
 	for (int i = 0; i < RULE_RETRIES; i++) {
@@ -55,7 +70,7 @@ int rule_load_tag(const struct shmlimit *l, uint64_t tag, struct rule_view *view
 	const struct layout_rule *record;
 	uint32_t id = tag_rule(tag);
 
-	if (id >= l->rule_count)
+	if (!rule_is_listed(l, id))
 		return -ESRCH;
 	record = &l->rules[id];
 	for (int i = 0; i < RULE_RETRIES; i++) {
@@ -79,7 +94,7 @@ int rule_load_tag(const struct shmlimit *l, uint64_t tag, struct rule_view *view
 uint64_t rule_plain(const struct shmlimit *l, uint64_t tag)
 {
 	uint32_t id = tag_rule(tag);
-	uint64_t version = id < l->rule_count ? published_version(load_acquire(&l->rules[id].published)) : 0;
+	uint64_t version = rule_is_listed(l, id) ? published_version(load_acquire(&l->rules[id].published)) : 0;
 
 	return tag_plain(tag, version);
 }
@@ -109,7 +124,7 @@ int rule_find(const struct shmlimit *l, const char *rule_name)
 
 	memcpy(&first, rule_name, size < sizeof(first) ? size : sizeof(first));
 	memset(&mask, 0xff, size < sizeof(mask) ? size : sizeof(mask));
-	for (uint32_t id = 0; id < l->rule_count; id++) {
+	for (uint32_t id = 0, rules = rule_count(l); id < rules; id++) {
 		const struct layout_rule *record = &l->rules[id];
 		uint64_t word = load_word((const uint64_t *)(const void *)record->name);
 

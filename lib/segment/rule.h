@@ -34,6 +34,19 @@
  */
 #define RULE_RETRIES 1000
 
+/*
+ * How long the list of rules is. It grows where a rule finds no room: the writer, under the segment's lock, reserves
+ * more and then says so in the header. Records and counters stay where they are, so what a process knows of the list
+ * is right, if short: it asks again for an id beyond that. ORDER pairs with publish() in rule_writer.c.
+ */
+uint32_t rule_count(const struct shmlimit *l);
+
+/* Is it an id of the list? */
+static inline int rule_is_listed(const struct shmlimit *l, uint32_t id)
+{
+	return __builtin_expect(id < load_relaxed(&l->rule_count), 1) || id < rule_count(l);
+}
+
 struct rule_view {
 	uint64_t published;
 	struct layout_params params; /* rule_load() sets its members up to `flags` */
@@ -92,7 +105,7 @@ static inline int rule_glance(const struct shmlimit *l, uint32_t id, struct rule
 {
 	const struct layout_rule *record;
 
-	if (__builtin_expect(id >= l->rule_count, 0))
+	if (!rule_is_listed(l, id))
 		return -ESRCH;
 	record = &l->rules[id];
 	view->published = load_acquire(&record->published);
@@ -108,7 +121,7 @@ static inline const struct layout_rule *rule_glance_in_force(const struct shmlim
 {
 	const struct layout_rule *record;
 
-	if (__builtin_expect(id >= l->rule_count, 0))
+	if (__builtin_expect(id >= load_relaxed(&l->rule_count), 0))
 		return NULL;
 	record = &l->rules[id];
 	view->published = load_acquire(&record->published);

@@ -156,13 +156,15 @@ static int write_all(int fd, const void *from, size_t len)
 }
 
 /* WHY NOT ftruncate: on a full tmpfs that succeeds, and the first touch is a SIGBUS. */
-int segment_reserve_in(int fd, uint64_t offset, uint64_t size)
+int segment_reserve_in(int fd, const struct layout_range *range)
 {
-	int error;
+	int error = 0;
 
-	do {
-		error = posix_fallocate(fd, (off_t)offset, (off_t)size);
-	} while (error == EINTR);
+	for (uint32_t i = 0; i < range->pieces && error == 0; i++) {
+		do {
+			error = posix_fallocate(fd, (off_t)(range->offset + i * range->stride), (off_t)range->size);
+		} while (error == EINTR);
+	}
 	return failed_with(error);
 }
 
@@ -180,11 +182,12 @@ static int is_member(gid_t group)
 
 static int fill(int fd, const struct segment_file *file)
 {
-	int error = segment_reserve_in(fd, 0, file->size);
+	int error = 0;
 
-	if (error != 0)
-		return error;
-	error = write_all(fd, file->head, file->head_len);
+	for (size_t i = 0; i < file->ranges && error == 0; i++)
+		error = segment_reserve_in(fd, &file->reserved[i]);
+	if (error == 0)
+		error = write_all(fd, file->head, file->head_len);
 	if (error != 0)
 		return error;
 	/* The kernel says so of a group that the user does not belong to; of another one a sandbox does. */
@@ -503,12 +506,12 @@ static int reopen(const char *name, uint64_t device, uint64_t inode, int how, in
 	return 0;
 }
 
-int segment_reserve(const char *name, uint64_t device, uint64_t inode, uint64_t offset, uint64_t size)
+int segment_reserve(const char *name, uint64_t device, uint64_t inode, const struct layout_range *range)
 {
 	KEEP_ERRNO;
 	int fd, error = reopen(name, device, inode, O_RDWR, &fd);
 
-	return error != 0 ? error : close_with(fd, segment_reserve_in(fd, offset, size));
+	return error != 0 ? error : close_with(fd, segment_reserve_in(fd, range));
 }
 
 /*

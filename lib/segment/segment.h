@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shmlimit.h"
+#include "layout.h"
 
 /* A mapped file, or (base NULL) what is known of one that is not mapped. */
 struct segment {
@@ -25,13 +25,14 @@ struct segment {
 	uint32_t mode, uid, gid;
 };
 
-/* A file that is to be made: its bytes are reserved, and zero except the first `head_len`. */
+/* A file that is to be made: its bytes are zero except the first `head_len`. */
 struct segment_file {
 	const void *head;
 	size_t head_len;
-	uint64_t size;
-	uint32_t mode;  /* exactly these permissions */
-	uint64_t group; /* 0 or 1 + gid */
+	const struct layout_range *reserved; /* pieces that are reserved, ... */
+	size_t ranges;                       /* ... the last one's end is the file's */
+	uint32_t mode;                       /* exactly these permissions */
+	uint64_t group;                      /* 0 or 1 + gid */
 };
 
 /*
@@ -98,11 +99,11 @@ void segment_yield(void);
 void segment_unlock(int lock);
 
 /*
- * Reserve bytes of the file, all or none, and make it that long; those that were
- * reserved before stay as they are.
+ * Reserve pieces of the file, and make it that long; those that were reserved before stay as they are.
+ * After an error some may be reserved.
  */
-int segment_reserve_in(int fd, uint64_t offset, uint64_t size);
-int segment_reserve(const char *name, uint64_t device, uint64_t inode, uint64_t offset, uint64_t size);
+int segment_reserve_in(int fd, const struct layout_range *range);
+int segment_reserve(const char *name, uint64_t device, uint64_t inode, const struct layout_range *range);
 /* Give the file to another user, as far as this process may: root may, others leave it as it is. */
 void segment_give(int fd, uint32_t uid, struct segment *segment);
 

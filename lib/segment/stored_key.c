@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "atomic.h"
+#include "generation.h"
 #include "hash.h"
 #include "stored_key.h"
 
@@ -15,8 +16,7 @@
 
 static uint64_t *entry_of(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot)
 {
-	uint64_t *names = (uint64_t *)(void *)((unsigned char *)t->slots +
-	                                       layout_parts(t->lines, l->window_max, l->names_max).names);
+	uint64_t *names = (uint64_t *)(void *)((unsigned char *)t->slots + table_parts(l, t).names);
 
 	return names + (uint64_t)(slot - t->slots) * layout_names_words(l->names_max);
 }

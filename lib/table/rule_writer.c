@@ -11,16 +11,39 @@
 #include "segment.h"
 #include "sweep.h"
 #include "table.h"
+#include "table_grow.h"
+
+/* Make the list of rules twice as long. Killed inside, the process leaves reserved what the next one reserves again. */
+static int lengthen(const struct shmlimit *l, uint32_t rules)
+{
+	uint32_t blocks = l->cpus + l->stripes, longer = rules < l->rules_max / 2 ? 2 * rules : l->rules_max;
+	uint64_t records = (uint64_t)((const char *)l->rules - (const char *)l->header);
+	uint64_t counters = (uint64_t)(l->counters - (const unsigned char *)l->header);
+	struct layout_range range = layout_records(records, longer);
+	int error;
+
+	if (longer == rules)
+		return -EXFULL;
+	error = segment_reserve(l->name, l->device, l->inode, &range);
+	range = layout_counters(counters, blocks, l->rules_max, longer);
+	if (error == 0)
+		error = segment_reserve(l->name, l->device, l->inode, &range);
+	/* ORDER what is reserved was before; pairs with load_acquire() in rule_count(). */
+	if (error == 0)
+		publish(&l->header->rules_now, longer);
+	return error != 0 ? error : (int)rules;
+}
 
 /*
  * An id that is not in use; one never used before one whose old funnels have to be cleared away
- * first.
+ * first, and that before a longer list.
  */
 static int find_unused(const struct shmlimit *l)
 {
+	uint32_t rules = rule_count(l);
 	int used_before = -EXFULL;
 
-	for (uint32_t id = 0; id < l->rule_count; id++) {
+	for (uint32_t id = 0; id < rules; id++) {
 		uint64_t published = load_acquire(&l->rules[id].published);
 
 		if (published == 0)
@@ -28,7 +51,7 @@ static int find_unused(const struct shmlimit *l)
 		if (!published_in_use(published) && used_before < 0)
 			used_before = (int)id;
 	}
-	return used_before;
+	return used_before >= 0 ? used_before : lengthen(l, rules);
 }
 
 static void store_words(void *to, const void *from, size_t len)
@@ -98,13 +121,13 @@ static int check(const struct shmlimit *l, const struct shmlimit_rule *rule, str
 	for (size_t i = 0; i < sizeof(rule->reserved) / sizeof(rule->reserved[0]); i++)
 		if (rule->reserved[i] != 0)
 			return -E2BIG;
-	return algorithm_compile(rule, l->window_max, params);
+	return algorithm_compile(rule, l->window_limit, params);
 }
 
 /* Is there no rule, and was there none? */
 static int is_unused(const struct shmlimit *l)
 {
-	for (uint32_t id = 0; id < l->rule_count; id++)
+	for (uint32_t id = 0, rules = rule_count(l); id < rules; id++)
 		if (load_acquire(&l->rules[id].published) != 0)
 			return 0;
 	return 1;
@@ -136,18 +159,30 @@ static void end_use(const struct shmlimit *l, int id)
 	table_clear(l, id);
 }
 
+/*
+ * The lock is held. Cells for the rule's windows or places, if it has any: before it is published, since a decision
+ * that meets it in a table without them looks for a larger one.
+ */
+static int make_room(const struct shmlimit *l, const struct layout_params *params, struct when when)
+{
+	return algorithm_of(params)->has_cells ? table_grow_windows(l, params->capacity, when) : 0;
+}
+
 /* The lock is held. `replaces`: a rule of another algorithm is replaced, and keeps its id. */
 static int set_locked(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *rule,
                       const struct layout_params *params, int replaces, struct when when)
 {
 	const struct rule_definition new = { rule_name, rule->mode, params, segment_unix_ns(), rule->mark };
 	struct rule_view old;
-	int id = rule_find(l, rule_name);
+	int id = rule_find(l, rule_name), error;
 
 	if (id >= 0 && rule_read(l, (uint32_t)id, &old, NULL) == 0) {
+		if (params_algorithm(&old.params) != params_algorithm(params) && !replaces)
+			return -EBUSY;
+		error = make_room(l, params, when);
+		if (error != 0)
+			return error;
 		if (params_algorithm(&old.params) != params_algorithm(params)) {
-			if (!replaces)
-				return -EBUSY;
 			end_use(l, id);
 			sweep_first(l, params, when);
 			rule_define(l, (uint32_t)id, &new);
@@ -161,8 +196,9 @@ static int set_locked(struct shmlimit *l, const char *rule_name, const struct sh
 		return id;
 	}
 	id = find_unused(l);
-	if (id < 0)
-		return id;
+	error = id < 0 ? id : make_room(l, params, when);
+	if (error < 0)
+		return error;
 	sweep_first(l, params, when);
 	rule_define(l, (uint32_t)id, &new);
 	return id;

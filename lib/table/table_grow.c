@@ -1,5 +1,5 @@
 /*
- * table_grow: append a larger table, and leave the old one when nothing is in it.
+ * table_grow: append a larger table, of more slots or longer rings, and leave the old one when nothing is in it.
  *
  * A process that grows the table is alone by the segment's lock, as writers of rules are. The new
  * table is reserved, described beside the present one, and published by one swap
@@ -131,22 +131,23 @@ static int finish(const struct shmlimit *l, struct generation *tables, struct wh
 }
 
 /* `fd` -1: by the segment's name. */
-static int append(const struct shmlimit *l, const struct generation *tables, uint64_t lines, int fd)
+static int append(const struct shmlimit *l, const struct generation *tables, uint64_t lines, uint32_t window_max,
+                  int fd)
 {
 	uint64_t generation = state_generation(tables->state) + 1;
 	uint64_t offset = layout_next_page(generation_end(l, &tables->now));
-	uint64_t size = layout_parts(lines, l->window_max, l->names_max).size;
+	uint64_t size = layout_parts(lines, window_max, l->names_max).size;
+	struct layout_range range = { offset, size, 0, 1 };
 	struct layout_table *described = &l->header->tables[generation % 2];
 	int error;
 
 	if (generation > GENERATIONS_MAX || offset > l->size || size > l->size - offset)
 		return -EFBIG;
-	error = fd >= 0 ? segment_reserve_in(fd, offset, size)
-	                : segment_reserve(l->name, l->device, l->inode, offset, size);
+	error = fd >= 0 ? segment_reserve_in(fd, &range) : segment_reserve(l->name, l->device, l->inode, &range);
 	if (error != 0)
 		return error;
 	store_relaxed(&described->offset, offset);
-	store_relaxed(&described->lines, lines);
+	store_relaxed(&described->sizes, sizes_pack(lines, window_max));
 	return put_state(l, state_pack(generation, 1));
 }
 
@@ -160,14 +161,34 @@ int table_grow(const struct shmlimit *l, uint64_t lines, struct when when)
 	if (lines != 0 && lines < 2 * tables.now.lines)
 		return -EINVAL;
 	error = finish(l, &tables, when);
-	return error != 0 || lines == 0 ? error : append(l, &tables, lines, -1);
+	return error != 0 || lines == 0 ? error : append(l, &tables, lines, tables.now.window_max, -1);
 }
 
-int table_grow_unlinked(const struct shmlimit *l, int fd, uint64_t lines)
+int table_grow_windows(const struct shmlimit *l, uint64_t window_max, struct when when)
+{
+	struct generation tables;
+	uint64_t twice;
+	int error;
+
+	if (!generation_read(l, &tables))
+		return -EUCLEAN;
+	if (window_max <= tables.now.window_max)
+		return 0;
+	if (window_max > l->window_limit)
+		return -EFBIG;
+	twice = 2 * (uint64_t)tables.now.window_max;
+	twice = twice < l->window_limit ? twice : l->window_limit;
+	error = finish(l, &tables, when);
+	return error != 0
+	               ? error
+	               : append(l, &tables, tables.now.lines, (uint32_t)(window_max > twice ? window_max : twice), -1);
+}
+
+int table_grow_unlinked(const struct shmlimit *l, int fd, uint64_t lines, uint32_t window_max)
 {
 	struct generation tables;
 
 	if (!generation_read(l, &tables))
 		return -EUCLEAN;
-	return lines < 2 * tables.now.lines ? -EINVAL : append(l, &tables, lines, fd);
+	return append(l, &tables, lines, window_max, fd);
 }

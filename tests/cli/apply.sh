@@ -6,7 +6,7 @@
 need jq
 
 segment=$SEGMENT.s
-shmlimit create "$segment" --slots 64 --rules 5
+shmlimit create "$segment" --slots 64 --rules 5 --rules-max 5
 cd "$TMP"
 rules() {
 	shmlimit rule list "$segment" --json |
@@ -92,7 +92,7 @@ shmlimit rule set "$segment" older --capacity 1 --rate 1/s
 printf '[login]\n[new]\ncapacity = 1\nrate = 1/s\n' >prune.ini
 before=$(rules)
 run shmlimit apply "$segment" prune.ini
-is "$rc $out$err" "2 shmlimit: prune.ini:2: rule new: no room for another rule in segment $segment: remove one first (shmlimit rule remove), or create the segment with more --rules" "a rule for which there is no room is refused"
+is "$rc $out$err" "2 shmlimit: prune.ini:2: rule new: no room for another rule in segment $segment: remove one first (shmlimit rule remove), or create the segment with a larger --rules-max" "a rule for which there is no room is refused"
 is "$(rules)" "$before" "before anything is changed"
 run shmlimit apply "$segment" prune.ini --prune --dry-run
 is "$rc $out$err" "0 - rule mail
@@ -118,7 +118,9 @@ mode = 0600
 group = $(id -gn)
 on-full = evict
 rules = 5
+rules-max = 5
 window-max = 0
+window-limit = 1Ki
 store-keys = 0
 clock = precise
 enabled = yes
@@ -236,7 +238,7 @@ enabled = no
 [login]
 [*]
 END
-wrong 4 "section [*]: rate: no such key: use enabled, slots, slots-max, mode, group, on-full, rules, window-max, store-keys or clock" <<END
+wrong 4 "section [*]: rate: no such key: use enabled, slots, slots-max, mode, group, on-full, rules, rules-max, window-max, window-limit, store-keys or clock" <<END
 $good
 [*]
 rate = 1/s

@@ -51,9 +51,9 @@ is "$(segments)" "" "--dry-run makes no segment"
 run shmlimit apply --all d
 is "$rc $out$err" "0 $plan" "segments that are missing are made"
 is "$(segments)" "$a $b " "segments are made of the files that end in .conf, and of no others"
-is "$(for f in slots mode gid on_full rules_max window_max store_keys clock enabled; do fact "$a" $f; done | tr '\n' ' ')" \
+is "$(for f in slots mode gid on_full rules window_max store_keys clock enabled; do fact "$a" $f; done | tr '\n' ' ')" \
 	"1024 0640 $(id -g) deny 2 100 46 coarse false " "each as its file has it"
-is "$(for f in slots mode gid on_full rules_max window_max store_keys clock enabled; do fact "$b" $f; done | tr '\n' ' ')" \
+is "$(for f in slots mode gid on_full rules window_max store_keys clock enabled; do fact "$b" $f; done | tr '\n' ' ')" \
 	"65536 0600 $(id -g) evict 64 0 0 precise true " "a segment made without options is as create makes it"
 is "$(rules "$a"), $(rules "$b")" "login funnel 15 30/m
 calls window 100 100/m, page funnel 5 1/s" "with their rules"
@@ -89,13 +89,12 @@ is "$err" "shmlimit: d/$a.conf:2: warning: slots 2k: segment $a has 1Ki, $keeps
 shmlimit: d/$a.conf:3: warning: mode 0600: segment $a has 0640, $keeps
 shmlimit: d/$a.conf:5: warning: on-full evict: segment $a has deny, $keeps
 shmlimit: d/$a.conf:6: warning: rules 3: segment $a has 2, $keeps
-shmlimit: d/$a.conf:7: warning: window-max 0: segment $a has 100, $keeps
 shmlimit: d/$a.conf:8: warning: store-keys 22: segment $a has 46, $keeps
 shmlimit: d/$a.conf:9: warning: clock precise: segment $a has coarse, $keeps" \
 	"what a segment was made with stays, and a warning names file and line"
 is "$(fact "$a" slots) $(fact "$a" created_unix_ns)" "1024 $made" "a segment that differs from its file is not made again"
 run shmlimit apply "$a" "d/$a.conf" --dry-run
-is "$rc $(printf '%s\n' "$err" | grep -c warning)" "0 7" "apply of the one file says the same"
+is "$rc $(printf '%s\n' "$err" | grep -c warning)" "0 6" "apply of the one file says the same"
 run shmlimit apply "$SEGMENT.none" "d/$a.conf"
 is "$rc $(segments)" "3 $a $b " "apply of one file makes no segment"
 shmlimit rule set "$b" old --capacity 1 --rate 1/s
@@ -169,7 +168,7 @@ wrong 3 "section [*]: slots: appears more than once" <<END
 slots = 1Ki
 slots = 1Ki
 END
-wrong 2 "section [*]: size: no such key: use enabled, slots, slots-max, mode, group, on-full, rules, window-max, store-keys or clock" <<END
+wrong 2 "section [*]: size: no such key: use enabled, slots, slots-max, mode, group, on-full, rules, rules-max, window-max, window-limit, store-keys or clock" <<END
 [*]
 size = 1Ki
 END
@@ -181,7 +180,7 @@ rate = 1/s
 [login]
 capacity = 5
 END
-wrong 5 "rule two: no room for another rule in segment $a: remove one first (shmlimit rule remove), or create the segment with more --rules" <<END
+wrong 5 "rule two: no room for another rule in segment $a: remove one first (shmlimit rule remove), or create the segment with a larger --rules-max" <<END
 [one]
 capacity = 5
 rate = 1/s
@@ -192,11 +191,12 @@ rate = 1/s
 
 [*]
 rules = 1
+rules-max = 1
 END
-wrong 3 "rule calls: a window larger than segment $a was created for: use a smaller one, or create the segment with a larger \
---window-max (shmlimit inspect $a shows it)" <<END
+wrong 3 "rule calls: more at once than segment $a can grow to: use a smaller limit, or create the segment with a larger \
+--window-limit (shmlimit inspect $a --json shows it)" <<END
 [*]
-window-max = 99
+window-limit = 99
 [calls]
 algorithm = window
 rate = 100/m

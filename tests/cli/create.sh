@@ -14,7 +14,7 @@ is "$(fact "$SEGMENT.default" slots)" 65536 "without --slots there are 65536"
 is "$(fact "$SEGMENT.default" mode)" 0600 "without --mode it is its owner's"
 is "$(fact "$SEGMENT.default" on_full)" evict "without --on-full it evicts"
 is "$(fact "$SEGMENT.default" clock)" precise "without --clock it is precise"
-is "$(fact "$SEGMENT.default" rules_max)" 64 "without --rules there is room for 64"
+is "$(fact "$SEGMENT.default" rules) $(fact "$SEGMENT.default" rules_max)" "64 4096" "without --rules there is room for 64, and more if need be"
 is "$(fact "$SEGMENT.default" rules_used)" 0 "a new segment has no rules"
 is "$(fact "$SEGMENT.default" enabled)" true "a new segment is enabled"
 is "$(fact "$SEGMENT.default" gid)" "$(id -g)" "without --group it is of its maker's"
@@ -70,8 +70,11 @@ good --group "$(id -gn)" gid "$(id -g)"
 good --on-full evict on_full evict
 good --on-full allow on_full allow
 good --on-full deny on_full deny
-good --rules 1 rules_max 1
-good --rules 4096 rules_max 4096
+good --rules 1 rules 1
+good --rules 4096 rules 4096
+good --rules-max 64 rules_max 64
+good --window-max 2000 window_limit 4000
+good --window-limit 2000 window_limit 2000
 good --store-keys 0 store_keys 0
 good --store-keys 1 store_keys 14
 good --store-keys 62 store_keys 62

@@ -12,7 +12,7 @@ printf '[r]\nmode = off\n' >"$TMP/rules.ini"
 
 fresh() {
 	rm -f "$file"
-	shmlimit create "$segment" --slots 64 --slots-max 64 --rules 2
+	shmlimit create "$segment" --slots 64 --slots-max 64 --rules 2 --rules-max 2 --window-limit 1
 	shmlimit rule set "$segment" r --capacity 3 --rate 1/d
 	shmlimit take "$segment" r key --quiet
 }
@@ -160,13 +160,13 @@ refused "$damaged"
 run shmlimit verify "$segment"
 is "$rc" 1 "verify finds a byte missing"
 fresh
-truncate -s +4096 "$file"
+truncate -s +1M "$file"
 refused "$damaged"
 
 # Lengths around each boundary: rules, counters, slots, the end.
 fresh
 size=$(stat -c %s "$file")
-for length in 0 7 8 9 383 384 385 4095 4096 4097 $((4096 + 704)) $((size - 1025)) $((size - 1024)) $((size + 1)); do
+for length in 0 7 8 9 383 384 385 4095 4096 4097 $((4096 + 704)) $((size - 1025)) $((size - 1024)) $((size + 1000000)); do
 	fresh
 	truncate -s "$length" "$file"
 	before=$(cksum <"$file")

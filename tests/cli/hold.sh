@@ -7,7 +7,7 @@ need jq
 cd "$TMP" || exit
 
 segment=$SEGMENT.s
-shmlimit create "$segment" --slots 64 --window-max 8
+shmlimit create "$segment" --slots 64 --window-max 8 --window-limit 8
 run shmlimit rule set "$segment" r --algorithm hold --capacity 2 --period 1h
 is "$rc $out$err" "0 " "a rule of places is set"
 run shmlimit rule show "$segment" r
@@ -135,8 +135,8 @@ wrong "hold: COMMAND... is missing; usage: shmlimit hold NAME RULE KEY COMMAND..
 wrong "rule new: new, its period is missing: must have capacity and period, or rate" rule set "$segment" new --algorithm hold --capacity 1
 wrong 'rule r: rate 1/s: places are meant: must be such as "20 at once"' rule set "$segment" r --rate 1/s
 wrong "rule r: period 300d is out of range (1ns to 208d)" rule set "$segment" r --period 300d
-wrong "rule r: 9 places are more than segment $segment was created for: use fewer, or create the segment with a larger \
---window-max (shmlimit inspect $segment shows it)" rule set "$segment" r --capacity 9
+wrong "rule r: more at once than segment $segment can grow to: use a smaller limit, or create the segment with a larger \
+--window-limit (shmlimit inspect $segment --json shows it)" rule set "$segment" r --capacity 9
 run shmlimit hold "$SEGMENT.none" r key -- true
 is $rc 3 "a segment that is missing exits 3"
 

@@ -7,7 +7,7 @@
 need jq
 
 segment=$SEGMENT.s
-shmlimit create "$segment" --slots 1Ki --slots-max 1Ki --rules 4
+shmlimit create "$segment" --slots 1Ki --slots-max 1Ki --rules 4 --rules-max 4
 shmlimit rule set "$segment" r --capacity 3 --rate 1/d
 shmlimit rule set "$segment" watch --capacity 1 --rate 1/h --mode dry-run
 
@@ -17,7 +17,7 @@ is "$(printf '%s\n' "$out" | sed -n '1,11s/:.*//p' | tr '\n' ',')" \
 	"segment,layout version,size,slots,rules,on full,clock,owner,mode,state,created," "inspect begins with the geometry"
 like "$out" '^slots: 1024 \(at most 1024\)$' "inspect shows how many slots there are"
 like "$out" '^rules: 2/4$' "inspect shows the rules in use and the most"
-like "$out" "^size: $(stat -c %s "$SHM$segment") \([0-9.]+Ki\)$" "inspect shows the size"
+like "$out" "^size: $(shmlimit inspect "$segment" --json | jq .segment.size) \([0-9.]+Ki\)$" "inspect shows the size"
 like "$out" '^created: 2[0-9]{3}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z$' "inspect shows when the segment was made"
 like "$out" '^occupancy: free 1024, live 0, refilled 0, tentative 0, stale 0$' "a new segment is free"
 

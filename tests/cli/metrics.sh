@@ -29,7 +29,7 @@ PYTHON
 parse() { /usr/bin/python3 "$TMP/read.py" "$1"; }
 
 segment=$SEGMENT.s
-shmlimit create "$segment" --slots 1Ki --slots-max 1Ki --rules 4 --window-max 5
+shmlimit create "$segment" --slots 1Ki --slots-max 1Ki --rules 4 --rules-max 4 --window-max 5
 shmlimit rule set "$segment" r --capacity 3 --rate 1/d
 shmlimit rule set "$segment" watch --capacity 1 --rate 2/h --mode dry-run
 shmlimit rule set "$segment" w --algorithm window --rate 5/s

@@ -9,7 +9,7 @@ s=$SEGMENT.s
 c=$SEGMENT.copy
 cd "$TMP"
 left() { shmlimit peek "$1" "$2" "$3" --json | jq .remaining; }
-made() { shmlimit inspect "$1" --json | jq -c '.segment | [.slots, .rules_max, .window_max, .on_full, .clock, .mode, .gid, .enabled]'; }
+made() { shmlimit inspect "$1" --json | jq -c '.segment | [.slots, .rules, .window_max, .on_full, .clock, .mode, .gid, .enabled]'; }
 
 shmlimit create "$s" --slots 100 --mode 0640 --on-full deny --rules 9 --window-max 20 --clock coarse
 shmlimit rule set "$s" login --capacity 15 --rate 1/d

@@ -8,7 +8,7 @@ need jq
 cd "$TMP" || exit
 
 segment=$SEGMENT.s
-shmlimit create "$segment" --slots 64 --window-max 5
+shmlimit create "$segment" --slots 64 --window-max 5 --window-limit 5
 
 refused() {
 	message=$1
@@ -38,7 +38,7 @@ shmlimit refund "$segment" w key --quiet
 run shmlimit take "$segment" w key --quiet
 is $rc 0 "what is given back can be taken again"
 run shmlimit inspect "$segment"
-like "$out" '^window max: 5$' "inspect shows the largest window"
+like "$out" '^window max: 5 \(at most 5\)$' "inspect shows the largest window"
 like "$out" '^w +window +3 +3/d +enforce +4 +2 ' "inspect shows windows among the rules"
 like "$out" '^w +[0-9a-f]{12} +0 +- +(1d|23h59m)' "inspect shows windows that are not empty"
 run shmlimit rule set "$segment" w --rate 5/d
@@ -78,14 +78,14 @@ is "$rc $out$err" "0 + rule w algorithm window rate 3/d count-refused yes
 printf '[w]\nrate = 6/d\n' >large.ini
 run shmlimit apply "$segment" large.ini
 is "$rc $out" "2 " "a file with too large a window is refused"
-like "$err" "^shmlimit: large\.ini:1: rule w: a window larger than segment .* was created for: use a smaller one, or" "rule set refuses a window that is larger than the segment allows, with file and line"
+like "$err" "^shmlimit: large\.ini:1: rule w: more at once than segment .* can grow to: use a smaller limit, or" "rule set refuses a window that is larger than the segment allows, with file and line"
 printf '[n]\nalgorithm = warmup\nrate = 6/d\n' >warm.ini
 run shmlimit apply "$segment" warm.ini
 is "$err" "shmlimit: warm.ini:1: rule n: new, its warmup is missing: must have rate and warmup" "a rule with half a warm-up is refused"
 
 # ---- what is wrong ----
-refused "a window larger than segment $segment was created for: use a smaller one, or create the segment with a larger \
---window-max (shmlimit inspect $segment shows it)" big --algorithm window --rate 6/d
+refused "more at once than segment $segment can grow to: use a smaller limit, or create the segment with a larger \
+--window-limit (shmlimit inspect $segment --json shows it)" big --algorithm window --rate 6/d
 run shmlimit rule set "$segment" bucket --algorithm token-bucket --capacity 3 --rate 3/h
 is "$rc $(shmlimit rule show "$segment" bucket --json | jq -r .algorithm)" "0 funnel" "token-bucket is another word for funnel"
 refused "algorithm bucket: must be funnel, token-bucket, warmup, window, lease, counter, hold or gcra" x --algorithm bucket

@@ -43,6 +43,7 @@ enum act {
 	RULE_GET,
 	SWITCH,
 	GROW,
+	LENGTHEN,
 	CREATE,
 	OPEN,
 	OPEN_READ_ONLY,
@@ -65,7 +66,7 @@ enum act {
 struct call {
 	enum act act;
 	const char *key;
-	uint64_t amount;  /* tokens; FILL, HOLD: keys; SWITCH: on; THROTTLE: capacity; GROW: slots */
+	uint64_t amount; /* tokens; FILL, HOLD: keys; SWITCH: on; THROTTLE: capacity; GROW: slots; LENGTHEN: window_max */
 	int64_t shift_ns; /* the time given is so much later than the scene's */
 	int rule;
 	struct shmlimit_rule params; /* RULE_SET: what differs from the rule "subject" */
@@ -385,6 +386,8 @@ static int call_make(const void *arg)
 		return shmlimit_enable(l, (uint32_t)c->amount);
 	case GROW:
 		return shmlimit_grow_at(l, c->amount, call_ns(c));
+	case LENGTHEN:
+		return shmlimit_grow_windows_at(l, (uint32_t)c->amount, call_ns(c));
 	case CREATE:
 		return call_create();
 	case OPEN:

@@ -23,6 +23,7 @@
 enum { SUBJECT, OTHER, HELD }; /* ids of rules */
 
 #define WINDOW_MAX 9u
+#define WINDOW_LIMIT 18u /* to which that can grow */
 
 static struct {
 	struct shmlimit *l;
@@ -102,8 +103,10 @@ static inline struct shmlimit *scene_create(uint32_t on_full)
 		                            .slots = SLOTS,
 		                            .slots_max = GROWN,
 		                            .rules = RULES,
+		                            .rules_max = RULES,
 		                            .on_full = on_full,
 		                            .window_max = WINDOW_MAX,
+		                            .window_limit = WINDOW_LIMIT,
 		                            .store_keys = 14 };
 	struct shmlimit *l;
 	int error = shmlimit_create(stage_name, &options, &l);
@@ -123,7 +126,8 @@ static inline void scene_open(struct rng *rng, uint32_t on_full, int own_clock)
 	scene.bytes = (unsigned char *)scene.l->header;
 	/* All that is used when it has grown; the file has room for more than that. */
 	stage_extend(scene.l->size);
-	scene.size = scene.l->tables_offset + layout_parts(GROWN / SLOTS_PER_LINE, WINDOW_MAX, scene.l->names_max).size;
+	scene.size =
+		scene.l->tables_offset + layout_parts(GROWN / SLOTS_PER_LINE, WINDOW_LIMIT, scene.l->names_max).size;
 	scene.now_ns = own_clock ? shmlimit_now(scene.l) : START_NS;
 	scene.look_ns = scene.now_ns + (own_clock ? HOUR_NS / 6 : 0);
 	scene_set_secret(rng);

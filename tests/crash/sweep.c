@@ -385,6 +385,17 @@ static const struct scenario {
 	  0, { 0, 3 }, 0, LEASED | LEFT_BEHIND },
 	{ "grown: warmup", { { TAKE, "k", 1 }, { GROW, NULL, GROWN } }, { CHARGE, "k", 3 }, 0, { 0, 0 }, 0, WARMUP },
 
+	/* The same with longer rings. */
+	{ "lengthen: keys of a funnel", { { TAKE, "k", 1 }, { CHARGE, "l", 7 } }, { LENGTHEN, NULL, 10 }, 0, { 4, 4 } },
+	{ "lengthen: keys are left", { { TAKE, "k", 1 }, { GROW, NULL, GROWN } }, { LENGTHEN, NULL, 10 }, -EALREADY, { 4, 4 } },
+	{ "rule_set: a window that needs a longer ring", { { TAKE, "k", 2 } }, { RULE_SET, .params = { .capacity = 12 } },
+	  SUBJECT, { 3, 10 }, 0, WINDOW },
+	{ "lengthened: window", { { TAKE, "k", 1, -3 * (int64_t)HOUR_NS }, { TAKE, "k", 2 }, { LENGTHEN, NULL, 10 } },
+	  { TAKE, "k", 1 }, 0, { 2, 1 }, 0, WINDOW },
+	{ "lengthened: window, cells missing", { { TAKE, "k", 1 }, { TAKE_KILLED, "k", 2 }, { LENGTHEN, NULL, 10 } },
+	  { TAKE, "k", 1 }, 0, { 2, 1 }, 0, WINDOW },
+	{ "lengthened: places", { { ENTER, "k", 2 }, { LENGTHEN, NULL, 10 } }, { ENTER, "k", 1 }, 0, { 3, 2 }, 0, PLACES },
+
 	/* The table, of which all is over, is swept. */
 #define OVER { TAKE, "k", 5 }, { FILL, NULL, 6 }, { ABANDON, "l" }
 	{ "swept: a new round", { OVER, { PASS, NULL, 18 } }, { TAKE, "k", 1 }, 0, { 5, 4 }, 0, SWEEPS },

@@ -246,16 +246,18 @@ static const struct {
 	const char *added, *says;
 	int error;
 } additions[] = {
-	{ "rule=new rate=\"5 at once\"", "--window-max 5, and this one has 4", -EFBIG },
-	{ "rule=new algorithm=window rate=5/day", "--window-max 5, and this one has 4", -EFBIG },
-	{ "rule=new algorithm=window rate=5/day dry_run", "--window-max 5, and this one has 4", -EFBIG },
+	{ "rule=new rate=\"5 at once\"", "--window-limit 5, and this one has 4", -EFBIG },
+	{ "rule=new algorithm=window rate=5/day", "--window-limit 5, and this one has 4", -EFBIG },
+	{ "rule=new algorithm=window rate=5/day dry_run", "--window-limit 5, and this one has 4", -EFBIG },
 	{ "rule=other rate=1/day rule=new rate=5/day", "the segment's 2 rules are all in use", -EXFULL },
 	{ "rule=new rate=\"4 at once\"", NULL, 0 },
 };
 
 static void without_room(const char *policy, size_t i)
 {
-	const struct shmlimit_options two = { .struct_size = sizeof(two), .slots = 64, .rules = 2, .window_max = 4 };
+	const struct shmlimit_options two = {
+		.struct_size = sizeof(two), .slots = 64, .rules = 2, .rules_max = 2, .window_max = 4, .window_limit = 4
+	};
 	int n = strncmp(additions[i].added, "rule=other", 10) == 0 ? 2 : 1, wrong = 0;
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit *l;
@@ -365,7 +367,9 @@ static void compares(void)
 		{ "create=yes rule=old algorithm=window rate=9/day", "its new rate would be refused, and the old one",
 		  "rule=old" },
 	};
-	const struct shmlimit_options two = { .struct_size = sizeof(two), .slots = 64, .rules = 2, .window_max = 4 };
+	const struct shmlimit_options two = {
+		.struct_size = sizeof(two), .slots = 64, .rules = 2, .rules_max = 2, .window_max = 4, .window_limit = 4
+	};
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit *l;
 	char spec[300];
@@ -399,13 +403,15 @@ static void compares(void)
 	shmlimit_close(l);
 }
 
+static const struct shmlimit_options few = { .struct_size = sizeof(few), .window_limit = 4 };
+
 static void cannot(void)
 {
 	struct shmlimit_gate *g;
 	struct shmlimit *l;
 
 	shmlimit_destroy(unit_name);
-	l = unit_create("create", NULL);
+	l = unit_create("create", &few);
 	unit_rule(l, "f", 1, 1, SECOND);
 	g = gate_new("create=yes rule=f algorithm=window rate=5/s");
 	ok(gate_said == 1 && strstr(gate_lines[0], "its new rate is refused, and the old one stays") != NULL,
@@ -429,6 +435,44 @@ static void cannot(void)
 	shmlimit_gate_close(g);
 }
 
+/* A segment that was made without room gets it, at once for all limits; the keys keep what they have. */
+static void grows(void)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct shmlimit_gate *g;
+	struct shmlimit *l;
+
+	shmlimit_destroy(unit_name);
+	l = unit_create("create",
+	                &(struct shmlimit_options){ .struct_size = sizeof(struct shmlimit_options), .slots = 64 });
+	unit_rule(l, "old", 3, 3, 86400 * SECOND);
+	shmlimit_take(l, 0, "k", 1, 2, NULL);
+	shmlimit_take(l, 0, "z", 1, 2, NULL);
+	g = gate_new(
+		"create=yes rule=old rate=3/day rule=places rate=\"20 at once\" rule=times rate=\"50/day window\"");
+	ok(gate_said == 0, "new limits with windows and places are set in a segment made without room: %s",
+	   gate_lines[0]);
+	is(shmlimit_info(l, &info), 0, "the segment is there");
+	ok(info.window_max == 50 && info.slots == 64 && info.old_slots == 64, "it has grown for the largest of them");
+	is(ASK(g, "k", 0, 1, 2), SHMLIMIT_ALLOWED, "a request has them all");
+	is(ASK(g, "k", 0, 1, 2), SHMLIMIT_DENIED, "the older limit's key has what it had");
+	shmlimit_gate_close(g);
+	g = gate_new("create=yes rule=old rate=3/day rule=more rate=\"90 at once\"");
+	ok(gate_said == 1 && strstr(gate_lines[0], "rule more: not in force: the segment has just grown") != NULL,
+	   "a still larger one waits until the first table is left: %s", gate_lines[0]);
+	shmlimit_gate_attach(g);
+	is(gate_said, 1, "another look reports nothing else");
+	is(ASK(g, "new", 1), SHMLIMIT_ALLOWED, "a request passes the limit that waits");
+	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_gate_attach(g);
+	ok(gate_said == 2 && strstr(gate_lines[1], "rule more: now in force") != NULL,
+	   "it is in force by itself when no key is left there: %s", gate_lines[1]);
+	shmlimit_info(l, &info);
+	is(info.window_max, 100, "the segment has grown to twice what it had, which is more");
+	shmlimit_gate_close(g);
+	shmlimit_close(l);
+}
+
 /* A rule whose new rate is refused is removed by hand: the rate is in force no more than before. */
 static void refused_then_removed(void)
 {
@@ -436,7 +480,7 @@ static void refused_then_removed(void)
 	struct shmlimit_gate *g;
 
 	shmlimit_destroy(unit_name);
-	l = unit_create("create", NULL);
+	l = unit_create("create", &few);
 	unit_rule(l, "f", 1, 1, SECOND);
 	g = gate_new("create=yes rule=f algorithm=window rate=5/s");
 	shmlimit_rule_remove(l, "f");
@@ -474,5 +518,6 @@ int main(void)
 	compares();
 	cannot();
 	refused_then_removed();
+	grows();
 	return tap_done();
 }

@@ -119,7 +119,7 @@ static void duplicates(void)
 static void invent_table(int moving)
 {
 	l->header->tables[1].offset = l->tables_offset;
-	l->header->tables[1].lines = l->lines_max;
+	l->header->tables[1].sizes = sizes_pack(l->lines_max, l->tables[0].window_max);
 	l->header->state = state_pack(1, moving);
 }
 

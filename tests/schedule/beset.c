@@ -207,8 +207,8 @@ static void scribble_cell(enum point what, const void *where)
 	struct generation tables;
 
 	generation_read(l, &tables);
-	if (what != POINT_SWAP || cell < ring_cells(l, &tables.now, tables.now.slots) ||
-	    cell >= ring_cells(l, &tables.now, tables.now.slots + tables.now.lines * SLOTS_PER_LINE))
+	if (what != POINT_SWAP || cell < ring_cells(&tables.now, tables.now.slots) ||
+	    cell >= ring_cells(&tables.now, tables.now.slots + tables.now.lines * SLOTS_PER_LINE))
 		return;
 	--*cell;
 	others.came++;

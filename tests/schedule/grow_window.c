@@ -74,8 +74,7 @@ static struct shmlimit *set_killed(void)
 	schedule.now_ns -= 3 * PERIOD_NS;
 	take_before(l, KEY, 1);
 	schedule.now_ns += 3 * PERIOD_NS;
-	memset(ring_cells(l, t, t->slots), 0,
-	       t->lines * SLOTS_PER_LINE * layout_cells(l->window_max) * sizeof(uint64_t));
+	memset(ring_cells(t, t->slots), 0, t->lines * SLOTS_PER_LINE * layout_cells(t->window_max) * sizeof(uint64_t));
 	return l;
 }
 
@@ -102,8 +101,7 @@ static struct shmlimit *set_killed_now(void)
 	struct shmlimit *l = set_window();
 	struct table *t = &l->tables[0];
 
-	memset(ring_cells(l, t, t->slots), 0,
-	       t->lines * SLOTS_PER_LINE * layout_cells(l->window_max) * sizeof(uint64_t));
+	memset(ring_cells(t, t->slots), 0, t->lines * SLOTS_PER_LINE * layout_cells(t->window_max) * sizeof(uint64_t));
 	return l;
 }
 
@@ -160,6 +158,43 @@ static const struct scene changing = {
 	.judge = judge_sliding,
 };
 
+/*
+ * The rule is changed to more than the first table has cells for: a larger one comes first. A call that found its slot
+ * in the first one, and then the rule as it is now, looks again: there is no room there for what it takes.
+ */
+#define LARGER (4 * CAPACITY)
+
+static void act_larger(unsigned who)
+{
+	struct shmlimit_rule larger = window;
+
+	larger.capacity = LARGER;
+	if (who == 0) {
+		change(larger);
+		return;
+	}
+	take(KEY, 2 * CAPACITY);
+	take(KEY, who);
+	take(KEY, 2 * CAPACITY - 2);
+}
+
+static void judge_larger(void)
+{
+	law_between(KEY, CAPACITY, LARGER);
+	law_sound();
+	law_left();
+}
+
+static const struct scene larger = {
+	.title = "a window of a larger capacity admits no more than that, beside calls that found the shorter ring",
+	.actors = 3,
+	.mortals = 1,
+	.set = set_window,
+	.begin = begin_window,
+	.act = act_larger,
+	.judge = judge_larger,
+};
+
 int main(void)
 {
 	play(&standing);
@@ -167,5 +202,6 @@ int main(void)
 	play(&changing);
 	play(&killed);
 	play(&carried);
+	play(&larger);
 	return tap_done();
 }

@@ -125,23 +125,24 @@ static struct table table_at(const char *p)
 {
 	const struct layout_header *h = schedule.l->header;
 	uint64_t offsets[3] = { h->slots_offset, h->tables[0].offset, h->tables[1].offset };
-	uint64_t lines[3] = { h->lines, h->tables[0].lines, h->tables[1].lines };
+	uint64_t sizes[3] = { sizes_pack(h->lines, h->window_max), h->tables[0].sizes, h->tables[1].sizes };
 
 	for (unsigned i = 0; i < 3; i++) {
 		struct layout_slot *slots = (struct layout_slot *)(uintptr_t)((const char *)h + offsets[i]);
-		uint64_t size = layout_parts(lines[i], schedule.l->window_max, 0).size;
+		struct table t = { slots, sizes_window_max(sizes[i]), sizes_lines(sizes[i]) };
+		uint64_t size = layout_parts(t.lines, t.window_max, 0).size;
 
-		if (lines[i] != 0 && p >= (const char *)slots && p < (const char *)slots + size)
-			return (struct table){ slots, lines[i] };
+		if (sizes[i] != 0 && p >= (const char *)slots && p < (const char *)slots + size)
+			return t;
 	}
-	return (struct table){ NULL, 0 };
+	return (struct table){ .slots = NULL };
 }
 
 static void tell_where(const void *where, char *text, size_t size)
 {
 	const struct shmlimit *l = schedule.l;
 	const char *p = where;
-	struct table t = where == NULL ? (struct table){ NULL, 0 } : table_at(p);
+	struct table t = where == NULL ? (struct table){ .slots = NULL } : table_at(p);
 	ptrdiff_t slot = p - (const char *)t.slots, record = p - (const char *)l->rules;
 	ptrdiff_t cell = slot - (ptrdiff_t)(t.lines * LINE);
 	const struct layout_slot *s = t.slots + slot / (ptrdiff_t)sizeof(*s);
@@ -150,12 +151,12 @@ static void tell_where(const void *where, char *text, size_t size)
 		snprintf(text, size, "%s", "");
 	else if (t.slots != NULL && cell < 0)
 		snprintf(text, size, " slot %td of %" PRIu64 ", which is %012" PRIx64 " %04" PRIx64 " %016" PRIx64,
-		         slot / (ptrdiff_t)sizeof(*s), t.lines * SLOTS_PER_LINE, s->tag >> TAG_FINGERPRINT_SHIFT,
-		         s->tag & 0xffff, s->word);
-	else if (t.slots != NULL && l->window_max != 0)
+		         slot / (ptrdiff_t)sizeof(*s), (uint64_t)t.lines * SLOTS_PER_LINE,
+		         s->tag >> TAG_FINGERPRINT_SHIFT, s->tag & 0xffff, s->word);
+	else if (t.slots != NULL)
 		snprintf(text, size, " cell %td of slot %td of %" PRIu64 ", which is %" PRIu64,
-		         cell / 8 % (ptrdiff_t)layout_cells(l->window_max),
-		         cell / 8 / (ptrdiff_t)layout_cells(l->window_max), t.lines * SLOTS_PER_LINE,
+		         cell / 8 % (ptrdiff_t)layout_cells(t.window_max),
+		         cell / 8 / (ptrdiff_t)layout_cells(t.window_max), (uint64_t)t.lines * SLOTS_PER_LINE,
 		         *(const uint64_t *)where);
 	else if (record >= 0 && record < (ptrdiff_t)(l->rule_count * sizeof(struct layout_rule)))
 		snprintf(text, size, " rule %td, byte %td, which is %" PRIx64,

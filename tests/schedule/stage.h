@@ -17,6 +17,7 @@
 #include "table.h"
 
 #define SLOTS SHMLIMIT_SLOTS_MIN
+#define WINDOW_LIMIT 20  /* schedules copy all of a segment */
 #define TABLES_SLOTS 128 /* of two tables, as far as scenes grow them */
 #define CALLS_MAX 64
 #define DAY_NS (86400 * SECOND)
@@ -81,6 +82,8 @@ static inline struct shmlimit *stage_set(uint32_t on_full, unsigned held, struct
 	struct shmlimit_options options = { .struct_size = sizeof(options),
 		                            .slots = SLOTS,
 		                            .rules = 2,
+		                            .rules_max = 2,
+		                            .window_limit = has_cells ? WINDOW_LIMIT : 1,
 		                            .on_full = on_full,
 		                            .window_max = has_cells ? (uint32_t)rule.capacity + 1 : 0 };
 

@@ -103,7 +103,7 @@ start apache worker -e 's/fail=open/create=yes x_fields/' -e 's/Rule login.*/& r
 creates
 ends
 shmlimit destroy "$SEGMENT"
-shmlimit create "$SEGMENT" --slots 1K --mode 666
+shmlimit create "$SEGMENT" --slots 1K --mode 666 --window-limit 4
 start apache worker -e 's/fail=open/create=yes/' -e 's/Rule login.*/& rate=5\/h/' \
 	-e 's/Rule page.*/& "rate=1000 per hour"/' -e 's/Rule site.*/& rate=1000\/h algorithm=window/'
 lacks_room

@@ -113,7 +113,7 @@ start nginx -e 's/fail=open/create=yes/' -e 's/rule=page/& rate=block/' -e 's/sh
 blocks
 ends
 shmlimit destroy "$SEGMENT"
-shmlimit create "$SEGMENT" --slots 1K --mode 666
+shmlimit create "$SEGMENT" --slots 1K --mode 666 --window-limit 4
 start nginx -e 's/fail=open/create=yes/' -e 's/rule=login/& rate=5\/h/' -e 's/rule=page/& "rate=1000 per hour"/' \
 	-e 's/rule=site/& rate=1000\/h algorithm=window/'
 lacks_room

@@ -187,7 +187,7 @@ for ($i = 0; $i < 70; $i++) {
     $made->ask(new Limit("r$i", 'k', rate: '1/hour'));
 }
 is($made->ask(new Limit('r1', 'k'))->status, 'rejected', 'a gate learns one limit after the other');
-ok((bool) preg_grep('/rule r69: not in force: .* all in use/', $lines), 'when the segment has no room for more rules, that is reported');
+ok(!preg_grep('/not in force/', $lines), 'the segment gets room for more rules than it was made for');
 
 $segment .= '.places';
 $lines = [];

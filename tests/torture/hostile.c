@@ -83,7 +83,7 @@ static void invent_table(struct rng *rng)
 	struct layout_header *header = play->l->header;
 
 	store_relaxed(&header->tables[1].offset, play->l->tables_offset);
-	store_relaxed(&header->tables[1].lines, play->l->lines_max);
+	store_relaxed(&header->tables[1].sizes, sizes_pack(play->l->lines_max, play->l->tables[0].window_max));
 	store_relaxed(&header->state, state_pack(1, (int)rng_below(rng, 2)));
 }
 
@@ -297,9 +297,13 @@ static void listen(struct crew *crew, time_t seconds)
 
 static void perform(const char *title, enum scope scope, time_t seconds)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 64, .rules = RULES, .window_max = RING, .store_keys = 14
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options),
+		                            .slots = 64,
+		                            .rules = RULES,
+		                            .rules_max = RULES,
+		                            .window_max = RING,
+		                            .window_limit = RING,
+		                            .store_keys = 14 };
 	uint64_t calls = 0, now_ns;
 	struct crew crew;
 	int error, found;

@@ -431,7 +431,7 @@ static void help(const struct rule_view *view, uint32_t rule, uint32_t key, cons
 		bail("charge");
 	seen = slot_read(before->committed);
 	after = ring_read(&k, seen.word);
-	cell_ns = ring_cells(play->l, play->l->tables, before->committed)[window_cell(after.w.n, 1, RING)];
+	cell_ns = ring_cells(play->l->tables, before->committed)[window_cell(after.w.n, 1, RING)];
 	sum.helped += seen.tag == before->seen.tag && after.w.n == window_advance(ring.w.n, 1, RING) &&
 	              window_agrees(params, open.word, cell_ns);
 }

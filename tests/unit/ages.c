@@ -109,7 +109,7 @@ static void lose_cells(void)
 		return;
 	for (uint64_t i = 0; i < l->tables[0].lines * SLOTS_PER_LINE; i++)
 		if (slots[i].tag != 0)
-			memset(ring_cells(l, &l->tables[0], &slots[i]), 0,
+			memset(ring_cells(&l->tables[0], &slots[i]), 0,
 			       layout_cells((uint32_t)rule->capacity) * sizeof(uint64_t));
 }
 

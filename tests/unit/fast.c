@@ -199,7 +199,9 @@ static void on_its_own_clock(int rule)
 
 int main(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = 16 };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 64, .window_max = 16, .window_limit = 16
+	};
 	static const struct {
 		const char *name;
 		uint32_t algorithm;

@@ -66,6 +66,13 @@ static void take(struct shmlimit *l, int rule, const char *key, uint64_t n, uint
 
 static void sizes(void)
 {
+	struct shmlimit_options fixed = { .struct_size = sizeof(fixed),
+		                          .slots = 64,
+		                          .slots_max = 64,
+		                          .rules = 1,
+		                          .rules_max = 1,
+		                          .window_max = 1,
+		                          .window_limit = 1 };
 	struct shmlimit *l = create(64, 0, 0), *reader;
 	struct stat status = { 0 };
 	char path[SHMLIMIT_PATH_MAX];
@@ -90,7 +97,10 @@ static void sizes(void)
 	ok(info_of(l).size > 5000 && info_of(l).size <= reader->size, "a segment's size is what is reserved");
 	(void)shmlimit_path(unit_name, path);
 	is(stat(path, &status), 0, "a segment that grew has its file");
-	is(status.st_size, info_of(l).size, "the file is as long as what is reserved, and has no hole to grow into");
+	is(status.st_size, info_of(l).size + layout_holes(l->cpus + l->stripes, l->rules_max, 64),
+	   "the file is as long as what is reserved, and has no hole to grow into but the rules'");
+	ok((uint64_t)status.st_blocks * 512 >= info_of(l).size && status.st_blocks * 512 < status.st_size,
+	   "the hole for more rules takes no memory");
 	is(shmlimit_grow(l, 1024), 0, "an empty table is left at once");
 	is(info_of(l).old_slots, 128, "only one old table is looked at besides the new one");
 	is(shmlimit_grow(l, 0), 0, "leaving the old table can be asked for");
@@ -99,8 +109,9 @@ static void sizes(void)
 	shmlimit_close(reader);
 	shmlimit_close(l);
 
-	l = create(64, 64, 0);
+	l = unit_create("unit.grow", &fixed);
 	is(shmlimit_grow(l, 128), -EFBIG, "a segment may be made not to grow");
+	is(shmlimit_grow_windows(l, 2), -EFBIG, "a segment may be made so that its windows stay as they are");
 	is(l->size, info_of(l).size, "a segment that cannot grow takes no room for it");
 	shmlimit_close(l);
 	l = create(16, 1 << 20, 0);
@@ -593,7 +604,7 @@ static void leftover(void)
 	take(l, rule, "a", 4, T0);
 	/* A grower that was killed before it published: reserved and described. */
 	store_relaxed(&l->header->tables[1].offset, l->tables_offset);
-	store_relaxed(&l->header->tables[1].lines, 128);
+	store_relaxed(&l->header->tables[1].sizes, sizes_pack(128, 0));
 	is(sound(), 0, "what a killed grower leaves is no damage");
 	is(shmlimit_open(unit_name, 0, NULL, &again), 0, "a segment whose grower was killed opens");
 	is(left(again, rule, "a", T0), 6, "a key in a segment whose grower was killed has what it had");
@@ -603,11 +614,11 @@ static void leftover(void)
 	shmlimit_close(l);
 }
 
-static void put(struct shmlimit *l, uint64_t state, uint64_t offset, uint64_t lines)
+static void put(struct shmlimit *l, uint64_t state, uint64_t offset, uint64_t sizes)
 {
 	for (int i = 0; i < 2; i++) {
 		store_relaxed(&l->header->tables[i].offset, offset);
-		store_relaxed(&l->header->tables[i].lines, lines);
+		store_relaxed(&l->header->tables[i].sizes, sizes);
 	}
 	store_relaxed(&l->header->state, state);
 }

@@ -209,9 +209,13 @@ static void stripes(void)
 
 int main(void)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 16, .slots_max = 16, .rules = 2, .window_max = 4
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options),
+		                            .slots = 16,
+		                            .slots_max = 16,
+		                            .rules = 1,
+		                            .rules_max = 1,
+		                            .window_max = 4,
+		                            .window_limit = 4 };
 	ssize_t len;
 
 	stage_begin("header");

@@ -332,7 +332,9 @@ static void left_twice(void)
 
 static void moves(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = WINDOW_MAX };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 64, .window_max = WINDOW_MAX, .window_limit = WINDOW_MAX
+	};
 	struct shmlimit_place a, b, c;
 	int id;
 
@@ -422,7 +424,7 @@ static uint64_t *cell_of(uint64_t number)
 {
 	for (uint64_t i = 0; i < l->tables->lines * SLOTS_PER_LINE; i++)
 		if (l->tables->slots[i].tag != 0)
-			return &ring_cells(l, l->tables, &l->tables->slots[i])[number];
+			return &ring_cells(l->tables, &l->tables->slots[i])[number];
 	bail("no slot");
 }
 
@@ -446,7 +448,9 @@ static int orphaned(int id, struct shmlimit_place *place)
 
 static void bound(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .window_max = WINDOW_MAX };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 16, .window_max = WINDOW_MAX, .window_limit = WINDOW_MAX
+	};
 	struct shmlimit_place a, b, c, before;
 	pid_t pid, zombie;
 	siginfo_t dead;
@@ -554,7 +558,9 @@ static void bound(void)
 /* A slot that goes to another key while places are held in it: on_full evict. */
 static void evictions(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .window_max = WINDOW_MAX };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 16, .window_max = WINDOW_MAX, .window_limit = WINDOW_MAX
+	};
 	struct shmlimit_place first, hold;
 	uint64_t refused = 0, stale = 0;
 	int id, window;
@@ -602,7 +608,9 @@ static void evictions(void)
 /* Any word and any cells: no answer but the two, no more than the capacity, and it goes on. */
 static void damage(struct rng *rng)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .window_max = WINDOW_MAX };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 16, .window_max = WINDOW_MAX, .window_limit = WINDOW_MAX
+	};
 	struct shmlimit_problem problem;
 	unsigned wrong = 0, found = 0;
 	int id;
@@ -622,7 +630,7 @@ static void damage(struct rng *rng)
 				continue;
 			tables.now.slots[slot].word = rng_draw(rng);
 			for (int cell = 0; cell < 2 * WINDOW_MAX; cell++)
-				ring_cells(l, &tables.now, &tables.now.slots[slot])[cell] = rng_draw(rng);
+				ring_cells(&tables.now, &tables.now.slots[slot])[cell] = rng_draw(rng);
 		}
 		if (shmlimit_verify(unit_name, &problem, 1) == 1)
 			found += strstr(problem.text, "more places than there are cells") != NULL;
@@ -767,7 +775,9 @@ static void histories(struct rng *rng)
 
 int main(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 1024, .window_max = WINDOW_MAX };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 1024, .window_max = WINDOW_MAX, .window_limit = WINDOW_MAX
+	};
 	struct rng rng = { rng_seed() };
 
 	l = unit_create("hold", &options);

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "layout.h"
+#include "generation.h"
 #include "limiter.h"
 #include "stored_key.h"
 #include "unit.h"
@@ -54,8 +54,7 @@ static uint64_t *entry(void)
 {
 	struct shmlimit_slot slot;
 
-	return (uint64_t *)(void *)((unsigned char *)l->tables->slots +
-	                            layout_parts(l->tables->lines, l->window_max, l->names_max).names) +
+	return (uint64_t *)(void *)((unsigned char *)l->tables->slots + table_parts(l, l->tables).names) +
 	       live(&slot) * layout_names_words(l->names_max);
 }
 

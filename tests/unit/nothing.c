@@ -53,7 +53,7 @@ int main(void)
 {
 	static const uint64_t later_ns[] = { 0, 1, SECOND / 7, SECOND / 2, 2 * SECOND, 86400 * SECOND };
 	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 64, .slots_max = 64, .window_max = 8
+		.struct_size = sizeof(options), .slots = 64, .slots_max = 64, .window_max = 8, .window_limit = 8
 	};
 	unsigned char *before;
 	struct shmlimit_result r;

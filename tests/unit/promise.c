@@ -113,9 +113,13 @@ static void print_words(const char *name, int fd)
 
 static int renew(void)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 32, .slots_max = 64, .rules = 8, .window_max = 8
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options),
+		                            .slots = 32,
+		                            .slots_max = 64,
+		                            .rules = 8,
+		                            .rules_max = 8,
+		                            .window_max = 8,
+		                            .window_limit = 16 };
 	struct shmlimit *l = unit_create("promise", &options);
 	char path[SHMLIMIT_PATH_MAX];
 	int fd, saved = memfd_create("saved", MFD_CLOEXEC);

@@ -27,7 +27,9 @@ static uint64_t ask_all(int rule, int first, int keys, uint64_t at)
 
 static void in_a_table_of(const char *which, const struct shmlimit_rule *how, int strangers)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS, .window_max = 10 };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = SLOTS, .window_max = 10, .window_limit = 10
+	};
 	struct shmlimit_counters before, after;
 	uint64_t at = T0;
 	int rule;

@@ -101,22 +101,22 @@ static void header_table(void) { l->header->tables[1].offset = 4095; }
 static void header_table_far(void)
 {
 	l->header->tables[1].offset = l->tables_offset;
-	l->header->tables[1].lines = l->lines_max + 1;
+	l->header->tables[1].sizes = sizes_pack(l->lines_max + 1, 6);
 }
 
 static void header_table_small(void)
 {
 	l->header->tables[1].offset = l->tables_offset;
-	l->header->tables[1].lines = l->tables[0].lines;
+	l->header->tables[1].sizes = sizes_pack(l->tables[0].lines, 6);
 }
 
 /* clang-format off */
-static void header_table_nowhere(void) { l->header->tables[1].lines = 8; }
-static void header_table_first(void) { l->header->tables[0].lines = 8; }
+static void header_table_nowhere(void) { l->header->tables[1].sizes = sizes_pack(8, 6); }
+static void header_table_first(void) { l->header->tables[0].sizes = sizes_pack(8, 6); }
 static void told_askew(void) { l->header->tables[1].offset++; }
 static void told_before(void) { l->header->tables[1].offset = 4096; }
 static void told_behind(void) { l->header->tables[1].offset = l->size; }
-static void told_larger(void) { l->header->tables[1].lines = l->lines_max + 1; }
+static void told_larger(void) { l->header->tables[1].sizes = sizes_pack(l->lines_max + 1, 6); }
 static void rule_reserved(void) { l->rules[0].reserved = 1; }
 static void rule_unused_reserved(void) { l->rules[3].reserved = 1; }
 static void rule_name(void) { l->rules[0].name[0] = '\n'; }
@@ -291,7 +291,7 @@ static void ill_told(void)
 	grow(32);
 	grow(0);
 	grow(64);
-	l->header->tables[1].lines = 1;
+	l->header->tables[1].sizes = sizes_pack(1, 6);
 	is(shmlimit_verify(unit_name, &found, 1), 1, "a table in use that cannot be is found");
 	ok(strstr(found.text, "do not agree") != NULL, "a table that cannot be is named");
 	is(shmlimit_repair(unit_name, &found, 1), -EUCLEAN, "a table that cannot be is not repaired");

@@ -418,7 +418,7 @@ static void inherit_counters(void)
 
 static void many(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .rules = 3 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .rules = 3, .rules_max = 3 };
 	char name[8];
 	int used = 0;
 
@@ -454,7 +454,7 @@ static int ensure(uint32_t algorithm, uint64_t capacity, uint64_t refill, uint32
 
 static void ensured(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .window_max = 8 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .window_max = 8, .window_limit = 8 };
 	struct shmlimit_rule found;
 	struct shmlimit *before = l;
 	int id;

@@ -385,7 +385,7 @@ static void leftovers(void)
 	shmlimit_take_at(l, sliding, "a", 1, 1, NULL, T0 - SECOND);
 	for (struct layout_slot *s = l->tables[0].slots; s < l->tables[0].slots + 64; s++)
 		if (s->tag != 0 && tag_rule(s->tag) == (uint32_t)sliding)
-			store_relaxed(&ring_cells(l, &l->tables[0], s)[0], T0 + SECOND);
+			store_relaxed(&ring_cells(&l->tables[0], s)[0], T0 + SECOND);
 	/* A writer that was killed before it came to the slot; one whose rule is gone; one that is being claimed. */
 	slot->tag = (slot->tag & ~TAG_VERSION) | (1 & TAG_VERSION);
 	free_slot()->tag = tag_pack(1, 3, 1);
@@ -747,7 +747,7 @@ static void page_switch(struct page *p) { p->header.switched_off = 2; }
 static void page_group(struct page *p) { p->header.gid = UINT32_MAX; }
 static void page_old_slots(struct page *p) { p->header.old_slots = 32; p->header.slots = 63; }
 static void page_small_growth(struct page *p) { p->header.old_slots = 64; }
-static void page_reserved(struct page *p) { p->header.reserved[17] = 1; }
+static void page_reserved(struct page *p) { p->header.reserved[16] = 1; }
 static void page_id_twice(struct page *p) { p->rule[1].id = p->rule[0].id; }
 static void page_id_far(struct page *p) { p->rule[1].id = p->header.rules_max; }
 static void page_mode(struct page *p) { p->rule[0].mode = 4; }

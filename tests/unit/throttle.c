@@ -22,7 +22,7 @@ static void reply_is(const int64_t reply[5], int64_t a, int64_t b, int64_t c, in
 
 int main(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .rules = 3 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .rules = 3, .rules_max = 3 };
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit *other;

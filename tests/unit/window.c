@@ -336,11 +336,12 @@ static void wrong_rules(void)
 	rule.flags = SHMLIMIT_RULE_COUNT_REFUSED;
 	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "a funnel does not count what it refused");
 	shmlimit_close(l);
-	none = unit_create("window", NULL);
+	none = unit_create("window", &(struct shmlimit_options){ .struct_size = sizeof(struct shmlimit_options),
+	                                                         .window_limit = 1 });
 	rule = (struct shmlimit_rule){
-		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 1, .period_ns = SECOND
+		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 2, .period_ns = SECOND
 	};
-	is(shmlimit_rule_set(none, "w", &rule), -EFBIG, "a segment without rings has no windows");
+	is(shmlimit_rule_set(none, "w", &rule), -EFBIG, "a segment that has no rings, and gets none, has no windows");
 	shmlimit_close(none);
 }
 
@@ -381,7 +382,7 @@ static uint64_t *take_two_killed(int id)
 	take(id, 2, T0 + 5);
 	if (!table_find_any(l, l->tables, &wanted, 0, &found))
 		bail("no slot");
-	cells = ring_cells(l, l->tables, found.slot);
+	cells = ring_cells(l->tables, found.slot);
 	cells[0] = T0;
 	return cells;
 }
@@ -471,12 +472,13 @@ static void refund_in_the_tick(void)
 static void own_cells(uint64_t seed)
 {
 	const uint64_t most = 8192, slots_size = 65536, ring_size = layout_cells(most) * sizeof(uint64_t);
-	struct shmlimit small = { .window_max = (uint32_t)most };
+	struct shmlimit small = { .window_limit = (uint32_t)most };
 	struct rng rng = { seed };
 	unsigned char *area = mmap(NULL, slots_size + 3 * ring_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct table t = { (struct layout_slot *)(void *)area,
-		           slots_size / sizeof(struct layout_slot) / SLOTS_PER_LINE };
-	uint64_t *cells = ring_cells(&small, &t, t.slots + 1);
+	struct table t = { .slots = (struct layout_slot *)(void *)area,
+		           .lines = slots_size / sizeof(struct layout_slot) / SLOTS_PER_LINE,
+		           .window_max = most };
+	uint64_t *cells = ring_cells(&t, t.slots + 1);
 	int status = -1;
 	pid_t pid;
 
@@ -525,7 +527,9 @@ static void seen_from_before(void)
 
 int main(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 1024, .window_max = RING };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 1024, .window_max = RING, .window_limit = RING
+	};
 	uint64_t seed = rng_seed();
 
 	l = unit_create("window", &options);

@@ -295,7 +295,9 @@ int main(void)
 		                                    .capacity = 1,
 		                                    .refill = 1,
 		                                    .period_ns = SECOND };
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = MOST };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 64, .window_max = MOST, .window_limit = MOST
+	};
 	struct rng rng = { rng_seed() };
 	uint64_t n = scaled(HISTORIES), wrong = 0, happened[6] = { 0 };
 	int empty;

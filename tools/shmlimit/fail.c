@@ -221,12 +221,21 @@ int fail_rule(const char *segment, const char *rule, int error)
 	case ENAMETOOLONG:
 		return fail("rule %s: name too long: must be 1 to %d characters", rule, SHMLIMIT_RULE_NAME_MAX);
 	case EFBIG:
-		return fail("rule %s: a window larger than segment %s was created for: use a smaller one, or create "
-		            "the segment with a larger --window-max (shmlimit inspect %s shows it)",
+		return fail("rule %s: more at once than segment %s can grow to: use a smaller limit, or create the "
+		            "segment with a larger --window-limit (shmlimit inspect %s --json shows it)",
 		            rule, segment, segment);
+	case EALREADY:
+		return fail(
+			"rule %s: needs a larger table, and segment %s has just grown: try again when its keys have "
+			"left the old one (shmlimit grow %s --wait)",
+			rule, segment, segment);
+	case ENOSPC:
+		return fail("rule %s: no room in /dev/shm: use a smaller limit, or destroy other segments (shmlimit "
+		            "list)",
+		            rule);
 	case EXFULL:
 		return fail("rule %s: no room for another rule in segment %s: remove one first (shmlimit rule "
-		            "remove), or create the segment with more --rules",
+		            "remove), or create the segment with a larger --rules-max",
 		            rule, segment);
 	case EDOM:
 		return fail("rule %s: has no limit of its own: set one (shmlimit rule set %s %s --rate 5/minute)", rule,

@@ -76,7 +76,7 @@ json_t *segment_json(const char *name, const struct shmlimit_info *info)
 	segment_owner(info, owner);
 	snprintf(mode, sizeof(mode), "%04" PRIo32, info->mode);
 	/* clang-format off */
-	return json_pack("{s:o, s:n, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:n, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}",
 	                 "name", json_text(name), "error",
 	                 "enabled", info->enabled != 0,
 	                 "size", json_number(info->size),
@@ -84,8 +84,10 @@ json_t *segment_json(const char *name, const struct shmlimit_info *info)
 	                 "old_slots", json_number(info->old_slots),
 	                 "slots_max", json_number(info->slots_max),
 	                 "rules_used", json_number(info->rules_used),
-	                 "rules_max", json_number(info->rules),
+	                 "rules", json_number(info->rules),
+	                 "rules_max", json_number(info->rules_max),
 	                 "window_max", json_number(info->window_max),
+	                 "window_limit", json_number(info->window_limit),
 	                 "store_keys", json_number(info->store_keys),
 	                 "on_full", choice_word(choices_on_full, info->on_full),
 	                 "clock", choice_word(choices_clock, info->clock),

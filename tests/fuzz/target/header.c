@@ -22,9 +22,13 @@ static int fd;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 16, .slots_max = 16, .rules = 2, .window_max = 4
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options),
+		                            .slots = 16,
+		                            .slots_max = 16,
+		                            .rules = 2,
+		                            .rules_max = 2,
+		                            .window_max = 4,
+		                            .window_limit = 4 };
 	char path[SHMLIMIT_PATH_MAX];
 
 	(void)argc;

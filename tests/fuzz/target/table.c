@@ -88,9 +88,12 @@ static void set_rule(unsigned i, uint64_t capacity, uint64_t now_ns)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = SHMLIMIT_SLOTS_MIN, .rules = RULES, .window_max = RING
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options),
+		                            .slots = SHMLIMIT_SLOTS_MIN,
+		                            .rules = RULES,
+		                            .rules_max = RULES,
+		                            .window_max = RING,
+		                            .window_limit = RING };
 
 	(void)argc;
 	(void)argv;
@@ -128,7 +131,7 @@ static uint64_t *pick_word(struct input *in)
 
 	switch (where % 8) {
 	case 0:
-		return ring_cells(l, l->tables, l->tables->slots) +
+		return ring_cells(l->tables, l->tables->slots) +
 		       at % (l->tables->lines * SLOTS_PER_LINE * layout_cells(RING));
 	case 1:
 		return (uint64_t *)(void *)blocks + at % ((uint64_t)(l->cpus + l->stripes) * (RULES + 1) * COUNTERS);
@@ -319,8 +322,8 @@ static uint64_t without_slot(void)
 
 	for (unsigned block = 0; block < l->cpus + l->stripes; block++)
 		for (int rule = 0; rule < RULES; rule++)
-			sum += ((uint64_t *)(void *)(l->counters +
-			                             layout_counter_offset(0, RULES, block, rule)))[COUNT_NO_SLOT];
+			sum += ((uint64_t *)(void *)(l->counters + layout_counter_offset(l->counter_stride, block,
+			                                                                 rule)))[COUNT_NO_SLOT];
 	return sum;
 }
 

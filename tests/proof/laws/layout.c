@@ -95,36 +95,41 @@ int false_shape(unsigned token_bits)
 static struct layout_header counts_of(uint64_t lines, uint64_t lines_max, unsigned rules, unsigned cpus,
                                       unsigned stripes)
 {
-	return (struct layout_header){
-		.lines = lines, .lines_max = lines_max, .rules = rules, .cpus = cpus, .stripes = stripes
-	};
+	return (struct layout_header){ .lines = lines,
+		                       .lines_max = lines_max,
+		                       .rules = rules,
+		                       .rules_max = rules,
+		                       .cpus = cpus,
+		                       .stripes = stripes };
 }
 
 /* whatever counts are not refused: parts follow one another, on their lines, and the sum is far from 2^64 */
-int law_offsets(uint64_t lines, uint64_t lines_max, unsigned window_max, uint64_t names, unsigned rules, unsigned cpus,
+int law_offsets(uint64_t lines, uint64_t lines_max, uint64_t windows, uint64_t names, unsigned rules, unsigned cpus,
                 unsigned stripes)
 {
 	struct layout_header counts = counts_of(lines, lines_max, rules, cpus, stripes);
 	struct layout_offsets o = { 0 };
 
-	counts.window_max = window_max;
+	counts.window_max = (uint32_t)windows;
+	counts.window_limit = (uint32_t)(windows >> 32);
 	counts.names = names;
 	if (!layout_offsets(&counts, &o))
 		return 1;
 	return o.rules < o.counters && o.counters < o.area && o.area + LAYOUT_AREA == o.slots && o.slots < o.rings &&
-	       o.rings <= o.names && o.names <= o.end && o.end <= o.size && o.size < (uint64_t)1 << 58 &&
+	       o.rings <= o.names && o.names <= o.end && o.end <= o.size && o.size < (uint64_t)1 << 59 &&
 	       o.counters % LINE == 0 && o.area % 4096 == 0 && o.slots % 4096 == 0 && o.rings % LINE == 0 &&
 	       o.names % 8 == 0;
 }
 
 /* ... below 2^55 */
-int false_offsets(uint64_t lines, uint64_t lines_max, unsigned window_max, uint64_t names, unsigned rules,
-                  unsigned cpus, unsigned stripes)
+int false_offsets(uint64_t lines, uint64_t lines_max, uint64_t windows, uint64_t names, unsigned rules, unsigned cpus,
+                  unsigned stripes)
 {
 	struct layout_header counts = counts_of(lines, lines_max, rules, cpus, stripes);
 	struct layout_offsets o = { 0 };
 
-	counts.window_max = window_max;
+	counts.window_max = (uint32_t)windows;
+	counts.window_limit = (uint32_t)(windows >> 32);
 	counts.names = names;
 	return !layout_offsets(&counts, &o) || o.size < (uint64_t)1 << 55;
 }
@@ -143,8 +148,8 @@ int law_counters(uint64_t lines, unsigned rules, unsigned cpus, unsigned stripes
 	counts = counts_of(lines, lines, rules, cpus, stripes);
 	assume(layout_offsets(&counts, &o) != 0);
 	assume(block < cpus + stripes && rule < rules);
-	return layout_counter_offset(o.counters, rules, block, rule) + LINE <= o.area &&
-	       layout_counter_offset(o.counters, rules, block, -1) >= o.counters;
+	return o.counters + layout_counter_offset(layout_counter_stride(rules), block, rule) + LINE <= o.area &&
+	       o.counters + layout_counter_offset(layout_counter_stride(rules), block, -1) >= o.counters;
 }
 
 /* ... of one block more, too */
@@ -156,5 +161,5 @@ int false_counters(uint64_t lines, unsigned rules, unsigned cpus, unsigned strip
 	counts = counts_of(lines, lines, rules, cpus, stripes);
 	assume(layout_offsets(&counts, &o) != 0);
 	assume(block <= cpus + stripes && rule < rules);
-	return layout_counter_offset(o.counters, rules, block, rule) + LINE <= o.area;
+	return o.counters + layout_counter_offset(layout_counter_stride(rules), block, rule) + LINE <= o.area;
 }

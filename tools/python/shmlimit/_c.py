@@ -51,6 +51,8 @@ class Options(Structure):
         ("store_keys", c_uint32),
         ("flags", c_uint32),
         ("slots_max", c_uint64),
+        ("window_limit", c_uint32),
+        ("rules_max", c_uint32),
         ("reserved", c_uint64 * 1),
     ]
 
@@ -118,6 +120,8 @@ class Info(Structure):
         ("slots_max", c_uint64),
         ("undecided_passed", c_uint64),
         ("undecided_refused", c_uint64),
+        ("window_limit", c_uint32),
+        ("rules_max", c_uint32),
         ("reserved", c_uint64 * 1),
     ]
 

@@ -28,7 +28,9 @@ static const struct command_option options[] = {
 /* In bytes, whatever its options. */
 static int smallest_segment(uint64_t *size)
 {
-	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = SHMLIMIT_SLOTS_MIN, .rules = 1 };
+	struct shmlimit_options o = {
+		.struct_size = sizeof(o), .slots = SHMLIMIT_SLOTS_MIN, .rules = 1, .rules_max = 1, .window_limit = 1
+	};
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit *limiter;
 	int status;

@@ -17,10 +17,11 @@
 
 #define SECOND_NS ((uint64_t)1000000000)
 
-enum { SLOTS, WAIT, JSON };
+enum { SLOTS, WINDOW_MAX, WAIT, JSON };
 
 static const struct command_option options[] = {
 	[SLOTS] = { "slots", "N", "new number of slots, at least twice the current number" },
+	[WINDOW_MAX] = { "window-max", "N", "room for windows and places of N, for rules that are to come" },
 	[WAIT] = { "wait", NULL, "wait until no key is left in the old table" },
 	[JSON] = { "json", NULL, "print JSON" },
 	{ 0 },
@@ -53,8 +54,9 @@ static struct rest rest_of(struct shmlimit *limiter)
 	return rest;
 }
 
-static int fail_growth(const char *name, struct shmlimit *limiter, const char *slots, int error)
+static int fail_growth(const char *name, struct shmlimit *limiter, const char *const *asked, int error)
 {
+	const char *slots = asked[SLOTS], *window_max = asked[WINDOW_MAX];
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct rest rest = rest_of(limiter);
 	char text[TEXT_LEN], until[TEXT_LEN];
@@ -70,6 +72,10 @@ static int fail_growth(const char *name, struct shmlimit *limiter, const char *s
 		return fail("--slots %s: segment %s has %s: must be %" PRIu64 " or more", slots, name,
 		            number_text(text, info.slots), 2 * info.slots);
 	case EFBIG:
+		if (slots == NULL)
+			return fail("--window-max %s: segment %s can grow to %" PRIu32
+			            " at the most (create --window-limit): use less",
+			            window_max, name, info.window_limit);
 		return fail("--slots %s: segment %s was created for %" PRIu64
 		            " at the most (create --slots-max): use fewer",
 		            slots, name, info.slots_max);
@@ -111,8 +117,8 @@ static int print_rest_json(struct shmlimit *limiter)
 	struct rest rest = rest_of(limiter);
 
 	shmlimit_info(limiter, &info);
-	return print_json(json_pack("{s:o, s:o, s:o}", "slots", json_number(info.slots), "keys_left",
-	                            json_number(rest.keys), "until_ns",
+	return print_json(json_pack("{s:o, s:o, s:o, s:o}", "slots", json_number(info.slots), "window_max",
+	                            json_number(info.window_max), "keys_left", json_number(rest.keys), "until_ns",
 	                            json_number(rest.keys > 0 ? rest.until_ns : 0)));
 }
 
@@ -126,13 +132,15 @@ static void print_rest(struct shmlimit *limiter)
 		       duration_about(until, rest.until_ns));
 }
 
-/* What `slots` says, if anything; then what is left of the old table. */
-static int make_larger(struct shmlimit *limiter, uint64_t slots, int wait)
+/* What `slots` or `window_max` says, if anything; then what is left of the old table. */
+static int make_larger(struct shmlimit *limiter, uint64_t slots, uint64_t window_max, int wait)
 {
-	int error = slots != 0 && wait ? finish(limiter, 1) : 0;
+	int error = (slots != 0 || window_max != 0) && wait ? finish(limiter, 1) : 0;
 
 	if (error == 0 && slots != 0)
 		error = shmlimit_grow(limiter, slots);
+	if (error == 0 && window_max != 0)
+		error = shmlimit_grow_windows(limiter, (uint32_t)window_max);
 	if (error != 0)
 		return error;
 	error = finish(limiter, wait);
@@ -141,18 +149,22 @@ static int make_larger(struct shmlimit *limiter, uint64_t slots, int wait)
 
 static int run(const struct call *call)
 {
-	const char *name = call->operand[0], *asked = call->option[SLOTS];
+	const char *name = call->operand[0], *const *asked = call->option;
 	struct shmlimit *limiter;
 	int error, status = STATUS_OK;
-	uint64_t slots = 0;
+	uint64_t slots = 0, window_max = 0;
 
-	if (asked != NULL)
-		status = number_parse("--slots", asked, SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, &slots);
+	if (asked[SLOTS] != NULL && asked[WINDOW_MAX] != NULL)
+		return fail("--slots and --window-max: a segment grows by one of them at a time");
+	if (asked[SLOTS] != NULL)
+		status = number_parse("--slots", asked[SLOTS], SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, &slots);
+	if (asked[WINDOW_MAX] != NULL)
+		status = number_parse("--window-max", asked[WINDOW_MAX], 1, SHMLIMIT_WINDOW_MAX, &window_max);
 	if (status == STATUS_OK)
 		status = segment_open(name, 0, &limiter);
 	if (status != STATUS_OK)
 		return status;
-	error = make_larger(limiter, slots, call->option[WAIT] != NULL);
+	error = make_larger(limiter, slots, window_max, call->option[WAIT] != NULL);
 	if (error == 0 && call->option[JSON] != NULL)
 		status = print_rest_json(limiter);
 	else if (error == 0)

@@ -79,7 +79,7 @@ static uint64_t value_rules(const struct metrics_segment *s)
 
 static uint64_t value_rules_max(const struct metrics_segment *s)
 {
-	return s->info.rules;
+	return s->info.rules_max;
 }
 
 static uint64_t value_start(const struct metrics_segment *s)
@@ -91,7 +91,7 @@ static const struct segment_gauge segment_gauges[] = {
 	{ "shmlimit_segment_enabled", "0: switched off, every decision answers allowed.", value_enabled },
 	{ "shmlimit_segment_size_bytes", "Bytes of shared memory that the segment takes.", value_size },
 	{ "shmlimit_segment_rules", "Rules that are defined in the segment.", value_rules },
-	{ "shmlimit_segment_rules_max", "Rules that the segment has room for.", value_rules_max },
+	{ "shmlimit_segment_rules_max", "Rules that the segment can grow to.", value_rules_max },
 	{ "shmlimit_segment_start_time_seconds", "When the segment was created, in seconds since 1970.", value_start },
 };
 

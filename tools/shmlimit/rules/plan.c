@@ -61,7 +61,7 @@ static int check_spec(const struct plan *plan, struct rule_spec *spec, size_t *r
 
 	if (status != STATUS_OK)
 		return status;
-	if (!spec->exists && ++*rules == plan->info.rules + 1u)
+	if (!spec->exists && ++*rules == plan->info.rules_max + 1u)
 		return fail_rule(plan->segment, spec->name, -EXFULL);
 	return rule_spec_check(spec, plan->seen, plan->segment);
 }
@@ -278,6 +278,25 @@ int plan_show(const struct plan *plan)
 	return STATUS_OK;
 }
 
+/* For the largest of all windows and places, before any rule is changed: it may fail. */
+static int make_cells(const struct plan *plan, struct shmlimit *limiter)
+{
+	const struct rule_spec *largest = NULL;
+	int error;
+
+	for (size_t i = 0; i < plan->file.count; i++) {
+		const struct rule_spec *spec = &plan->file.spec[i];
+
+		if ((spec->rule.algorithm == SHMLIMIT_WINDOW || spec->rule.algorithm == SHMLIMIT_HOLD) &&
+		    (largest == NULL || spec->rule.capacity > largest->rule.capacity))
+			largest = spec;
+	}
+	if (largest == NULL)
+		return STATUS_OK;
+	error = shmlimit_grow_windows(limiter, (uint32_t)largest->rule.capacity);
+	return error < 0 ? fail_rule(plan->segment, largest->name, error) : STATUS_OK;
+}
+
 /* What has to go goes first, so that there is room. */
 static int change(const struct plan *plan, struct shmlimit *limiter)
 {
@@ -288,6 +307,7 @@ static int change(const struct plan *plan, struct shmlimit *limiter)
 		if (error < 0 && error != -ESRCH) /* it is gone, whichever process removed it */
 			return fail_rule(plan->segment, plan->gone[i], error);
 	}
+	status = make_cells(plan, limiter);
 	for (size_t i = 0; i < plan->file.count && status == STATUS_OK; i++)
 		if (is_change(&plan->file.spec[i]))
 			status = rule_spec_set(&plan->file.spec[i], limiter, plan->segment);

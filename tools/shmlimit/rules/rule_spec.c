@@ -188,11 +188,6 @@ int rule_spec_complete(struct rule_spec *spec, struct shmlimit *limiter, const c
 
 static int fail_spec(const struct rule_spec *spec, const char *segment, int error)
 {
-	if (error == -EFBIG && spec->rule.algorithm == SHMLIMIT_HOLD)
-		return fail("rule %s: %" PRIu64
-		            " places are more than segment %s was created for: use fewer, or create the "
-		            "segment with a larger --window-max (shmlimit inspect %s shows it)",
-		            spec->name, spec->rule.capacity, segment, segment);
 	return error == -ERANGE ? fail_exact(spec->name, &spec->rule) : fail_rule(segment, spec->name, error);
 }
 

@@ -161,7 +161,7 @@ static int segment_key(struct reader *reader, const char *key, const char *value
 	if (field == SEGMENT_OPTIONS && strcmp(key, "enabled") != 0)
 		return fail("section [" SEGMENT
 		            "]: %s: no such key: use enabled, slots, slots-max, mode, group, on-full, "
-		            "rules, window-max, store-keys or clock",
+		            "rules, rules-max, window-max, window-limit, store-keys or clock",
 		            key);
 	if (field == SEGMENT_OPTIONS ? file->enabled >= 0 : file->segment_options_line[field] != 0)
 		return fail("section [" SEGMENT "]: %s: appears more than once", key);

@@ -25,7 +25,9 @@ const char *const segment_options_names[SEGMENT_OPTIONS] = {
 	[OPTION_GROUP] = "group",
 	[OPTION_ON_FULL] = "on-full",
 	[OPTION_RULES] = "rules",
+	[OPTION_RULES_MAX] = "rules-max",
 	[OPTION_WINDOW_MAX] = "window-max",
+	[OPTION_WINDOW_LIMIT] = "window-limit",
 	[OPTION_NAMES] = "store-keys",
 	[OPTION_CLOCK] = "clock",
 };
@@ -95,9 +97,17 @@ int segment_options_parse(const char *what, int field, const char *text, struct 
 		status = number_parse(what, text, 1, SHMLIMIT_RULES_MAX, &number);
 		o->rules = (uint32_t)number;
 		return status;
+	case OPTION_RULES_MAX:
+		status = number_parse(what, text, 1, SHMLIMIT_RULES_MAX, &number);
+		o->rules_max = (uint32_t)number;
+		return status;
 	case OPTION_WINDOW_MAX:
 		status = number_parse(what, text, 0, SHMLIMIT_WINDOW_MAX, &number);
 		o->window_max = (uint32_t)number;
+		return status;
+	case OPTION_WINDOW_LIMIT:
+		status = number_parse(what, text, 1, SHMLIMIT_WINDOW_MAX, &number);
+		o->window_limit = (uint32_t)number;
 		return status;
 	case OPTION_NAMES:
 		status = number_parse(what, text, 0, SHMLIMIT_KEY_MAX, &number);
@@ -136,8 +146,13 @@ const char *segment_options_text(char text[TEXT_LEN], int field, const struct sh
 	case OPTION_RULES:
 		snprintf(text, TEXT_LEN, "%" PRIu32, o->rules);
 		return text;
+	case OPTION_RULES_MAX:
+		snprintf(text, TEXT_LEN, "%" PRIu32, o->rules_max);
+		return text;
 	case OPTION_WINDOW_MAX:
 		return number_text(text, o->window_max);
+	case OPTION_WINDOW_LIMIT:
+		return number_text(text, o->window_limit);
 	case OPTION_NAMES:
 		snprintf(text, TEXT_LEN, "%" PRIu32, o->store_keys);
 		return text;
@@ -157,10 +172,19 @@ void segment_options_of(const struct shmlimit_info *info, struct shmlimit_option
 		.gid = info->gid,
 		.on_full = info->on_full,
 		.rules = info->rules,
+		.rules_max = info->rules_max,
 		.window_max = info->window_max,
+		.window_limit = info->window_limit,
 		.store_keys = info->store_keys,
 		.clock = info->clock,
 	};
+}
+
+/* Has it as much as is wanted, or more, of what grows with the rules? */
+static int has_grown(int field, const struct shmlimit_options *made, const struct shmlimit_options *wanted)
+{
+	return (field == OPTION_RULES && made->rules >= wanted->rules) ||
+	       (field == OPTION_WINDOW_MAX && made->window_max >= wanted->window_max);
 }
 
 /* No failure: the rules are none the worse for it. */
@@ -171,7 +195,8 @@ void segment_options_warn(const char *name, const struct shmlimit_info *info, in
 	char old[TEXT_LEN], new[TEXT_LEN];
 
 	segment_options_of(info, &made);
-	if (strcmp(segment_options_text(old, field, &made), segment_options_text(new, field, wanted)) != 0)
+	if (!has_grown(field, &made, wanted) &&
+	    strcmp(segment_options_text(old, field, &made), segment_options_text(new, field, wanted)) != 0)
 		(void)fail("warning: %s %s: segment %s has %s, and keeps it; create the segment again to change it "
 		           "(shmlimit "
 		           "destroy %s)",
@@ -231,6 +256,11 @@ int segment_options_fail_as(const char *name, const struct shmlimit_options *o, 
 		            group_text(group, o->gid));
 	if (error == -EINVAL && o->slots_max != 0 && o->slots > o->slots_max)
 		return fail("segment %s: slots-max %" PRIu64 ": must be as many as slots or more", name, o->slots_max);
+	if (error == -EINVAL && o->rules_max != 0 && o->rules > o->rules_max)
+		return fail("segment %s: rules-max %" PRIu32 ": must be as many as rules or more", name, o->rules_max);
+	if (error == -EINVAL && o->window_limit != 0 && o->window_max > o->window_limit)
+		return fail("segment %s: window-limit %" PRIu32 ": must be as much as window-max or more", name,
+		            o->window_limit);
 	return segment_options_fail(name, error);
 }
 

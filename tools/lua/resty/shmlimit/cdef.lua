@@ -16,6 +16,7 @@ struct shmlimit_options {
 	uint64_t slots;
 	uint32_t rules, window_max, on_full, clock, gid, owner, store_keys, flags;
 	uint64_t slots_max;
+	uint32_t window_limit, rules_max;
 	uint64_t reserved[1];
 };
 struct shmlimit_rule {
@@ -53,6 +54,7 @@ struct shmlimit_info {
 	uint64_t created_unix_ns;
 	uint32_t window_max, store_keys;
 	uint64_t old_slots, slots_max, undecided_passed, undecided_refused;
+	uint32_t window_limit, rules_max;
 	uint64_t reserved[1];
 };
 struct shmlimit_request {
