@@ -435,6 +435,48 @@ static void many(void)
 	is(shmlimit_rule_find(l, "r2"), 2, "the others keep their ids");
 }
 
+/* A list that is full gets room for more, for the handles that were open before, too. */
+static void longer(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .rules = 3 };
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct shmlimit *other;
+	uint64_t size;
+	char name[8];
+	int used = 0, found = 0, counted = 0;
+
+	shmlimit_close(l);
+	l = unit_create("rule", &options);
+	is(shmlimit_open(unit_name, 0, NULL, &other), 0, "another handle is open before the list of rules grows");
+	shmlimit_info(l, &info);
+	size = info.size;
+	for (int i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "r%d", i);
+		used += set(name) == i;
+	}
+	is(used, 200, "a list made for three rules takes 200");
+	shmlimit_info(other, &info);
+	ok(info.rules == 384 && info.rules_used == 200 && info.rules_max == SHMLIMIT_RULES_MAX && info.size > size,
+	   "the list has become twice as long each time that it was full: %u", info.rules);
+	for (int i = 0; i < 200; i++) {
+		struct shmlimit_counters c = { .struct_size = sizeof(c) };
+
+		snprintf(name, sizeof(name), "r%d", i);
+		found += shmlimit_rule_find(other, name) == i &&
+		         shmlimit_take(other, i, "k", 1, 1, NULL) == SHMLIMIT_ALLOWED;
+		shmlimit_counters(l, i, &c);
+		counted += c.allowed == 1;
+	}
+	is(found, 200, "the other handle finds each of them, and decides by it");
+	is(counted, 200, "each has counters of its own");
+	shmlimit_close(other);
+	store_relaxed(&l->header->rules_now, SHMLIMIT_RULES_MAX + 1);
+	ok(shmlimit_verify(unit_name, NULL, 0) >= 1, "a list longer than the longest is damage");
+	is(shmlimit_repair(unit_name, NULL, 0), 1, "it is repaired");
+	is(l->header->rules_now, 200, "to what its rules need");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "the repaired segment is sound");
+}
+
 static int ensure(uint32_t algorithm, uint64_t capacity, uint64_t refill, uint32_t mode, struct shmlimit_rule *found)
 {
 	struct shmlimit_rule given = { .struct_size = sizeof(given),
@@ -504,6 +546,7 @@ int main(void)
 	largest_capacity_is_the_largest();
 	ensured();
 	many();
+	longer();
 	shmlimit_close(l);
 	return tap_done();
 }
