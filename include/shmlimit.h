@@ -997,10 +997,11 @@ int shmlimit_renew(struct shmlimit *limiter, int rule, const void *key, size_t k
  * whole process, through execve(2), and not to its children. One that is bound again is bound to
  * the new process alone. A renewal keeps it bound; a larger table and a clock that stepped back do not.
  * An entry from another pid namespace frees nothing. Entries that are not denied cost as before. One
- * that is denied asks the kernel about each bound place: about 25 us for each. shmlimit_peek() and
- * `remaining` count a dead process's place until an entry has freed it. If killed inside: the place is
- * bound or not. Threads, fork: as shmlimit_take(). Signals: not to be called from handlers. Cost: two
- * takes, and about 20 us to read /proc.
+ * that is denied asks the kernel about each process with a bound place: 1 us each, and 10 us more once
+ * in 10 ms. A process that was alive then, and is a zombie since, counts as alive until the next time.
+ * shmlimit_peek() and `remaining` count a dead process's place until an entry has freed it. If killed
+ * inside: the place is bound or not. Threads, fork: as shmlimit_take(). Signals: not to be called from
+ * handlers. Cost: two takes, and about 20 us to read /proc.
  */
 int shmlimit_bind(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
                   uint32_t pid);

@@ -146,14 +146,14 @@ static uint64_t *owner_of(const struct look *k, uint64_t cell)
 }
 
 /* Does a place end with its process, and is that dead? ORDER the cell was read before its owner. */
-static int is_orphan(const struct look *k, uint64_t i, uint64_t cell, uint64_t word)
+static int is_orphan(const struct look *k, struct holder_round *round, uint64_t i, uint64_t cell, uint64_t word)
 {
 	uint32_t holder;
 
 	if ((cell & HOLD_BOUND) == 0 || !hold_is_held(cell, word, k->at.now_ns))
 		return 0;
 	holder = hold_holder(cell, load_acquire(owner_of(k, i)));
-	return holder != 0 && holder_is_dead(holder);
+	return holder != 0 && holder_is_dead(round, holder);
 }
 
 /* Do pids say something here? */
@@ -167,11 +167,13 @@ static int knows_holders(const struct look *k)
 static int has_orphans(const struct look *k, uint64_t word)
 {
 	uint64_t reach = hold_reach(word, k->t->window_max);
+	struct holder_round round;
 
 	if (!knows_holders(k))
 		return 0;
+	round = holder_round_begin();
 	for (uint64_t i = 0; i < reach; i++)
-		if (is_orphan(k, i, load_acquire(&ring_cells(k->t, k->slot)[i]), word))
+		if (is_orphan(k, &round, i, load_acquire(&ring_cells(k->t, k->slot)[i]), word))
 			return 1;
 	return 0;
 }
@@ -180,14 +182,16 @@ static int has_orphans(const struct look *k, uint64_t word)
 static int bury(const struct look *k, struct slot_seen seen)
 {
 	uint64_t reach = hold_reach(seen.word, k->t->window_max), *cells = ring_cells(k->t, k->slot);
+	struct holder_round round;
 	int buried = 0;
 
 	if (!knows_holders(k))
 		return 0;
+	round = holder_round_begin();
 	for (uint64_t i = 0; i < reach; i++) {
 		uint64_t cell = load_acquire(&cells[i]);
 
-		if (!is_orphan(k, i, cell, seen.word))
+		if (!is_orphan(k, &round, i, cell, seen.word))
 			continue;
 		/* INVARIANT I3: as in hold_row_before_swap(). */
 		if (!slot_unchanged(k->slot, seen))

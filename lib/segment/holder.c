@@ -5,12 +5,14 @@
  */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "holder.h"
 #include "keep_errno.h"
 
@@ -105,15 +107,67 @@ int holder_of(uint32_t pid, uint32_t *holder)
 	return 0;
 }
 
-int holder_is_dead(uint32_t holder)
+/* ---- What is known for a while ---- */
+
+/*
+ * Processes that /proc showed alive, and when, in units of 2^20 ns: [ holder : 32 ][ time : 32 ]. What
+ * another thread overwrites, or was learned in another namespace before a fork, costs another read
+ * or lets a dead process count as alive for a while.
+ */
+static _Atomic uint64_t fresh[256];
+
+static uint64_t fresh_as(uint32_t holder, uint64_t now_ns)
+{
+	return (uint64_t)holder << 32 | (uint32_t)(now_ns >> 20);
+}
+
+static _Atomic uint64_t *fresh_of(uint32_t holder)
+{
+	return &fresh[(holder >> START_BITS) % (sizeof(fresh) / sizeof(fresh[0]))];
+}
+
+/* Has /proc shown it alive just now? */
+static int is_fresh(uint32_t holder, uint64_t now_ns)
+{
+	return fresh_as(holder, now_ns) - atomic_load_explicit(fresh_of(holder), memory_order_relaxed) <
+	       HOLDER_FRESH_NS >> 20;
+}
+
+struct holder_round holder_round_begin(void)
+{
+	return (struct holder_round){ .now_ns = clock_read(CLOCK_MONOTONIC) };
+}
+
+static int was_asked(const struct holder_round *round, uint32_t holder)
+{
+	for (unsigned i = 0; i < HOLDER_ROUND; i++)
+		if (round->alive[i] == holder)
+			return 1;
+	return 0;
+}
+
+static int is_dead(uint32_t holder, uint64_t now_ns)
 {
 	KEEP_ERRNO;
 	uint32_t pid = holder >> START_BITS;
 	struct life life;
 
-	if (pid == 0)
-		return 0;
 	if (kill((pid_t)pid, 0) != 0)
 		return errno == ESRCH;
-	return life_read(pid, &life) && (life.is_over || life.start != (holder & START_MASK));
+	if (is_fresh(holder, now_ns))
+		return 0;
+	if (life_read(pid, &life) && (life.is_over || life.start != (holder & START_MASK)))
+		return 1;
+	atomic_store_explicit(fresh_of(holder), fresh_as(holder, now_ns), memory_order_relaxed);
+	return 0;
+}
+
+int holder_is_dead(struct holder_round *round, uint32_t holder)
+{
+	if (holder >> START_BITS == 0 || was_asked(round, holder))
+		return 0;
+	if (is_dead(holder, round->now_ns))
+		return 1;
+	round->alive[round->asked++ % HOLDER_ROUND] = holder;
+	return 0;
 }

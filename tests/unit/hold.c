@@ -446,6 +446,50 @@ static int orphaned(int id, struct shmlimit_place *place)
 	return error;
 }
 
+/* Until the holder, which was found alive just before, is looked at again. */
+static int enter_in_time(int id, struct shmlimit_place *place, uint64_t now)
+{
+	for (long asks = 0; asks < 1000000; asks++) {
+		if (enter(id, place, now) == SHMLIMIT_ALLOWED)
+			return SHMLIMIT_ALLOWED;
+		sched_yield();
+	}
+	return SHMLIMIT_DENIED;
+}
+
+static int is_dead_at(uint32_t holder, uint64_t now_ns)
+{
+	struct holder_round round = { .now_ns = now_ns };
+
+	return holder_is_dead(&round, holder);
+}
+
+static void holders(void)
+{
+	struct holder_round round = holder_round_begin();
+	uint64_t now = round.now_ns;
+	uint32_t killed, reaped;
+	siginfo_t dead;
+	pid_t pid = child_that(sleep_on);
+
+	is(holder_of((uint32_t)pid, &killed), 0, "a process can be named");
+	is(holder_is_dead(&round, killed), 0, "a process that sleeps is alive");
+	kill(pid, SIGKILL);
+	waitid(P_PID, (id_t)pid, &dead, WEXITED | WNOWAIT);
+	is(is_dead_at(killed, now + HOLDER_FRESH_NS / 2), 0, "a zombie that was alive just now is not looked at");
+	is(is_dead_at(killed, now + 2 * HOLDER_FRESH_NS), 1, "a zombie that was alive a while ago is dead");
+	is(is_dead_at(killed ^ 1, now), 1, "a process that started at another time was not alive just now");
+	round.now_ns += 2 * HOLDER_FRESH_NS;
+	is(holder_is_dead(&round, killed), 0, "a process is asked about once in a round");
+	waitpid(pid, NULL, 0);
+
+	pid = child_that(sleep_on);
+	is(holder_of((uint32_t)pid, &reaped), 0, "another process can be named");
+	is(is_dead_at(reaped, now), 0, "another process that sleeps is alive");
+	end(pid);
+	is(is_dead_at(reaped, now), 1, "a process that is gone is dead at once, also if it was alive just now");
+}
+
 static void bound(void)
 {
 	struct shmlimit_options options = {
@@ -488,8 +532,8 @@ static void bound(void)
 	/* Until all of its threads have ended, also one that a sanitizer has started. */
 	waitid(P_PID, (id_t)pid, &dead, WEXITED | WNOWAIT);
 	is(state_of(pid), 'Z', "a process that was killed is a zombie until it is waited for");
-	is(enter(id, &c, T0 + SECOND), SHMLIMIT_ALLOWED,
-	   "a zombie's place goes to the next entry, also after a renewal");
+	is(enter_in_time(id, &c, T0 + SECOND), SHMLIMIT_ALLOWED,
+	   "a zombie's place goes to an entry within a few milliseconds, also after a renewal");
 	is(bind_to(id, &c, pid), -ECHILD, "a place is not bound to a zombie");
 	waitpid(pid, NULL, 0);
 	is(bind_to(id, &c, pid), -ECHILD, "a place is not bound to a process that is gone");
@@ -791,6 +835,7 @@ int main(void)
 	left_twice();
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
 	moves();
+	holders();
 	bound();
 	evictions();
 	damage(&rng);
