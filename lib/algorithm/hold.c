@@ -361,6 +361,17 @@ static void hold_row_sweep(const struct look *k, struct slot_seen seen)
 	}
 }
 
+/*
+ * May an owner be written for this value of a cell? WHY NOT if it has another: the cell may be
+ * bound by now, and an entry may have read that owner before.
+ */
+static int is_ownerless(uint64_t cell, uint64_t owner, uint32_t holder)
+{
+	uint32_t other = hold_holder(cell | HOLD_BOUND, owner);
+
+	return (cell & HOLD_BOUND) == 0 && (other == 0 || other == holder);
+}
+
 /* The owner's swap, then the cell's. Returns 0 where another process was quicker, or it is to be tried again. */
 static int bind_before_swap(const struct look *k, struct hold_request *asked, struct slot_seen seen,
                             const struct hold_balance *h)
@@ -371,8 +382,7 @@ static int bind_before_swap(const struct look *k, struct hold_request *asked, st
 	/* INVARIANT I3: both were read while the slot was the key's: they are no window's. */
 	if (!slot_unchanged(k->slot, seen))
 		return 0;
-	if ((h->before & HOLD_BOUND) != 0) {
-		/* WHY NOT swap the owner of a bound cell: a process may have read the owner before it. */
+	if (!is_ownerless(h->before, was, asked->holder)) {
 		if (cell_cas(cell, h->before, unbound))
 			asked->place.value = unbound;
 		return 0;

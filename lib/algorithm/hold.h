@@ -33,7 +33,8 @@
  *     Else its time would come round beside a place of the key that is renewed for years.
  *  6. Reclaim (table.c): read the word, then the cells; none is in force: swap exactly that word.
  *  7. Bind: as renewing, but swap the owner first, from what was read, then the cell for the same
- *     one with `bound`. A place that is bound already gets another nonce first, unbound.
+ *     one with `bound`. A place that is bound already, or has the owner of another call that binds
+ *     it, gets another nonce first, unbound.
  *  8. Bury: a denied entry reads each bound cell, then its owner. They agree, and the kernel says that
  *     the holder is dead: swap exactly that cell for one that is not held, as leaving does.
  *
@@ -58,9 +59,10 @@
  * Killed between the two swaps, an entry leaves a place that ends by itself.
  *
  * INVARIANT A place whose holder lives is not buried. A cell is bound after its owner was written,
- * and an owner changes by a swap from what was read while its cell was not bound. A process that is
- * stopped before that swap, until the cell is another holder's and bound, finds another owner:
- * it has the nonce and end of its place. Killed between these swaps, a place is not bound, and
+ * and an owner changes by a swap from what was read while its cell was not bound, and which was not
+ * this value's. So each value of a cell gets one owner (tests/model/bind). A process that is stopped
+ * before that swap, until the cell is another holder's and bound, finds another owner: it has the
+ * nonce and end of its place. Killed between these swaps, a place is not bound, and
  * ends by itself. So does one that was shortened, moved to a larger table, or lost its owner.
  * Whatever burying does, leaving could do: I13 needs no more than a dead holder.
  *

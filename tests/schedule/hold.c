@@ -8,6 +8,7 @@
 #include "decide.h"
 #include "hold.h"
 #include "holder.h"
+#include "ring.h"
 
 #include <sys/wait.h>
 
@@ -397,6 +398,64 @@ static const struct scene bound_ending = {
 	.judge = judge_bound,
 };
 
+/* One place is bound by two, to the dead and to the living, while another process wants it. */
+static struct shmlimit_place shared, promised;
+
+static void begin_shared(void)
+{
+	struct shmlimit_place other = { .struct_size = sizeof(other) };
+	uint32_t key = KEY;
+
+	begin_bound();
+	promised = (struct shmlimit_place){ 0 };
+	shared = (struct shmlimit_place){ .struct_size = sizeof(shared) };
+	if (shmlimit_enter(stage.l, stage.rule, &key, sizeof(key), &shared, NULL) != SHMLIMIT_ALLOWED ||
+	    shmlimit_enter(stage.l, stage.rule, &key, sizeof(key), &other, NULL) != SHMLIMIT_ALLOWED)
+		bail("a new key has no places");
+}
+
+static void act_shared(unsigned who)
+{
+	struct hold_request asked = { .place = { shared.index, shared.value }, .holder = who == 1 ? dead : alive };
+	uint32_t key = KEY;
+	struct request q = request_make(OP_BIND, stage.rule, key_bytes(&key, sizeof(key)), 0, when_clock());
+
+	if (who == 0) {
+		enter(KEY);
+		enter(KEY);
+		return;
+	}
+	q.hold = &asked;
+	actor_calls();
+	(void)decide_call(handle(), &q, NULL);
+	if (who == 2 && asked.done)
+		promised.value = asked.place.value;
+}
+
+/* Nothing was left: a place that was bound to the living is as it was, or bound again. */
+static void judge_shared(void)
+{
+	const struct layout_slot *slot = NULL;
+
+	for (uint64_t i = 0; i < stage.l->tables->lines * SLOTS_PER_LINE; i++)
+		if (stage.l->tables->slots[i].tag != 0)
+			slot = &stage.l->tables->slots[i];
+	if (slot != NULL && promised.value != 0 &&
+	    ring_cells(stage.l->tables, slot)[shared.index] == hold_without(promised.value))
+		blame("a place that was bound to the living was lost");
+	law_sound();
+}
+
+static const struct scene bound_twice = {
+	.title = "a place that two processes bind at once is that of one of them",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_bound,
+	.begin = begin_shared,
+	.act = act_shared,
+	.judge = judge_shared,
+};
+
 /* The table grows, twice. */
 static struct shmlimit *set_larger(void)
 {
@@ -513,6 +572,7 @@ int main(void)
 	play(&two_keys_ending);
 	play(&bound);
 	play(&bound_ending);
+	play(&bound_twice);
 	play(&changing);
 	play(&growing);
 	play(&moving);

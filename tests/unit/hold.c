@@ -563,6 +563,19 @@ static void bound(void)
 	*cell_of(WINDOW_MAX) ^= (uint64_t)1 << 32;
 	is(enter(id, &c, T0), SHMLIMIT_ALLOWED, "a process that got a dead one's pid does not hold its place");
 
+	/* Bound twice at once: the first call is stopped between its owner's swap and its cell's. */
+	shmlimit_reset(l, id, NULL, 0);
+	pid = child_that(sleep_on);
+	enter(id, &a, T0);
+	before = a;
+	bind_to(id, &a, pid);
+	*cell_of(a.index) &= ~HOLD_BOUND;
+	is(bind_to(id, &before, 0), 0, "a place whose bind was stopped is bound by another process");
+	is(hold_is_same(*cell_of(a.index), a.value), 0,
+	   "the bind that was stopped finds another place when it goes on");
+	end(pid);
+	is(enter(id, &c, T0), SHMLIMIT_DENIED, "the place is the other process's");
+
 	/* What does not belong together frees nothing. */
 	orphaned(id, &a);
 	*cell_of(WINDOW_MAX) ^= 1;
