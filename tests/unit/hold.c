@@ -10,6 +10,7 @@
 #include "../rng.h"
 #include "unit.h"
 
+#include "decide.h"
 #include "generation.h"
 #include "hold.h"
 #include "holder.h"
@@ -714,6 +715,7 @@ struct interval {
 	uint64_t end_ns;            /* of its tick */
 	struct shmlimit_place hold; /* value 0: of a take */
 	int in;
+	int orphan; /* bound to a process that is dead */
 };
 
 struct plain {
@@ -750,16 +752,71 @@ static int expected(const struct plain *p, const struct interval *x, uint64_t no
 	return x->hold.value == 0 || (x->in && x->end_ns > now_ns) ? 0 : -ETIME;
 }
 
-static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uint64_t now_ns, uint64_t did[4])
+/* An entry that would be denied: no place of a dead process is held from now on. Returns how many there were. */
+static uint64_t bury_orphans(struct plain *p, uint64_t now_ns)
 {
+	uint64_t n = 0;
+
+	for (int i = 0; i < p->n; i++)
+		if (p->list[i].in && p->list[i].orphan && p->list[i].end_ns > now_ns) {
+			p->list[i].in = 0;
+			n++;
+		}
+	return n;
+}
+
+/* A process that is dead. shmlimit_bind() would refuse it. */
+static uint32_t dead_holder(void)
+{
+	pid_t pid = child_that(sleep_on);
+	uint32_t holder;
+
+	if (holder_of((uint32_t)pid, &holder) != 0)
+		bail("no child");
+	end(pid);
+	return holder;
+}
+
+/* As if it had died since. */
+static int bind_to_dead(int id, uint64_t key, struct shmlimit_place *place, uint32_t holder, uint64_t now_ns)
+{
+	struct hold_request asked = { .place = { place->index, place->value }, .holder = holder };
+	struct request q = request_make(OP_BIND, (uint32_t)id, key_bytes(&key, sizeof(key)), 0, when_given(now_ns));
+
+	q.hold = &asked;
+	if (place->value == 0)
+		return 0;
+	(void)decide_call(l, &q, NULL);
+	place->value = asked.place.value;
+	return asked.done ? 0 : -ETIME;
+}
+
+static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uint64_t now_ns, uint64_t did[5])
+{
+	static uint32_t dead;
 	struct interval *x = p->n == 0 ? NULL : &p->list[rng_below(rng, (uint64_t)p->n)];
-	uint64_t longest_ns, n = held(p, now_ns, &longest_ns), what = rng_below(rng, 8);
+	uint64_t longest_ns, n = held(p, now_ns, &longest_ns), what = rng_below(rng, key % 4 == 0 ? 10 : 8);
 	int answer, want;
 
+	/* One history in four has places that are bound: to ask about them takes system calls. */
+	if (dead == 0)
+		dead = dead_holder();
+	if (x != NULL && what >= 8) {
+		want = expected(p, x, now_ns);
+		answer = what == 8 ? shmlimit_bind_at(l, id, &key, sizeof(key), &x->hold, 0, now_ns)
+		                   : bind_to_dead(id, key, &x->hold, dead, now_ns);
+		if (answer == 0)
+			x->orphan = what == 9 && x->hold.value != 0;
+		return answer != want;
+	}
 	if (what < 4 && p->n < HOLDERS) {
 		struct interval new = { .hold = none() };
 		int plain = rng_below(rng, 2) == 0; /* without a result */
 
+		if (n >= p->capacity) {
+			did[4] += bury_orphans(p, now_ns);
+			n = held(p, now_ns, &longest_ns);
+		}
 		want = n < p->capacity ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
 		answer = what == 0 ? shmlimit_take_at(l, id, &key, sizeof(key), 1, &r, now_ns)
 		                   : shmlimit_enter_at(l, id, &key, sizeof(key), &new.hold, plain ? NULL : &r, now_ns);
@@ -804,12 +861,13 @@ static void histories(struct rng *rng)
 		.struct_size = sizeof(options), .slots = 4096, .window_max = WINDOW_MAX, .on_full = SHMLIMIT_FULL_DENY
 	};
 	static struct plain p;
-	uint64_t did[4] = { 0 }, now_ns = T0;
+	uint64_t did[5] = { 0 }, now_ns = T0;
 	unsigned wrong = 0;
 	int id = -1;
 
 	shmlimit_close(l);
 	l = unit_create("hold", &options);
+	l->header->pid_namespace = holder_namespace();
 	for (uint64_t i = 0; i < scaled(HISTORIES) && wrong == 0; i++) {
 		/* Time does not go back: of 4096 claims of a slot two are alike, and what was held in one would be held again. */
 		now_ns += 2 * SECOND + rng_below(rng, SECOND);
@@ -826,8 +884,10 @@ static void histories(struct rng *rng)
 		}
 	}
 	is(wrong, 0, "random histories are those of a set of intervals");
-	for (int i = 0; i < 4; i++)
-		ok(did[i] > scaled(HISTORIES) / 10, "in which much is allowed, denied, left in time and late (%d)", i);
+	for (int i = 0; i < 5; i++)
+		ok(did[i] > scaled(HISTORIES) / (i < 4 ? 10 : 100),
+		   "random histories have much that is allowed, denied, left in time, late, and taken from dead processes (%d)",
+		   i);
 }
 
 int main(void)
