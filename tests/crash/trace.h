@@ -15,6 +15,8 @@
 #include "call.h"
 #include "operand.h"
 
+#define STOPS_AT_BREAKPOINT 4 /* that many single steps take as long */
+
 /* State k is that before instruction k; so there are n + 1. */
 struct trace_step {
 	uint64_t rip;         /* instruction k */
@@ -58,7 +60,7 @@ static inline void trace_index(struct trace *trace)
 				break;
 			}
 		step->from = (uint32_t)k;
-		step->cost = step->times;
+		step->cost = STOPS_AT_BREAKPOINT * step->times;
 		if (k == 0)
 			step->times = step->cost = 0;
 		else if (step->times == 0 || trace->step[k - 1].cost + 1 < step->cost) {

@@ -45,33 +45,25 @@ static struct {
 	size_t len;
 } tracee_pages;
 
-/* Stop before the instruction there is executed, from now on; nowhere: 0. Returns true if that can be done. */
-static inline int tracee_break_at(const struct tracee *t, uint64_t rip)
-{
-	return ptrace(PTRACE_POKEUSER, t->pid, offsetof(struct user, u_debugreg[0]), rip) == 0 &&
-	       ptrace(PTRACE_POKEUSER, t->pid, offsetof(struct user, u_debugreg[7]), rip != 0 ? 1L : 0L) == 0;
-}
-
 /* Why processes can't be traced here, or NULL. */
 static inline const char *tracee_impossible(void)
 {
-	struct tracee t = { .pid = fork() };
-	int status, breaks;
+	pid_t pid = fork();
+	int status;
 
-	if (t.pid == 0) {
+	if (pid == 0) {
 		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
 			_exit(1);
 		raise(SIGSTOP);
 		_exit(0);
 	}
-	if (t.pid < 0 || waitpid(t.pid, &status, 0) != t.pid)
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
 		return "no process to trace";
 	if (WIFEXITED(status))
 		return "ptrace is not permitted";
-	breaks = tracee_break_at(&t, (uint64_t)&tracee_impossible);
-	kill(t.pid, SIGKILL);
-	waitpid(t.pid, &status, 0);
-	return breaks ? NULL : "there are no breakpoints";
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	return NULL;
 }
 
 static struct timespec tracee_begun;
@@ -254,17 +246,6 @@ static inline uint64_t tracee_count(int (*work)(const void *), const void *arg)
 	return steps;
 }
 
-/* Run up to the `times`-th time that it is about to execute the instruction there. */
-static inline void tracee_run_to(struct tracee *t, uint64_t rip, uint64_t times)
-{
-	if (!tracee_break_at(t, rip))
-		bail("no breakpoint: %s", strerror(errno));
-	while (times-- > 0 && t->pid != 0)
-		tracee_go(t, PTRACE_CONT);
-	if (t->pid != 0)
-		tracee_break_at(t, 0);
-}
-
 static inline struct user_regs_struct tracee_registers(const struct tracee *t)
 {
 	struct user_regs_struct registers;
@@ -272,6 +253,38 @@ static inline struct user_regs_struct tracee_registers(const struct tracee *t)
 	if (ptrace(PTRACE_GETREGS, t->pid, NULL, &registers) != 0)
 		bail("ptrace: %s", strerror(errno));
 	return registers;
+}
+
+static inline void tracee_write_code(const struct tracee *t, uint64_t rip, long word)
+{
+	if (ptrace(PTRACE_POKETEXT, t->pid, rip, word) != 0)
+		bail("no breakpoint: %s", strerror(errno));
+}
+
+/*
+ * Run up to the `times`-th time that it is about to execute the instruction there. WHY NOT a breakpoint of the processor:
+ * some virtual machines take it and never stop.
+ */
+static inline void tracee_run_to(struct tracee *t, uint64_t rip, uint64_t times)
+{
+	long code;
+
+	errno = 0;
+	code = ptrace(PTRACE_PEEKTEXT, t->pid, rip, NULL);
+	if (errno != 0)
+		bail("no breakpoint: %s", strerror(errno));
+	while (times-- > 0 && t->pid != 0) {
+		tracee_write_code(t, rip, (code & ~0xffL) | 0xcc);
+		tracee_go(t, PTRACE_CONT);
+		if (t->pid == 0)
+			return;
+		tracee_write_code(t, rip, code);
+		if (tracee_registers(t).rip == rip + 1 &&
+		    ptrace(PTRACE_POKEUSER, t->pid, offsetof(struct user, regs.rip), rip) != 0)
+			bail("ptrace: %s", strerror(errno));
+		if (times > 0)
+			tracee_go(t, PTRACE_SINGLESTEP);
+	}
 }
 
 #endif
