@@ -154,6 +154,8 @@ static int is_chosen(const struct trace *trace, size_t k)
 {
 	size_t every = scene_is_full() ? 1 : trace->n / KILLS + 1;
 
+	if (trace->step[k].clock)
+		return 0;
 	return trace->step[k].calls || (k > 0 && trace->step[k - 1].calls) || trace->step[k].changed || k % every == 0;
 }
 

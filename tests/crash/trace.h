@@ -12,9 +12,12 @@
 #ifndef TESTS_CRASH_TRACE_H
 #define TESTS_CRASH_TRACE_H
 
+#include <sys/auxv.h>
+
 #include "call.h"
 #include "operand.h"
 
+#define CLOCK_SIZE 16384u     /* bytes of that, or more */
 #define STOPS_AT_BREAKPOINT 4 /* that many single steps take as long */
 
 /* State k is that before instruction k; so there are n + 1. */
@@ -25,6 +28,7 @@ struct trace_step {
 	uint32_t cost;        /* ... stops on the way there */
 	unsigned looks : 1;   /* instruction k reads or writes the segment */
 	unsigned calls : 1;   /* ... or is a system call */
+	unsigned clock : 1;   /* ... or is the kernel's code that reads a clock, whose path differs from call to call */
 	unsigned changed : 1; /* the segment is not as it was before instruction k - 1 */
 };
 
@@ -44,8 +48,9 @@ static inline void trace_note(struct trace_step *step, const struct user_regs_st
 	step->rip = registers->rip;
 	step->calls = code[0] == 0x0f && code[1] == 0x05;
 	step->looks = scene.bytes != NULL && address - (uint64_t)scene.bytes < scene.size;
-	/* A repeated string instruction stops at each of its rounds, or does not. */
-	step->times = code[0] != 0xf2 && code[0] != 0xf3;
+	step->clock = registers->rip - getauxval(AT_SYSINFO_EHDR) < CLOCK_SIZE;
+	/* A repeated string instruction stops at each of its rounds, or does not; a clock is read again if it went on. */
+	step->times = code[0] != 0xf2 && code[0] != 0xf3 && !step->clock;
 }
 
 /* Count repetitions, choose from where each state is reached. */
