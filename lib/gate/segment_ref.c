@@ -307,7 +307,7 @@ static void make_cells(const struct segment_ref *ref, const struct view *view)
 
 	if (most == 0 || shmlimit_info(view->limiter, &info) != 0 || most <= info.window_max)
 		return;
-	/* What this lacks is said of the rules. */
+	/* Its error is that of the rules, which report it. */
 	(void)shmlimit_grow_windows(view->limiter, most < info.window_limit ? most : info.window_limit);
 }
 

@@ -39,7 +39,7 @@ my @listed = map { chomp; my ($page, $text, $reason) = split / \| /; { page => $
 for my $page (sort @pages) {
 	my $guide = $page =~ m{^lib/doc/|^tools/shmlimit/oncall\.md$};
 	$ENV{list} = 1;
-	# tests/cli/manual runs what stands under EXAMPLES.
+	# tests/cli/manual runs the section EXAMPLES.
 	my $shown = $page eq 'tools/shmlimit/shmlimit.1' ? 'sed "/^.Sh EXAMPLES/,/^.Sh [^E]/d"' : 'cat';
 	for (`$shown $page | awk -v page=$page -f tests/block.awk`) {
 		chomp;

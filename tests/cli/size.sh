@@ -15,7 +15,7 @@ size() {
 	is "$rc $(printf '%s' "$out" | jq .slots)" "0 $slots" "size $*: $slots slots"
 	shmlimit create "$SEGMENT.$n" --slots "$slots" --slots-max "$slots" \
 		--window-max "$(printf '%s' "$out" | jq .window_max)" --store-keys "$(printf '%s' "$out" | jq .store_keys)"
-	is "$(printf '%s' "$out" | jq .size)" "$(shmlimit inspect "$SEGMENT.$n" --json | jq .segment.size)" "size $*: so many bytes"
+	is "$(printf '%s' "$out" | jq .size)" "$(shmlimit inspect "$SEGMENT.$n" --json | jq .segment.size)" "size $*: a segment made so is as large"
 }
 
 size 16 --keys 1

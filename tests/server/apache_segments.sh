@@ -111,7 +111,7 @@ run check_apache
 like "$rc $err" "^1 .*line $(line_of 'page all' 3) of" "a rule with two rates in one segment is refused, with the line of the second"
 configure_apache -e '/secure.test/,/<\/Virtual/s/Rule page.*/Rule gone all/'
 run check_apache
-like "$rc $err" "^0 .*rule gone: no such rule.*line $(line_of 'gone all' 1) of" "what a virtual host's segment lacks is said with its line"
+like "$rc $err" "^0 .*rule gone: no such rule.*line $(line_of 'gone all' 1) of" "a rule that a virtual host's segment lacks is reported with its line"
 for segment in "$SEGMENT" "$SEGMENT.shop" "$SEGMENT.plain"; do
 	shmlimit destroy "$segment"
 done

@@ -69,7 +69,7 @@ is "$(status /again/absent)" 429 "a request to another location with the same ru
 is "$(status /second/absent)" 404 "a request under another rule passes"
 is "$(ask_status /dry/absent)" "404 REJECTED_DRY_RUN " "a request in a dry run is served, and said to be denied"
 is "$(status /five/absent) $(status /one/absent)" "404 429" "a request that passes under a larger limit lets none pass under the smaller one"
-is "$(ask_status /absent)" "404 " "of a request without a limit nothing is said"
+is "$(ask_status /absent)" "404 " "a request without a limit has no status of one"
 close_held
 within becomes /one/absent 404
 ok $? "when the first has ended, a request passes again"

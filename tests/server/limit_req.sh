@@ -54,7 +54,7 @@ is "$(statuses "$url/one/?[1-3]")" "404 404 429 " "with a burst of one, two requ
 is "$(statuses "$url/status/")" "501 " "a denial in another location can have another status"
 is "$(said_by /dry/)" "404 REJECTED_DRY_RUN " "a dry run serves what it would have denied"
 is "$(said_by /one/)" "429 REJECTED " "without the dry run that is denied"
-is "$(said_by /)" "200 " "of a request without a limit nothing is said"
+is "$(said_by /)" "200 " "a request without a limit has no status of one"
 is "$(shmlimit peek "$SEGMENT" one 127.0.0.1 --json | jq '.retry_after_ns <= 3600e9')" true "denied requests are not counted: the next is allowed after one refill"
 grep -q '^/index.html:-$' "$TMP/nginx.log"
 ok $? "the log has a hyphen for a request without a limit"
