@@ -72,6 +72,7 @@ static int make(struct loading *f, const char *name, int *fd)
 	o.slots_max = h->slots_max;
 	o.store_keys = h->names;
 	o.rules = h->rules_max;
+	o.rules_max = (uint32_t)h->rules_limit;
 	o.window_max = h->old_slots != 0 && !f->only_checks ? h->old_window_max : h->window_max;
 	o.window_limit = h->window_limit;
 	o.on_full = h->on_full;
@@ -81,7 +82,8 @@ static int make(struct loading *f, const char *name, int *fd)
 	if (h->mode == 0 || h->slots == 0 || h->slots % SLOTS_PER_LINE != 0 || h->slots > h->slots_max ||
 	    h->old_slots % SLOTS_PER_LINE != 0 || h->slots < h->old_slots || h->old_window_max > h->window_max ||
 	    (h->slots / 2 < h->old_slots && h->old_window_max == h->window_max) || h->slots_max == 0 ||
-	    h->rules_max == 0 || h->rules > h->rules_max || h->switched_off > 1 || h->gid == UINT32_MAX ||
+	    h->rules_max == 0 || h->rules > h->rules_max || h->rules_limit > SHMLIMIT_RULES_MAX ||
+	    h->switched_off > 1 || h->gid == UINT32_MAX ||
 	    !is_zero(h->reserved, sizeof(h->reserved) / sizeof(h->reserved[0])))
 		return -EUCLEAN;
 	error = f->only_checks ? make_private(&o, h->secret, &header, &segment, fd)

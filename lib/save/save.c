@@ -68,6 +68,7 @@ static int put_header(struct saving *s)
 		.slots_max = l->lines_max * SLOTS_PER_LINE,
 		.names = l->names_max,
 		.rules_max = s->rules,
+		.rules_limit = l->rules_max,
 		.window_max = s->tables.now.window_max,
 		.window_limit = l->window_limit,
 		.old_window_max = s->tables.old.window_max,

@@ -46,7 +46,8 @@ struct state_header {
 	uint64_t old_slots;      /* of the old table, while keys are left in it; else 0 */
 	uint32_t window_limit;   /* 0: as usual */
 	uint32_t old_window_max; /* of the old table */
-	uint64_t reserved[17];   /* zero */
+	uint64_t rules_limit;    /* to which the list of rules can grow; 0: as usual */
+	uint64_t reserved[16];   /* zero */
 };
 
 struct state_rule {

@@ -9,9 +9,9 @@ s=$SEGMENT.s
 c=$SEGMENT.copy
 cd "$TMP"
 left() { shmlimit peek "$1" "$2" "$3" --json | jq .remaining; }
-made() { shmlimit inspect "$1" --json | jq -c '.segment | [.slots, .rules, .window_max, .on_full, .clock, .mode, .gid, .enabled]'; }
+made() { shmlimit inspect "$1" --json | jq -c '.segment | [.slots, .rules, .rules_max, .window_max, .window_limit, .on_full, .clock, .mode, .gid, .enabled]'; }
 
-shmlimit create "$s" --slots 100 --mode 0640 --on-full deny --rules 9 --window-max 20 --clock coarse
+shmlimit create "$s" --slots 100 --mode 0640 --on-full deny --rules 9 --rules-max 20 --window-max 20 --window-limit 50 --clock coarse
 shmlimit rule set "$s" login --capacity 15 --rate 1/d
 shmlimit rule set "$s" calls --algorithm window --rate 10/d
 shmlimit rule set "$s" cold --algorithm warmup --rate 1/s --warmup 1h --max-wait 1h --mode dry-run

@@ -743,11 +743,15 @@ static void page_odd_slots(struct page *p) { p->header.slots++; }
 static void page_small_slots(struct page *p) { p->header.slots_max = 0; }
 static void page_no_rules(struct page *p) { p->header.rules_max = 0; }
 static void page_more_rules(struct page *p) { p->header.rules = p->header.rules_max + 1; }
+static void page_long_list(struct page *p) { p->header.rules_limit = SHMLIMIT_RULES_MAX + 1; }
+static void page_short_list(struct page *p) { p->header.rules_limit = p->header.rules_max - 1; }
+static void page_old_window(struct page *p) { p->header.old_window_max = p->header.window_max + 1; }
+static void page_window_limit(struct page *p) { p->header.window_limit = SHMLIMIT_WINDOW_MAX + 1; }
 static void page_switch(struct page *p) { p->header.switched_off = 2; }
 static void page_group(struct page *p) { p->header.gid = UINT32_MAX; }
 static void page_old_slots(struct page *p) { p->header.old_slots = 32; p->header.slots = 63; }
 static void page_small_growth(struct page *p) { p->header.old_slots = 64; }
-static void page_reserved(struct page *p) { p->header.reserved[16] = 1; }
+static void page_reserved(struct page *p) { p->header.reserved[15] = 1; }
 static void page_id_twice(struct page *p) { p->rule[1].id = p->rule[0].id; }
 static void page_id_far(struct page *p) { p->rule[1].id = p->header.rules_max; }
 static void page_mode(struct page *p) { p->rule[0].mode = 4; }
@@ -774,6 +778,8 @@ static const struct {
 	{ "no slots", page_no_slots },                  { "slots in no lines", page_odd_slots },
 	{ "no most of slots", page_small_slots },       { "no rules", page_no_rules },
 	{ "more rules than fit", page_more_rules },     { "half switched off", page_switch },
+	{ "a list longer than any", page_long_list },   { "a list shorter than it is", page_short_list },
+	{ "an old table of larger windows", page_old_window }, { "windows larger than any", page_window_limit },
 	{ "an old table of half slots", page_old_slots }, { "an old table as large", page_small_growth },
 	{ "no group", page_group },                     { "a reserved field", page_reserved },
 	{ "an id twice", page_id_twice },               { "an id too far", page_id_far },
