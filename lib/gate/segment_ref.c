@@ -176,8 +176,12 @@ static int report_no_room(struct segment_ref *ref, const struct view *view, cons
 	at = snprintf(text, sizeof(text), "segment %.*s: rule %.*s: not in force: ", SHMLIMIT_NAME_MAX,
 	              ref->spec->segment, SHMLIMIT_RULE_NAME_MAX, rule->name);
 	at += room_text(text + at, sizeof(text) - (size_t)at, rule, error, &info);
-	snprintf(text + at, sizeof(text) - (size_t)at, ": requests are limited by their other limits only, until %s",
-	         error == -EALREADY || error == -ENOSPC ? "it can" : "the segment is made again (shmlimit destroy)");
+	at += snprintf(text + at, sizeof(text) - (size_t)at, ": requests are limited by their other limits only");
+	/* Each look tries again: there may be room by then. */
+	if (error == -EFBIG || error == -EXFULL)
+		snprintf(text + at, sizeof(text) - (size_t)at,
+		         ", until the segment is made again (shmlimit destroy %.*s)", SHMLIMIT_NAME_MAX,
+		         ref->spec->segment);
 	return report(ref, 1, text);
 }
 

@@ -4,8 +4,8 @@
  *
  *	0        header        identity and geometry, then two lines that change
  *	4096     rules         rules_max * 704 bytes
- *	...      counters      (cpus + stripes) blocks of (1 + rules_max) lines
- *	                       of both only what is for rules_now rules takes memory: the rest are holes
+ *	...      counters      (cpus + stripes) blocks, each at a page, of (1 + rules_max) lines
+ *	                       of records and blocks only what rules_now rules need is reserved; the rest are holes
  *	...      area          LAYOUT_AREA bytes at a page, for libshmlimit-global: shmlimit_area()
  *	...      table         slots: lines of 4, 64-byte aligned
  *	                       rings: 2 * window_max cells of 8 bytes for each slot

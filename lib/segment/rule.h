@@ -37,7 +37,8 @@
 /*
  * How long the list of rules is. It grows where a rule finds no room: the writer, under the segment's lock, reserves
  * more and then says so in the header. Records and counters stay where they are, so what a process knows of the list
- * is right, if short: it asks again for an id beyond that. ORDER pairs with publish() in rule_writer.c.
+ * is right, if short: it asks again for an id beyond that, once for each time that the list grew, with two
+ * system calls (segment_has()). ORDER pairs with publish() in rule_writer.c.
  */
 uint32_t rule_count(const struct shmlimit *l);
 

@@ -18,7 +18,7 @@
 #include "operand.h"
 
 #define CLOCK_SIZE 16384u     /* bytes of that, or more */
-#define STOPS_AT_BREAKPOINT 4 /* that many single steps take as long */
+#define STOPS_AT_BREAKPOINT 4 /* about as long as this many single steps */
 
 /* State k is that before instruction k; so there are n + 1. */
 struct trace_step {

@@ -109,6 +109,10 @@ static void sizes(void)
 	shmlimit_close(reader);
 	shmlimit_close(l);
 
+	l = unit_create("unit.grow", NULL);
+	is((l->size - (uint64_t)l->counter_stride * (l->cpus + l->stripes)) >> 20, 1092,
+	   "a segment of the usual size takes 1.1 GiB of addresses");
+	shmlimit_close(l);
 	l = unit_create("unit.grow", &fixed);
 	is(shmlimit_grow(l, 128), -EFBIG, "a segment may be made not to grow");
 	is(shmlimit_grow_windows(l, 2), -EFBIG, "a segment may be made so that its windows stay as they are");
