@@ -481,11 +481,15 @@ static void finish_what_they_left(void)
 	}
 }
 
-/* The process that asked died by then: does its claim expire in time, so that another process asks? */
-static void outlast(const struct rule_view *view, uint32_t key, const struct trace *trace, uint64_t died_ns)
+/*
+ * The process that asked was killed in killed_ns or later, and dead in died_ns: does its claim expire in time, so that
+ * another process asks? WHY NOT only claims that last beyond died_ns: where processes end slowly there are none.
+ */
+static void outlast(const struct rule_view *view, uint32_t key, const struct trace *trace, uint64_t killed_ns,
+                    uint64_t died_ns)
 {
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
-	struct lease left = lease_read(&view->params, trace->seen.word, died_ns);
+	struct lease left = lease_read(&view->params, trace->seen.word, killed_ns);
 	uint64_t then_ns = died_ns + CLAIM_NS + play->grace_ns[LEASED];
 
 	if (left.state != LEASE_ASKED || left.left_ns == 0)
@@ -504,7 +508,7 @@ static void outlast(const struct rule_view *view, uint32_t key, const struct tra
 }
 
 /* All books have been looked at: the next round begins with none. */
-static void end_leases(uint64_t died_ns)
+static void end_leases(uint64_t killed_ns, uint64_t died_ns)
 {
 	struct rule_view view;
 
@@ -514,7 +518,7 @@ static void end_leases(uint64_t died_ns)
 		struct trace trace = trace_of(&view, (uint32_t)play->id[LEASED], key);
 
 		if (is_current(&view, &trace))
-			outlast(&view, key, &trace, died_ns);
+			outlast(&view, key, &trace, killed_ns, died_ns);
 	}
 	if (shmlimit_reset(play->l, play->id[LEASED], NULL, 0) < 0)
 		bail("leases are not reset");
@@ -586,7 +590,7 @@ static void round_of(struct rng *rng)
 {
 	struct shmlimit_counters before = counters_of(play->l, -1), after;
 	struct crew crew;
-	uint64_t died_ns;
+	uint64_t killed_ns, died_ns;
 
 	play->seed = rng_draw(rng);
 	history_clear(&play->history);
@@ -600,6 +604,7 @@ static void round_of(struct rng *rng)
 		sum.ended_badly += !crew_kill(&crew, victim);
 		crew_spawn(&crew, victim, 0);
 	}
+	killed_ns = shmlimit_now(play->l);
 	for (int i = 0; i <= WORKERS; i++)
 		kill(crew.pid[i], SIGKILL);
 	for (int i = 0; i <= WORKERS; i++)
@@ -612,7 +617,7 @@ static void round_of(struct rng *rng)
 	sum.kills += KILLS_A_ROUND + WORKERS + 1;
 	sum.rounds++;
 	judge();
-	end_leases(died_ns);
+	end_leases(killed_ns, died_ns);
 	play->unsound += shmlimit_verify(stage_name, NULL, 0) != 0;
 }
 
