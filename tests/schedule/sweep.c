@@ -203,18 +203,23 @@ static void law_deposited(const struct call *spent)
 
 /*
  * Was a word over before the mark? A word that was written so long after the mark that it is outside of its range seems to
- * have been over for about all of that. WHY NOT of a LEASE or a HOLD: they say nothing between claim and first use.
+ * have been over for about all of that. A window's range ends with back_ns, whatever ahead_ns says: there that is the sooner
+ * the older the mark is. WHY NOT of a LEASE or a HOLD: they say nothing between claim and first use.
  */
 static int was_over(const struct look *k, uint64_t word)
 {
 	const struct algorithm *a = algorithm_of(k->params);
+	uint64_t age_ns = schedule.now_ns - k->at.now_ns, known_ns;
 	struct shmlimit_range its = { 0 };
 	struct balance b;
 
 	a->range(k->params, &its);
+	if (its.ahead_ns == INT64_MAX)
+		known_ns = its.back_ns > age_ns ? its.back_ns - age_ns : 0;
+	else
+		known_ns = (its.ahead_ns < its.back_ns ? its.ahead_ns : its.back_ns) / 2;
 	a->read(k, word, &b);
-	return a->begin == NULL && !b.stepped && a->wait(k, &b) == 0 &&
-	       a->idle_ns(k, word) < (its.ahead_ns < its.back_ns ? its.ahead_ns : its.back_ns) / 2;
+	return a->begin == NULL && !b.stepped && a->wait(k, &b) == 0 && a->idle_ns(k, word) < known_ns;
 }
 
 /* The mark is no later than what was swept. */
