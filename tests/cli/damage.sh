@@ -86,7 +86,7 @@ is "$rc $err" "2 shmlimit: segment $segment: $foreign" "an empty file is not des
 run shmlimit destroy "$segment" --force
 like "$rc $err" "^2 shmlimit: segment $segment: not removed: .* has 0 bytes, and the smallest segment [1-9][0-9]*" \
 	"destroy --force does not remove a file that is too small for a segment"
-head -c 100000 /dev/zero >"$file"
+head -c 200000 /dev/zero >"$file"
 run shmlimit destroy "$segment" --force
 is "$rc $out$err $(ls "$file" 2>/dev/null)" "0  " "destroy --force removes a file that is overwritten"
 mkdir "$file"
@@ -103,7 +103,7 @@ fresh
 run shmlimit destroy "$segment" --force
 is "$rc $out$err $(ls "$file" 2>/dev/null)" "0  " "destroy --force removes a sound segment"
 if [ "$(id -u)" = 0 ]; then
-	head -c 100000 /dev/zero >"$file"
+	head -c 200000 /dev/zero >"$file"
 	chown 65534 "$file"
 	run shmlimit destroy "$segment" --force
 	like "$rc $err" "^2 shmlimit: segment $segment: not removed: $file belongs to " "destroy --force does not remove another user's file"

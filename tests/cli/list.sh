@@ -33,7 +33,7 @@ c - 16 0/64 $user:$group 0600 disabled" "segments are listed by name, and nothin
 like "$(mine | awk '{ print $2 }' | tr '\n' ' ')" '^([0-9]+(\.[0-9])?[KM]i ){3}$' "sizes are in units of 1024"
 
 run shmlimit list --json
-is "$rc $(mine_json 'map([.error, .enabled, .slots, .rules_used, .rules_max, .on_full, .clock, .mode])')" \
+is "$rc $(mine_json 'map([.error, .enabled, .slots, .rules_used, .rules, .on_full, .clock, .mode])')" \
 	'0 [[null,true,16,0,64,"deny","coarse","0600"],[null,true,1024,1,10,"evict","precise","0640"],'\
 '[null,false,16,0,64,"evict","precise","0600"]]' "list --json is an array of the same"
 is "$(mine_json '.[1] | [((.size + 4095) / 4096 | floor) * 8, .uid, .gid, .owner]')" \

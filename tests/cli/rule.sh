@@ -6,7 +6,7 @@
 need jq
 
 segment=$SEGMENT.s
-shmlimit create "$segment" --slots 16 --rules 3
+shmlimit create "$segment" --slots 16 --rules 3 --rules-max 3
 
 no_segment() {
 	run shmlimit "$@"
@@ -181,7 +181,7 @@ edge=$(printf '%059d.:@+' 0)
 run shmlimit rule set "$segment" "$edge" --capacity 1 --rate 1/s
 is "$rc" 0 "a name of 63 legal characters is fine"
 run shmlimit rule set "$segment" fourth --capacity 1 --rate 1/s
-is "$rc $err" "2 shmlimit: rule fourth: no room for another rule in segment $segment: remove one first (shmlimit rule remove), or create the segment with more --rules" "a segment that is full of rules takes no more"
+is "$rc $err" "2 shmlimit: rule fourth: no room for another rule in segment $segment: remove one first (shmlimit rule remove), or create the segment with a larger --rules-max" "a segment that is full of rules takes no more"
 
 run shmlimit rule set "$segment" login --protected yes
 is "$rc $out$err$(shmlimit rule show "$segment" login | grep ^protected)" "0 protected: yes" "a rule can be protected"

@@ -51,7 +51,7 @@ everywhere() {
 	for host in $hosts; do cat "$TMP/codes.$host"; done >"$TMP/codes"
 }
 # What the backend has counted of a client, and whether that is the limit; each host asks once more.
-counted() { there get "shmlimit:{limits/LIMITER/$1/hello/5/1/hour}"; }
+counted() { there hget "shmlimit:{limits/LIMITER/$1/hello/5/1/hour}" count; }
 reached() {
 	for host in $hosts; do codes "$(url "$host")/?client=$1"; done >>"$TMP/more"
 	[ "$(counted "$1")" = 5 ]
