@@ -232,7 +232,12 @@ struct shmlimit_rule {
 	 * this before, and leave alone what was changed by hand since.
 	 */
 	uint64_t mark;
-	uint64_t reserved[2]; /* must be zero */
+	/*
+	 * shmlimit_rule_get(): when shmlimit_rule_ensure() was last refused another limit for the rule,
+	 * nanoseconds since 1970; 0: not since a change of it succeeded. Otherwise ignored. Not saved.
+	 */
+	uint64_t refused_unix_ns;
+	uint64_t reserved[1]; /* must be zero */
 };
 
 /*
@@ -696,7 +701,8 @@ int shmlimit_rule_set(struct shmlimit *limiter, const char *rule_name, const str
  * and max_wait_ns and credit, if they are 0. `mark` is ignored.
  *
  * Returns the id, or an error of shmlimit_rule_set() but -EBUSY. After an error nothing was
- * changed, so an old rule stays in force. Threads and processes may call it at once. Killed
+ * changed, so an old rule stays in force; the rule has the time in refused_unix_ns until this call
+ * or shmlimit_rule_set() succeeds for it, and shmlimit check tells of it. Threads and processes may call it at once. Killed
  * inside: the rule is the old one, the new one, or missing. Cost: of an unchanged rule that of
  * shmlimit_rule_get().
  */

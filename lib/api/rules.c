@@ -102,12 +102,22 @@ EXPORT int shmlimit_rule_ensure(struct shmlimit *l, const char *rule_name, const
 	wanted.mark = mark_of(&wanted);
 	id = rule_find(l, rule_name);
 	if (id >= 0 && shmlimit_rule_get(l, id, &found) == 0) {
-		if (found.mark == wanted.mark)
+		if (found.mark == wanted.mark) {
+			if (found.refused_unix_ns != 0 && !l->read_only)
+				rule_note_refused(l, id, 0);
 			return id;
+		}
 		keep_the_rest(&wanted, &found);
 	}
 	set = rule_replace(l, rule_name, &wanted, wait_ns, when_clock());
-	return set < 0 && id >= 0 && is_same_rate(&wanted, &found) ? id : set;
+	if (set >= 0 || id < 0)
+		return set;
+	if (is_same_rate(&wanted, &found))
+		return id;
+	/* These are not of the limit: the segment is gone, or another process has its lock. */
+	if (set != -ENOENT && set != -EAGAIN)
+		rule_refuse(l, rule_name);
+	return set;
 }
 
 /* WHY the name is checked last: that costs more than to find it. */
@@ -163,6 +173,7 @@ EXPORT int shmlimit_rule_get(struct shmlimit *l, int rule, struct shmlimit_rule 
 	found.mode = rule_mode(&view);
 	found.set_unix_ns = rule_set_unix_ns(l, (uint32_t)rule, &view);
 	found.mark = load_word(&l->rules[rule].mark);
+	found.refused_unix_ns = load_word(&l->rules[rule].refused_unix_ns);
 	return sized_out(out, &found, sizeof(found));
 }
 

@@ -190,9 +190,6 @@ static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f
 	struct layout_params params;
 	struct rule_view view;
 
-	if (load_relaxed(&record->reserved) != 0)
-		report(f, offset_of(l, &record->reserved), mend_zero(f, &record->reserved),
-		       "rule %u: a reserved field is not zero", id);
 	if (rule_read(l, id, &view, name) != 0)
 		return;
 	if (name_check_any_rule(name) != 0)

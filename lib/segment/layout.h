@@ -258,8 +258,8 @@ struct layout_rule {
 	uint64_t born;
 	/* when a version's parameters were set, by the real-time clock; as params[] */
 	uint64_t set_unix_ns[RULE_VERSIONS];
-	uint64_t mark;     /* shmlimit_rule.mark */
-	uint64_t reserved; /* zero */
+	uint64_t mark;            /* shmlimit_rule.mark */
+	uint64_t refused_unix_ns; /* shmlimit_rule.refused_unix_ns */
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 	/* what the id's counters were when this rule got it */
 	uint64_t counted_before[8];

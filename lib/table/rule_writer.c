@@ -83,6 +83,7 @@ void rule_define(const struct shmlimit *l, uint32_t id, const struct rule_defini
 	store_relaxed(&record->set_unix_ns[version % RULE_VERSIONS], rule->set_unix_ns);
 	store_relaxed(&record->born, version);
 	store_relaxed(&record->mark, rule->mark);
+	store_relaxed(&record->refused_unix_ns, 0);
 	/*
 	 * I4. ORDER what a reader copies was stored before; pairs with load_acquire() in
 	 * rule_glance().
@@ -168,6 +169,14 @@ static int make_room(const struct shmlimit *l, const struct layout_params *param
 	return algorithm_of(params)->has_cells ? table_grow_windows(l, params->capacity, when) : 0;
 }
 
+void rule_note_refused(const struct shmlimit *l, int id, uint64_t unix_ns)
+{
+	uint64_t *refused = &l->rules[id].refused_unix_ns;
+
+	if (load_relaxed(refused) != unix_ns)
+		store_relaxed(refused, unix_ns);
+}
+
 /* The lock is held. `replaces`: a rule of another algorithm is replaced, and keeps its id. */
 static int set_locked(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *rule,
                       const struct layout_params *params, int replaces, struct when when)
@@ -193,6 +202,7 @@ static int set_locked(struct shmlimit *l, const char *rule_name, const struct sh
 		/* Last: if killed before, the caller is to find that this was not done. */
 		if (rule->mark != 0)
 			store_relaxed(&l->rules[id].mark, rule->mark);
+		rule_note_refused(l, id, 0);
 		return id;
 	}
 	id = find_unused(l);
@@ -231,6 +241,18 @@ int rule_replace(struct shmlimit *l, const char *name, const struct shmlimit_rul
                  struct when when)
 {
 	return put(l, name, rule, wait_ns, 1, when);
+}
+
+void rule_refuse(struct shmlimit *l, const char *name)
+{
+	int lock, id;
+
+	if (l->read_only || segment_lock(l->name, l->device, l->inode, 0, &lock) != 0)
+		return;
+	id = rule_find(l, name);
+	if (id >= 0)
+		rule_note_refused(l, id, segment_unix_ns());
+	segment_unlock(lock);
 }
 
 int rule_remove(struct shmlimit *l, const char *name)

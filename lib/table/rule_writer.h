@@ -20,6 +20,15 @@ int rule_replace(struct shmlimit *l, const char *name, const struct shmlimit_rul
 /* shmlimit_rule_remove(), with a valid name and a handle that can write. */
 int rule_remove(struct shmlimit *l, const char *name);
 
+/*
+ * Note when another limit was refused for the rule of this name, for shmlimit_rule_get(). Not where
+ * the lock is another process's: who is refused tries again.
+ */
+void rule_refuse(struct shmlimit *l, const char *name);
+
+/* The same, of an id; 0: a change succeeded. */
+void rule_note_refused(const struct shmlimit *l, int id, uint64_t unix_ns);
+
 /* Define a rule under an id that is not in use, by a caller that keeps other writers out. */
 struct rule_definition {
 	const char *name;

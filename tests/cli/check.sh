@@ -142,7 +142,22 @@ if command -v promtool >/dev/null; then
 	        values: '0x9 0+60x20 1200x20'
 	      - series: 'shmlimit_agent_full_total{segment="web"}'
 	        values: '0x9 0+60x20 1200x20'
+	      - series: 'shmlimit_rule_change_refused_timestamp_seconds{segment="web",rule="page"}'
+	        values: '0x9 1795000000x20 0x20'
 	    alert_rule_test:
+	      - eval_time: 8m
+	        alertname: ShmlimitRuleChangeRefused
+	      - eval_time: 28m
+	        alertname: ShmlimitRuleChangeRefused
+	        exp_alerts:
+	          - exp_labels: { severity: warning, segment: web, rule: page }
+	            exp_annotations:
+	              summary: Rule page of segment web keeps an old limit
+	              description: >-
+	                A program or a server was refused another limit for it, and its log says why. Look at: shmlimit rule
+	                show web page.
+	      - eval_time: 33m
+	        alertname: ShmlimitRuleChangeRefused
 	      - eval_time: 8m
 	        alertname: ShmlimitBackendGone
 	      - eval_time: 28m

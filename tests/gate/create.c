@@ -407,6 +407,7 @@ static const struct shmlimit_options few = { .struct_size = sizeof(few), .window
 
 static void cannot(void)
 {
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
 	struct shmlimit_gate *g;
 	struct shmlimit *l;
 
@@ -420,11 +421,15 @@ static void cannot(void)
 	is(answer.outcome, SHMLIMIT_GATE_REJECTED, "a request that the old rate denies is rejected, and did not fail");
 	shmlimit_gate_attach(g);
 	is(gate_said, 1, "another look at such a rule reports nothing else");
+	shmlimit_rule_get(l, shmlimit_rule_find(l, "f"), &rule);
+	ok(rule.refused_unix_ns != 0, "the rule says that its rate is an older one, for shmlimit check");
 	shmlimit_close(l);
 	shmlimit_destroy(unit_name);
 	shmlimit_gate_attach(g);
 	ok(gate_said == 2 && strstr(gate_lines[1], "its new rate is in force") != NULL,
 	   "the end of it is reported when the rate was set");
+	shmlimit_close(look(&rule, "f"));
+	is(rule.refused_unix_ns, 0, "the rule says no more that its rate is an older one");
 	shmlimit_gate_close(g);
 	is(shmlimit_open(unit_name, 0, NULL, &l), 0, "the gate made a segment that has room");
 	shmlimit_close(l);

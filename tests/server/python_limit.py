@@ -168,13 +168,31 @@ class LimitLaws(unittest.TestCase):
     def test_refused(self):
         """where a new limit cannot be set, the old one stays in force, which is logged once, and the new one is tried again"""
         limit("2/day", segment=self.shared, rule="r").take("other")
-        wide = self.limit("1000001/day", rule="r", max_wait_s=3e10)
+        wide = self.limit("1000001/day", rule="r", max_wait_s=1e10)
         with self.assertLogs("shmlimit", "ERROR") as logged:
             self.assertEqual(sum(self.passes(wide) for _ in range(3)), 2)
             self.shared._look_at = 0
             self.assertFalse(self.passes(wide))
         self.assertEqual(len(logged.output), 1, logged.output)
         self.assertIn("rule r: its new limit is refused, and the old one stays: ", logged.output[0])
+        name = self.shared.name
+
+        def told(status):
+            run = subprocess.run(["shmlimit", "check", name, "--interval", "1ms"], capture_output=True, text=True)
+            self.assertEqual(run.returncode, status, run.stdout)
+            shows = (["rule", "show", name, "r"], ["metrics", name])
+            return run.stdout + "".join(subprocess.run(["shmlimit", *show], capture_output=True, text=True).stdout for show in shows)
+
+        gauge = f'\nshmlimit_rule_change_refused_timestamp_seconds{{segment="{name}",rule="r"}} '
+        text = told(1)
+        self.assertIn(f"WARNING - segment {name}: rule r was refused another limit and keeps the old one, ", text)
+        self.assertRegex(text, r"\nrefused: another limit, \w+ ago: this one is in force\n")
+        self.assertIn(gauge + "1", text)
+        with Limiter(name) as limiter:
+            limiter.rule_set("r", limiter.rule_get("r"))
+        text = told(0)
+        self.assertNotIn("refused another", text)
+        self.assertIn(gauge + "0\n", text)
 
     def test_apart(self):
         """two programs whose functions have the same names do not share a rule; with rule= they do"""

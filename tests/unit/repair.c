@@ -117,8 +117,6 @@ static void told_askew(void) { l->header->tables[1].offset++; }
 static void told_before(void) { l->header->tables[1].offset = 4096; }
 static void told_behind(void) { l->header->tables[1].offset = l->size; }
 static void told_larger(void) { l->header->tables[1].sizes = sizes_pack(l->lines_max + 1, 6); }
-static void rule_reserved(void) { l->rules[0].reserved = 1; }
-static void rule_unused_reserved(void) { l->rules[3].reserved = 1; }
 static void rule_name(void) { l->rules[0].name[0] = '\n'; }
 static void rule_duplicate(void) { memcpy(l->rules[1].name, l->rules[0].name, sizeof(l->rules[0].name)); }
 static void params_of_funnel(void) { l->rules[0].params[1].back ^= 64; }
@@ -216,8 +214,6 @@ static const struct damage {
 	{ "a table that was left, too early", told_before, "table 1 is none that there is", "set to zero", 1, fresh_grown },
 	{ "a table that was left, too late", told_behind, "table 1 is none that there is", "set to zero", 1, fresh_grown },
 	{ "a table that was left, too large", told_larger, "table 1 is none that there is", "set to zero", 1, fresh_grown },
-	{ "a reserved field of a rule", rule_reserved, "rule 0: a reserved field", "set to zero", 1, NULL },
-	{ "a reserved field of no rule", rule_unused_reserved, "rule 3: a reserved field", "set to zero", 1, NULL },
 	{ "a rule's name", rule_name, "its name is not a rule's name", NULL, 1, NULL },
 	{ "two rules of one name", rule_duplicate, "rule 1: has the name of rule 0", NULL, 1, NULL },
 	{ "a rule's params", params_of_funnel, "rule 0: its parameters do not follow", NULL, 1, NULL },

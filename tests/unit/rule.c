@@ -10,6 +10,7 @@
 #include "algorithm.h"
 #include "counter.h"
 #include "ring.h"
+#include "segment.h"
 
 #define T0 (1000 * SECOND)
 
@@ -494,6 +495,47 @@ static int ensure(uint32_t algorithm, uint64_t capacity, uint64_t refill, uint32
 	return id;
 }
 
+static uint64_t refused(int id)
+{
+	struct shmlimit_rule found = { .struct_size = sizeof(found) };
+
+	shmlimit_rule_get(l, id, &found);
+	return found.refused_unix_ns;
+}
+
+/* Another limit was just refused for the rule. Leaves it refused, and as it was. */
+static void refusals(int id, const struct shmlimit_rule *was)
+{
+	struct shmlimit_rule found, set = *was;
+	struct shmlimit *looker;
+	uint64_t since_ns = was->refused_unix_ns;
+
+	ok(since_ns != 0 && since_ns <= segment_unix_ns() && segment_unix_ns() - since_ns < 3600 * SECOND,
+	   "a refused limit leaves its time with the rule");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
+	is(ensure(SHMLIMIT_WINDOW, 10, 0, SHMLIMIT_ENFORCE, &found), -EFBIG, "another one is refused");
+	ok(found.refused_unix_ns >= since_ns, "the time is that of the last");
+	ensure(SHMLIMIT_FUNNEL, 6, 6, SHMLIMIT_ENFORCE, &found);
+	is(refused(id), 0, "a program that is content with the rule ends it");
+	ensure(SHMLIMIT_FUNNEL, 0, 4, SHMLIMIT_ENFORCE, &found);
+	ok(refused(id) != 0, "a limit that is none is refused, too");
+	is(shmlimit_rule_set(l, "own", &set), id, "the rule is set by hand");
+	is(refused(id), 0, "that ends it, too");
+	set.algorithm = SHMLIMIT_WINDOW;
+	set.capacity = 9;
+	set.refill = set.max_wait_ns = 0;
+	is(shmlimit_rule_set(l, "own", &set), -EFBIG, "what is set by hand is refused");
+	is(refused(id), 0, "that was said to whom it concerns");
+	if (shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &looker) != 0)
+		bail("open");
+	set.struct_size = sizeof(set);
+	ok(shmlimit_rule_ensure(looker, "own", &set) < 0 && refused(id) == 0,
+	   "a process that may not write leaves nothing");
+	shmlimit_close(looker);
+	ensure(SHMLIMIT_WINDOW, 9, 0, SHMLIMIT_ENFORCE, &found);
+	ok(refused(id) != 0, "it is refused once more");
+}
+
 static void ensured(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .window_max = 8, .window_limit = 8 };
@@ -514,10 +556,13 @@ static void ensured(void)
 	is(ensure(SHMLIMIT_FUNNEL, 6, 6, SHMLIMIT_ENFORCE, &found), id, "another limit is set, under the same id");
 	ok(found.capacity == 6 && found.mode == SHMLIMIT_DRY_RUN && found.max_wait_ns == SECOND,
 	   "what the program does not say is left alone");
+	is(found.refused_unix_ns, 0, "nothing was refused");
 	is(ensure(SHMLIMIT_WINDOW, 9, 0, SHMLIMIT_ENFORCE, &found), -EFBIG, "a window without room is refused");
 	ok(found.capacity == 6 && found.algorithm == SHMLIMIT_FUNNEL,
 	   "the old rule stays in force where another one is refused");
+	refusals(id, &found);
 	is(ensure(SHMLIMIT_WINDOW, 8, 0, SHMLIMIT_OFF, &found), id, "another algorithm is set, under the same id");
+	is(found.refused_unix_ns, 0, "a change that succeeds ends what was refused");
 	ok(found.algorithm == SHMLIMIT_WINDOW && found.capacity == 8 && found.mode == SHMLIMIT_OFF &&
 	           found.max_wait_ns == 0,
 	   "a rule of another algorithm is as it was given");

@@ -144,6 +144,22 @@ static int server_fails(struct shmlimit *limiter, struct shmlimit_global_server 
 	return 0;
 }
 
+/* Is there a rule whose last change a program was refused, or is this one such? Its name is *name then. */
+static int rule_is_refused(struct shmlimit *limiter, const char *only, char name[SHMLIMIT_RULE_NAME_MAX + 1])
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+
+	shmlimit_info(limiter, &info);
+	for (uint32_t id = 0; id < info.rules; id++) {
+		struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+
+		if (shmlimit_rule_get(limiter, (int)id, &rule) == 0 && rule.refused_unix_ns != 0 &&
+		    shmlimit_rule_name(limiter, (int)id, name) == 0 && (only == NULL || strcmp(name, only) == 0))
+			return 1;
+	}
+	return 0;
+}
+
 /* 0 or -errno: -ESRCH there is no such rule. */
 static int sample_take(struct shmlimit *limiter, const char *rule, struct sample *sample)
 {
@@ -275,13 +291,15 @@ static int report(const struct check *check, struct shmlimit *limiter, const str
 {
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit_global_server server;
-	int fails = server_fails(limiter, &server), found, enabled;
+	char rule[SHMLIMIT_RULE_NAME_MAX + 1];
+	int fails = server_fails(limiter, &server), refused = rule_is_refused(limiter, check->rule, rule), found,
+	    enabled;
 	uint32_t other = other_layout(check->name);
 	char span[TEXT_LEN];
 
 	shmlimit_info(limiter, &info);
 	enabled = info.enabled != 0;
-	found = fails ? CHECK_CRITICAL : enabled ? CHECK_OK : CHECK_WARNING;
+	found = fails ? CHECK_CRITICAL : enabled && !refused ? CHECK_OK : CHECK_WARNING;
 	for (int i = 0; i < LIMITS; i++)
 		if (level(&check->limit[i], counted->fact[i]) > found)
 			found = level(&check->limit[i], counted->fact[i]);
@@ -293,6 +311,11 @@ static int report(const struct check *check, struct shmlimit *limiter, const str
 		fputs(" the backend ", stdout);
 		print_name(server.name);
 		fputs(" does not answer,", stdout);
+	}
+	if (refused) {
+		fputs(" rule ", stdout);
+		print_name(rule);
+		fputs(" was refused another limit and keeps the old one,", stdout);
 	}
 	for (int i = 0; i < LIMITS; i++)
 		if (level(&check->limit[i], counted->fact[i]) != CHECK_OK)
@@ -402,8 +425,9 @@ const struct command command_check = {
 	.details =
 		"Prints a line with performance data. The exit status is 0 if all is well, 1 for a warning, 2 if a state\n"
 		"is critical, and 3 if it is unknown. A missing segment is critical, and so is a Redis server that the\n"
-		"host's agent cannot reach. A disabled segment is a warning. The line also names segments that another\n"
-		"version of shmlimit left under the name. Changes nothing.\n"
+		"host's agent cannot reach. A disabled segment is a warning, and so is a rule that keeps its old limit\n"
+		"because a program was refused another one. The line also names segments that another version of\n"
+		"shmlimit left under the name. Changes nothing.\n"
 		"LIMIT is N (more than N is critical), or N,M (more than N is a warning, more than M is critical), of what\n"
 		"happened in the interval, or since the last check.\n",
 	.options = options,

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <inttypes.h>
+#include <time.h>
 
 #include "command.h"
 #include "duration.h"
@@ -14,12 +15,26 @@
 #include "print.h"
 #include "rule_facts.h"
 
+#define SECOND ((uint64_t)1000000000)
+
 enum { JSON };
 
 static const struct command_option options[] = {
 	[JSON] = { "json", NULL, "print JSON" },
 	{ 0 },
 };
+
+/* A clock that stepped back since says: now. */
+static void print_refused(uint64_t refused_unix_ns)
+{
+	struct timespec now;
+	char text[TEXT_LEN];
+	uint64_t s;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	s = refused_unix_ns / SECOND < (uint64_t)now.tv_sec ? (uint64_t)now.tv_sec - refused_unix_ns / SECOND : 0;
+	print_line("refused", "another limit, %s ago: this one is in force", duration_text(text, s * SECOND));
+}
 
 static void print_facts(const struct rule_facts *facts)
 {
@@ -34,6 +49,8 @@ static void print_facts(const struct rule_facts *facts)
 	if (facts->rule.credit != 0)
 		print_line("overshoot", "at most %" PRIu32 " on each host that does not know the key",
 		           facts->rule.credit);
+	if (facts->rule.refused_unix_ns != 0)
+		print_refused(facts->rule.refused_unix_ns);
 	print_line("resolution", "%s", resolution_text(text, facts->range.resolution_ps));
 	print_line("time to full", "%s", duration_text(text, facts->range.refill_ns));
 	print_line("range back", "%s", duration_text(text, facts->range.back_ns));

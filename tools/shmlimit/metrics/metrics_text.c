@@ -202,6 +202,12 @@ static void print_rate(FILE *to, const struct metrics_segment *segment, const st
 	fprintf(to, "%.17g\n", (double)count / (double)rule->rule.period_ns * 1e9);
 }
 
+static void print_refused(FILE *to, const struct metrics_segment *segment, const struct metrics_rule *rule)
+{
+	print_series(to, "shmlimit_rule_change_refused_timestamp_seconds", segment, rule, NULL, NULL);
+	fprintf(to, "%.17g\n", (double)rule->rule.refused_unix_ns / 1e9);
+}
+
 static const struct {
 	const char *metric, *help;
 	void (*print)(FILE *to, const struct metrics_segment *segment, const struct metrics_rule *rule);
@@ -209,6 +215,9 @@ static const struct {
 	{ "shmlimit_rule_info", "Algorithm and mode of the rule, as labels; the value is always 1.", print_rule_info },
 	{ "shmlimit_rule_capacity_tokens", "Capacity of the rule: its largest burst, in tokens.", print_capacity },
 	{ "shmlimit_rule_rate_tokens_per_second", "Tokens that come back in a second.", print_rate },
+	{ "shmlimit_rule_change_refused_timestamp_seconds",
+	  "When a program was refused another limit for the rule, whose old one is in force; 0: the last change succeeded.",
+	  print_refused },
 };
 
 static void print_rule_gauges(FILE *to, const struct metrics *m, size_t gauge)

@@ -83,7 +83,7 @@ json_t *rule_json(const struct rule_facts *facts)
 
 	rate_text(rate, facts->rule.refill, facts->rule.period_ns);
 	/* clang-format off */
-	return json_pack("{s:o, s:i, s:s, s:o, s:s?, s:o, s:o, s:o, s:b, s:o, s:o, s:b, s:o, s:b, s:s, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:i, s:s, s:o, s:s?, s:o, s:o, s:o, s:b, s:o, s:o, s:b, s:o, s:b, s:s, s:o, s:o, s:o, s:o, s:o}",
 	                 "name", json_text(facts->name),
 	                 "id", facts->id,
 	                 "algorithm", choice_word(choices_algorithm, facts->rule.algorithm),
@@ -99,6 +99,7 @@ json_t *rule_json(const struct rule_facts *facts)
 	                 "credit", json_number(facts->rule.credit),
 	                 "protected", (facts->rule.flags & SHMLIMIT_RULE_PROTECTED) != 0,
 	                 "mode", choice_word(choices_mode, facts->rule.mode),
+	                 "refused_unix_ns", json_number(facts->rule.refused_unix_ns),
 	                 "resolution_ps", json_number(facts->range.resolution_ps),
 	                 "refill_ns", json_number(facts->range.refill_ns),
 	                 "back_ns", json_number(facts->range.back_ns),
