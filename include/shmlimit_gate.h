@@ -246,11 +246,25 @@ int shmlimit_gate_leave(struct shmlimit_gate *gate, const struct shmlimit_gate_k
 #define SHMLIMIT_GATE_NOT_KNOWN UINT64_MAX
 
 /*
+ * Charge a request that goes on, such as a download, for what it has used so far, in its limits with estimate=: used[i] is
+ * the number of tokens that keys[i] has used, or SHMLIMIT_GATE_NOT_KNOWN. A limit is charged when the request has used as much as
+ * the estimate, or more, beyond what it has paid; nothing is given back. So call it as often as something was used: a request is
+ * never behind by more than its estimate and what it used since the last call. shmlimit_gate_settle() then charges the rest, so that
+ * the sum is what the request cost. If the process is killed, what was charged stays charged. The estimate is the cost of
+ * the key, or the limit's if that is 0.
+ *
+ * Arguments, errors, threads, fork, signals and what cannot be charged: as shmlimit_gate_settle(). Cost: a few
+ * comparisons; where a limit is charged, a take.
+ */
+int shmlimit_gate_charge(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
+                         const uint64_t *used, struct shmlimit_gate_held *held);
+
+/*
  * Settle what a request turned out to cost, in its limits with estimate=: used[i] is the number of tokens that keys[i] has used
  * in all, or SHMLIMIT_GATE_NOT_KNOWN, which leaves what it has paid. The difference to what it has paid is charged or given
- * back, and held->bills then says what it has paid: so the same call again changes nothing, and a request that goes on for long
- * can be settled as often as its cost is known better. Whatever is never settled, such as a request of a killed process, has paid
- * its estimate. What is charged makes debt, which is never denied: later requests of the key are, until it is paid.
+ * back, and held->bills then says what it has paid: so the same call again changes nothing, and a request can be settled as often as
+ * its cost is known better. Whatever is never settled, such as a request of a killed process, has paid
+ * its estimate, and what shmlimit_gate_charge() charged. What is charged makes debt, which is never denied: later requests of the key are, until it is paid.
  *
  * `keys` are those of shmlimit_gate_enter(), with the same bytes and limits; `n` is their number, also of `used`. Call it before
  * or after shmlimit_gate_leave(), in the same process, or in one that was forked since. Where the segment was

@@ -64,11 +64,22 @@ static void settle(struct shmlimit_gate *gate, struct view *view, const struct s
 		report(&gate->segment_ref, limit, used, answer);
 }
 
-EXPORT int shmlimit_gate_settle(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
-                                const uint64_t *used, struct shmlimit_gate_held *held)
+/* Is it to be settled now? A request that goes on only when it has used a whole estimate more than it has paid. */
+static int is_due(const struct shmlimit_gate *gate, const struct shmlimit_gate_key *from,
+                  const struct shmlimit_gate_bill *bill, uint64_t used, int goes_on)
 {
-	struct view *view;
-	int error;
+	uint64_t estimate = from->cost != 0 ? from->cost : gate->spec.limits[from->limit].cost;
+
+	if (used == SHMLIMIT_GATE_NOT_KNOWN)
+		return 0;
+	return !goes_on || (used > bill->paid && used - bill->paid >= estimate);
+}
+
+static int settle_due(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n, const uint64_t *used,
+                      struct shmlimit_gate_held *held, int goes_on)
+{
+	struct view *view = NULL;
+	int error, entered = 0;
 
 	if (gate == NULL || ((keys == NULL || used == NULL) && n > 0) || held == NULL ||
 	    held->struct_size < HELD_SIZE_1_0 || held->bill_count > SHMLIMIT_REQUESTS_MAX)
@@ -76,15 +87,30 @@ EXPORT int shmlimit_gate_settle(struct shmlimit_gate *gate, const struct shmlimi
 	for (uint32_t i = 0; i < held->bill_count; i++)
 		if (!gate_has_key(gate, keys, n, held->bills[i].key))
 			return -EINVAL;
-	if (held->bill_count == 0)
-		return 0;
-	view = segment_ref_enter(&gate->segment_ref, &error);
-	for (uint32_t i = 0; view != NULL && view->number == held->segment && i < held->bill_count; i++) {
+	for (uint32_t i = 0; i < held->bill_count; i++) {
 		struct shmlimit_gate_bill *bill = &held->bills[i];
 
-		if (used[bill->key] != SHMLIMIT_GATE_NOT_KNOWN)
+		if (!is_due(gate, &keys[bill->key], bill, used[bill->key], goes_on))
+			continue;
+		if (!entered)
+			view = segment_ref_enter(&gate->segment_ref, &error);
+		entered = 1;
+		if (view != NULL && view->number == held->segment)
 			settle(gate, view, &keys[bill->key], bill, used[bill->key]);
 	}
-	segment_ref_leave();
+	if (entered)
+		segment_ref_leave();
 	return 0;
+}
+
+EXPORT int shmlimit_gate_charge(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
+                                const uint64_t *used, struct shmlimit_gate_held *held)
+{
+	return settle_due(gate, keys, n, used, held, 1);
+}
+
+EXPORT int shmlimit_gate_settle(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
+                                const uint64_t *used, struct shmlimit_gate_held *held)
+{
+	return settle_due(gate, keys, n, used, held, 0);
 }

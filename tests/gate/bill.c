@@ -7,6 +7,7 @@
 #include "../rng.h"
 
 #define SETTLE(gate, held, ...) shmlimit_gate_settle(gate, keys, key_count, (const uint64_t[]){ __VA_ARGS__ }, held)
+#define CHARGE(gate, held, ...) shmlimit_gate_charge(gate, keys, key_count, (const uint64_t[]){ __VA_ARGS__ }, held)
 
 static void settles(void)
 {
@@ -39,6 +40,53 @@ static void settles(void)
 	ok(answer.retry_after_ns / 1000000000 / 86400 >= 319 && answer.retry_after_ns / 1000000000 / 86400 <= 320,
 	   "what it used is debt in full");
 	is(gate_said, 0, "nothing of this is a problem");
+	shmlimit_gate_close(g);
+}
+
+static void goes_on(void)
+{
+	struct shmlimit_gate *g = gate_new("create=yes slots=64 rule=r rate=\"100/200 days\" estimate=10 "
+	                                   "rule=two rate=\"100/200 days\" estimate=20");
+	struct shmlimit_gate_held a;
+
+	ENTER(g, &a, "k", 0, 1);
+	is(CHARGE(g, &a, 0, 0), 0, "a request that goes on is charged");
+	ok(left("r", "k") == 90 && left("two", "k") == 80, "a request that goes on gets nothing back of its estimate");
+	CHARGE(g, &a, 19, 19);
+	ok(left("r", "k") == 90 && left("two", "k") == 80, "less than another estimate is not charged yet");
+	CHARGE(g, &a, 20, 20);
+	ok(left("r", "k") == 80 && left("two", "k") == 80, "each limit is charged when its estimate was used again");
+	CHARGE(g, &a, 35, SHMLIMIT_GATE_NOT_KNOWN);
+	ok(left("r", "k") == 65 && left("two", "k") == 80,
+	   "all that was used so far is charged, and nothing that is not known");
+	CHARGE(g, &a, 34, 40);
+	ok(left("r", "k") == 65 && left("two", "k") == 60, "a request that goes on is given nothing back");
+	CHARGE(g, &a, 44, 59);
+	SETTLE(g, &a, 44, 41);
+	ok(left("r", "k") == 56 && left("two", "k") == 59, "when it ends the sum is what it cost, to the token");
+	SETTLE(g, &a, 44, 41);
+	ok(left("r", "k") == 56 && left("two", "k") == 59, "to settle it again changes nothing");
+
+	ENTER(g, &a, "debt", 0);
+	CHARGE(g, &a, 250);
+	is(ENTER(g, &a, "debt", 0), SHMLIMIT_DENIED,
+	   "a request that goes on and used too much makes the next one wait");
+
+	keys[0] = (struct shmlimit_gate_key){ .bytes = "own", .length = 3, .cost = 5 };
+	key_count = 1;
+	a.struct_size = sizeof(a);
+	new_out();
+	shmlimit_gate_enter(g, keys, 1, &answer, &a);
+	CHARGE(g, &a, 9);
+	is(left("r", "own"), 95, "a request whose estimate is its own has not used it again");
+	CHARGE(g, &a, 10);
+	is(left("r", "own"), 90, "a request whose estimate is its own has used it again, and is charged");
+	is(gate_said, 0, "a request that goes on is no problem");
+
+	shmlimit_destroy(unit_name);
+	is(shmlimit_gate_attach(g), 0, "there is another segment");
+	is(CHARGE(g, &a, 90), 0, "a request of a segment that is gone goes on");
+	is(left("r", "own"), 100, "a segment is not charged for requests of the one before");
 	shmlimit_gate_close(g);
 }
 
@@ -145,6 +193,12 @@ static void refused(void)
 	is(shmlimit_gate_settle(g, keys, 1, (uint64_t[]){ 2 }, NULL), -EINVAL,
 	   "without what was paid nothing is settled");
 	is(shmlimit_gate_settle(g, keys, 0, (uint64_t[]){ 2 }, &a), -EINVAL, "with other keys nothing is settled");
+	is(shmlimit_gate_charge(NULL, keys, 1, (uint64_t[]){ 2 }, &a), -EINVAL, "without a gate nothing is charged");
+	is(shmlimit_gate_charge(g, NULL, 1, (uint64_t[]){ 2 }, &a), -EINVAL, "without keys nothing is charged");
+	is(shmlimit_gate_charge(g, keys, 1, NULL, &a), -EINVAL, "without numbers nothing is charged");
+	is(shmlimit_gate_charge(g, keys, 1, (uint64_t[]){ 2 }, NULL), -EINVAL,
+	   "without what was paid nothing is charged");
+	is(shmlimit_gate_charge(g, keys, 0, (uint64_t[]){ 2 }, &a), -EINVAL, "with other keys nothing is charged");
 	is(left("r", "k"), 8, "what was refused changed nothing");
 
 	if (shmlimit_open(unit_name, 0, NULL, &l) != 0 || shmlimit_rule_remove(l, "r") != 0)
@@ -155,14 +209,14 @@ static void refused(void)
 	shmlimit_gate_close(g);
 }
 
-/* Sums are exact, whatever the order of what is settled: beside a number for each key. */
+/* Sums are exact, whatever the order of what is charged and settled: beside a number for each key. */
 static void oracle(void)
 {
 	struct shmlimit_gate *g = gate_new("create=yes rule=sum rate=\"1000000/366 days\" estimate=7");
 	struct shmlimit_gate_held held[40];
 	static const char *const names[] = { "a", "b", "c" };
 	uint64_t used[3] = { 0 }, cost[40], of[40];
-	int wrong = 0;
+	int wrong = 0, behind = 0;
 	struct rng rng = { rng_seed() };
 
 	for (int round = 0; round < 200; round++) {
@@ -177,13 +231,20 @@ static void oracle(void)
 			cost[which] = rng_below(&rng, 30);
 			keys[0] = (struct shmlimit_gate_key){ .bytes = names[of[which]], .length = 1 };
 			key_count = 1;
-			SETTLE(g, &held[which], cost[which]);
+			if (rng_below(&rng, 2)) {
+				SETTLE(g, &held[which], cost[which]);
+				continue;
+			}
+			behind += CHARGE(g, &held[which], cost[which]) != 0;
+			behind += held[which].bills[0].paid + 7 <= cost[which];
+			cost[which] = held[which].bills[0].paid;
 		}
 		for (int i = 0; i < 40; i++)
 			used[of[i]] += cost[i];
 		for (int i = 0; i < 3; i++)
 			wrong += left("sum", names[i]) != 1000000 - used[i];
 	}
+	is(behind, 0, "a request that goes on is behind by less than its estimate");
 	is(wrong, 0, "over any history the sum of what was settled is what requests used, to the token");
 	shmlimit_gate_close(g);
 }
@@ -193,6 +254,7 @@ int main(void)
 	shmlimit_close(unit_create("gate.bill", NULL));
 	shmlimit_destroy(unit_name);
 	settles();
+	goes_on();
 	own_limits();
 	modes();
 	refused();
