@@ -17,7 +17,7 @@ curl --version | grep -q HTTP2 || skip_all "curl has no HTTP/2"
 configure_nginx() {
 	cat >"$TMP/nginx.conf" <<-END
 		$(nginx_begin 4)
-		    log_format http2 '\$pid \$server_protocol \$connection \$status \$arg_tokens \$uri';
+		    log_format http2 '\$pid \$server_protocol \$connection \$status \$arg_tokens \$uri \$bytes_sent';
 		    access_log $TMP/nginx.log http2;
 		    shmlimit_segment $SEGMENT create=yes;
 		    server {
@@ -32,6 +32,8 @@ configure_nginx() {
 		        location /turn/ { alias $TMP/html/; shmlimit \$arg_key rule=turn "rate=1/10s burst 1" delay=60s; }
 		        location /used/ { alias $TMP/html/; shmlimit all rule=used "rate=1000000/200 days" estimate=10 charge=\$arg_tokens; }
 		        location /held/ { alias $TMP/html/; limit_rate 10; shmlimit all rule=used "rate=1000000/200 days" estimate=10 charge=\$arg_tokens; }
+		        location /sent/ { alias $TMP/html/; shmlimit all rule=sent estimate=1000 charge=\$bytes_sent; }
+		        location /going/ { alias $TMP/html/; limit_rate 1k; shmlimit all rule=sent estimate=1000 charge=\$bytes_sent; }
 		    }
 		}
 	END
@@ -49,6 +51,7 @@ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -su
 	-out "$TMP/http2.pem" 2>"$TMP/openssl.err" || skip_all "openssl makes no certificate"
 what=http2
 shmlimit create "$SEGMENT" --slots 1024 --mode 666
+shmlimit rule set "$SEGMENT" sent --algorithm counter --capacity 1T --period 300d
 start nginx
 head -c 100000 /dev/zero >"$TMP/html/large"
 for connection in 1 2 3 4; do
@@ -99,6 +102,27 @@ wait $client 2>/dev/null
 within test_spent $((20100 + 1275))
 ok $? "when their connection ends, each is charged for what it cost"
 is "$(spent)" "$(logged)" "what is charged is what the log says"
+
+# While they are sent.
+sent() { echo $((1000000000000 - $(remaining sent all))); }
+sent_logged() { awk '/ \/(sent|going)\// { n += $7 } END { print n + 0 }' "$TMP/nginx.log"; }
+test_sent() { [ "$(sent)" = "$(sent_logged)" ]; }
+is "$(streams "https://h/sent/large?[1-50]" | sort | uniq -c | tr -s ' ')" " 50 200" "large responses of a connection are sent"
+within test_sent
+ok $? "each of its requests is charged for what was sent to it, to the byte: $(sent)"
+before=$(sent)
+streams "https://h/going/large?[1-20]" >"$TMP/codes" &
+client=$!
+servers="$servers $client"
+test_going() { [ "$(sent)" -ge $((before + 20 * 3000)) ]; }
+within test_going
+ok $? "slow responses of a connection are charged while they are sent: $(($(sent) - before))"
+is "$(grep -c ' /going/' "$TMP/nginx.log")" 0 "none of them has ended"
+kill -KILL $client
+wait $client 2>/dev/null
+all_going() { [ "$(grep -c ' /going/' "$TMP/nginx.log")" = 20 ] && test_sent; }
+within all_going
+ok $? "when their connection ends, the sum is what the log says, to the byte"
 
 # A reload, while a request waits.
 is "$(streams 'https://h/turn/index.html?key=a')" 200 "a token is taken"

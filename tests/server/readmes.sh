@@ -33,6 +33,7 @@ if [ -f "$nginx_module" ] && command -v nginx >/dev/null; then
 	places=$(block tools/nginx/README.md nginx 'at once')
 	accepts "wait, ban, and how many at once" "$(segment "$places")
 		server { $(limits "$places") $(block tools/nginx/README.md nginx 'location /search') $(block tools/nginx/README.md nginx 'rule=ban')
+			$(block tools/nginx/README.md nginx 'charge=$bytes_sent')
 			location /denied { $(block tools/shmlimit/shmlimit.1 mdoc 'rule=ban') } }"
 	accepts "many hosts" "$(block tools/nginx/README.md indented backend=)"
 else

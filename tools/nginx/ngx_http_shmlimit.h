@@ -22,7 +22,16 @@ typedef struct {
     ngx_uint_t                   limits;
     ngx_array_t                  lines;       /* where each limit is written */
     struct shmlimit_gate        *gate;        /* NULL if no segment is set */
+    ngx_uint_t                   charges_sent; /* a limit charges what is sent */
 } ngx_http_shmlimit_main_conf_t;
+
+
+/* What a limit charges that the module counts itself, while it is sent. */
+typedef enum {
+    NGX_HTTP_SHMLIMIT_NOT_SENT = 0,           /* something else, or nothing */
+    NGX_HTTP_SHMLIMIT_BYTES_SENT,
+    NGX_HTTP_SHMLIMIT_BODY_BYTES_SENT
+} ngx_http_shmlimit_sent_e;
 
 
 /* A line of the configuration, and the limit that is on it. */
@@ -37,6 +46,7 @@ typedef struct {
     ngx_http_complex_value_t     key;
     ngx_http_complex_value_t    *rate;        /* NULL if it is the rule's own */
     ngx_http_complex_value_t    *charge;      /* NULL if the cost is known before */
+    ngx_http_shmlimit_sent_e     sent;        /* which variable charge is */
     ngx_uint_t                   scale;       /* tokens of a unit of it */
     ngx_uint_t                   estimated;   /* there is an estimate= */
     uint32_t                     limit;       /* its place in the spec */
@@ -53,6 +63,7 @@ typedef struct {
 typedef struct {
     struct shmlimit_gate        *gate;
     struct shmlimit_gate_held    held;
+    ngx_uint_t                   charges_sent; /* a limit charges what is sent */
     ngx_uint_t                   n;
     ngx_http_shmlimit_limit_t   *limits[SHMLIMIT_REQUESTS_MAX];
     struct shmlimit_gate_key     keys[1];     /* n of them */
@@ -90,10 +101,15 @@ ngx_int_t ngx_http_shmlimit_keep_fields(ngx_http_request_t *r,
 void ngx_http_shmlimit_init_fields(void);
 
 
-/* handler: a request in the preaccess phase, and in the log phase. */
+/* handler: a request in the preaccess phase. */
 
 ngx_int_t ngx_http_shmlimit_handler(ngx_http_request_t *r);
+
+
+/* charge: what a request used, while its response is sent and in the log phase. */
+
 ngx_int_t ngx_http_shmlimit_log_handler(ngx_http_request_t *r);
+void ngx_http_shmlimit_init_charge(ngx_http_shmlimit_main_conf_t *main_conf);
 
 
 /* ctx: what a request keeps until it ends. */

@@ -284,6 +284,25 @@ ngx_http_shmlimit_complex(ngx_conf_t *cf, ngx_str_t *value, size_t name,
 }
 
 
+static ngx_http_shmlimit_sent_e
+ngx_http_shmlimit_which_sent(const char *charge)
+{
+    if (ngx_strcmp(charge, "$bytes_sent") == 0
+        || ngx_strcmp(charge, "${bytes_sent}") == 0)
+    {
+        return NGX_HTTP_SHMLIMIT_BYTES_SENT;
+    }
+
+    if (ngx_strcmp(charge, "$body_bytes_sent") == 0
+        || ngx_strcmp(charge, "${body_bytes_sent}") == 0)
+    {
+        return NGX_HTTP_SHMLIMIT_BODY_BYTES_SENT;
+    }
+
+    return NGX_HTTP_SHMLIMIT_NOT_SENT;
+}
+
+
 /*
  * Take a word that is this module's own out of the list: "charge=$used", and
  * "charge_scale=N"; and of the others make what the spec has.
@@ -318,6 +337,7 @@ ngx_http_shmlimit_own_word(ngx_conf_t *cf, ngx_str_t *value,
             return NGX_CONF_ERROR;
         }
 
+        limit->sent = ngx_http_shmlimit_which_sent((char *) value->data + 7);
         value->len = 0;
 
     } else if (ngx_strncmp(value->data, "charge_scale=", 13) == 0) {
@@ -405,6 +425,7 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     limit->rate = NULL;
     limit->charge = NULL;
+    limit->sent = NGX_HTTP_SHMLIMIT_NOT_SENT;
     limit->scale = 1;
     limit->estimated = 0;
 
@@ -473,6 +494,7 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
+    main_conf->charges_sent |= limit->sent != NGX_HTTP_SHMLIMIT_NOT_SENT;
     limit->limit = main_conf->limits++;
 
     return NGX_CONF_OK;

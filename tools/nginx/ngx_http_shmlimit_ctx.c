@@ -53,6 +53,7 @@ ngx_http_shmlimit_get_ctx(ngx_http_request_t *r)
 
     for (cln = r->pool->cleanup; cln; cln = cln->next) {
         if (cln->handler == ngx_http_shmlimit_cleanup) {
+            ngx_http_set_ctx(r->main, cln->data, ngx_http_shmlimit_module);
             return cln->data;
         }
     }
@@ -107,11 +108,13 @@ ngx_http_shmlimit_keep_places(ngx_http_request_t *r,
 
     places->gate = main_conf->gate;
     places->held = *held;
+    places->charges_sent = 0;
     places->n = n;
     p = (u_char *) &places->keys[n];
 
     for (i = 0; i < n; i++) {
         places->limits[i] = limits[i];
+        places->charges_sent |= limits[i]->sent != NGX_HTTP_SHMLIMIT_NOT_SENT;
         places->keys[i] = keys[i];
         places->keys[i].bytes = p;
         p = ngx_cpymem(p, keys[i].bytes, keys[i].length);

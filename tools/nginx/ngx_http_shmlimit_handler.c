@@ -3,7 +3,7 @@
  *
  * As limit_req does, it is decided once for each request of a client: not again
  * after internal redirects, and not for subrequests. A request that needs the
- * host's agent is suspended, as limit_req delays one. What it cost is charged when it is logged.
+ * host's agent is suspended, as limit_req delays one.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -230,63 +230,4 @@ ngx_http_shmlimit_handler(ngx_http_request_t *r)
     }
 
     return ngx_http_shmlimit_answer(r, ctx, answered, &answer);
-}
-
-
-/* What the request has used of a limit, or SHMLIMIT_GATE_NOT_KNOWN. */
-static uint64_t
-ngx_http_shmlimit_used(ngx_http_request_t *r, ngx_http_shmlimit_limit_t *limit)
-{
-    uint64_t   used;
-    ngx_str_t  text;
-
-    if (limit->charge == NULL
-        || ngx_http_complex_value(r, limit->charge, &text) != NGX_OK)
-    {
-        return SHMLIMIT_GATE_NOT_KNOWN;
-    }
-
-    used = words_used((char *) text.data, text.len, limit->scale);
-
-    if (used == SHMLIMIT_GATE_NOT_KNOWN && text.len > 0) {
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "shmlimit: charge \"%V\" is no number: "
-                      "the estimate stays", &text);
-    }
-
-    return used;
-}
-
-
-/* Of a client that has gone, too. */
-ngx_int_t
-ngx_http_shmlimit_log_handler(ngx_http_request_t *r)
-{
-    uint64_t                     used[SHMLIMIT_REQUESTS_MAX];
-    ngx_uint_t                   i;
-    ngx_http_shmlimit_ctx_t     *ctx;
-    ngx_http_shmlimit_places_t  *places;
-
-    if (r != r->main) {
-        return NGX_OK;
-    }
-
-    ctx = ngx_http_shmlimit_get_ctx(r);
-
-    if (ctx == NULL || ctx->places == NULL
-        || ctx->places->held.bill_count == 0)
-    {
-        return NGX_OK;
-    }
-
-    places = ctx->places;
-
-    for (i = 0; i < places->n; i++) {
-        used[i] = ngx_http_shmlimit_used(r, places->limits[i]);
-    }
-
-    (void) shmlimit_gate_settle(places->gate, places->keys, places->n, used,
-                                &places->held);
-
-    return NGX_OK;
 }

@@ -60,6 +60,7 @@ ngx_http_shmlimit_init_process(ngx_cycle_t *cycle)
     }
 
     ngx_http_shmlimit_init_fields();
+    ngx_http_shmlimit_init_charge(main_conf);
     shmlimit_gate_report(main_conf->gate, ngx_http_shmlimit_log, cycle);
     (void) shmlimit_gate_attach(main_conf->gate);
 
