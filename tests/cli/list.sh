@@ -15,7 +15,7 @@ run shmlimit list
 is "$rc $(mine)" "0 " "what is not there is not listed"
 is "$(printf '%s\n' "$out" | head -n 1 | tr -s ' ')" "NAME SIZE SLOTS RULES OWNER MODE STATE" "the head is always there"
 
-shmlimit create "$SEGMENT.b" --slots 1024 --slots-max 1024 --rules 10 --mode 0640
+shmlimit create "$SEGMENT.b" --slots 1024 --slots-max 1024 --rules 10 --rules-max 20 --mode 0640
 shmlimit create "$SEGMENT.a" --slots 16 --on-full deny --clock coarse
 shmlimit create "$SEGMENT.c" --slots 16
 shmlimit rule set "$SEGMENT.b" r --capacity 1 --rate 1/s
@@ -27,9 +27,9 @@ mkdir "$SHM$SEGMENT.folder" && ln -s "$SEGMENT.a" "$SHM$SEGMENT.link"
 user=$(id -un 2>/dev/null) && [ -n "$user" ] || user=$(id -u)
 group=$(id -gn 2>/dev/null) && [ -n "$group" ] || group=$(id -g)
 run shmlimit list
-is "$(mine | awk '{ $2 = "-"; print }')" "a - 16 0/64 $user:$group 0600 enabled
-b - 1024 1/10 $user:$group 0640 enabled
-c - 16 0/64 $user:$group 0600 disabled" "segments are listed by name, and nothing else is"
+is "$(mine | awk '{ $2 = "-"; print }')" "a - 16 0/4096 $user:$group 0600 enabled
+b - 1024 1/20 $user:$group 0640 enabled
+c - 16 0/4096 $user:$group 0600 disabled" "segments are listed by name, and nothing else is"
 like "$(mine | awk '{ print $2 }' | tr '\n' ' ')" '^([0-9]+(\.[0-9])?[KM]i ){3}$' "sizes are in units of 1024"
 
 run shmlimit list --json

@@ -40,7 +40,7 @@ static void add_segment(struct output to, const char *name, const struct shmlimi
 	table_cell(to.table, "%s", name);
 	table_cell(to.table, "%s", size_text(size, info->size));
 	table_cell(to.table, "%" PRIu64, info->slots);
-	table_cell(to.table, "%" PRIu32 "/%" PRIu32, info->rules_used, info->rules);
+	table_cell(to.table, "%" PRIu32 "/%" PRIu32, info->rules_used, info->rules_max);
 	table_cell(to.table, "%s", owner);
 	table_cell(to.table, "%04" PRIo32, info->mode);
 	table_cell(to.table, "%s", info->enabled ? "enabled" : "disabled");
