@@ -162,7 +162,7 @@ struct shmlimit_options {
 	 * multiple of 4.
 	 */
 	uint64_t slots;
-	uint32_t rules; /* room for this many rules at first, 1 to SHMLIMIT_RULES_MAX, default 64 */
+	uint32_t rules; /* room for this many rules at first, 1 to rules_max, default 64, or rules_max if that is less */
 	/* largest capacity of WINDOW and HOLD rules, 16 bytes of each slot per token; it grows with the rules: 0 = none yet */
 	uint32_t window_max;
 	uint32_t on_full; /* SHMLIMIT_FULL_EVICT (default), _ALLOW, _DENY */

@@ -26,10 +26,10 @@ static int check(struct shmlimit_options *o)
 		o->slots_max = o->slots * GROWTH_DEFAULT;
 	else if (o->slots_max == 0)
 		o->slots_max = SHMLIMIT_SLOTS_MAX;
-	if (o->rules == 0)
-		o->rules = RULES_DEFAULT;
 	if (o->rules_max == 0)
 		o->rules_max = SHMLIMIT_RULES_MAX;
+	if (o->rules == 0)
+		o->rules = o->rules_max < RULES_DEFAULT ? o->rules_max : RULES_DEFAULT;
 	o->window_limit = layout_window_limit(o->window_max, o->window_limit);
 	if (o->mode == 0)
 		o->mode = MODE_DEFAULT;

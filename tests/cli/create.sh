@@ -73,6 +73,7 @@ good --on-full deny on_full deny
 good --rules 1 rules 1
 good --rules 4096 rules 4096
 good --rules-max 64 rules_max 64
+good --rules-max 10 rules 10
 good --window-max 2000 window_limit 4000
 good --window-limit 2000 window_limit 2000
 good --store-keys 0 store_keys 0
