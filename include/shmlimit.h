@@ -402,7 +402,7 @@ struct shmlimit_fields {
 /*
  * ---- Segments -------------------------------------------------------------
  *
- * A segment is a file in /dev/shm. The segment web of layout version 7 is /dev/shm/shmlimit.7.web. A
+ * A segment is a file in /dev/shm. The segment web of layout version 8 is /dev/shm/shmlimit.8.web. A
  * library has one layout version, and only shmlimit_next_layout() and shmlimit_destroy_layout() reach
  * segments of others. So two versions of the library can run side by side, as they do during an
  * upgrade, each with segments of its own.

@@ -39,6 +39,9 @@ done
 is "$missing" "" "shmlimit_gate.3 has each word of a spec"
 is "$(perl "$SOURCE/tests/build/options.pl" "$SOURCE/tools/shmlimit/shmlimit.1" shmlimit)" "" \
 	"shmlimit.1 has the commands and options that --help has"
+layout=$(sed -n 's/^#define LAYOUT_VERSION \([0-9]*\)u$/\1/p' "$SOURCE/lib/segment/layout.h")
+is "$(cd "$SOURCE" && grep -rIoE '/dev/shm/shmlimit\.[0-9]+' README.md include lib tools | grep -v "\.${layout:?}$")" "" \
+	"where a page, header or picture names a segment's file, it has the layout of now"
 is "$(cd "$SOURCE" && grep -rIlE '^(<{7}|>{7}) ' Makefile README.md include lib tools tests bench)" "" \
 	"no file has a merge's marks in it"
 
