@@ -184,7 +184,8 @@ struct shmlimit_options {
 	/*
 	 * The largest window_max that the segment can grow to, `window_max` to SHMLIMIT_WINDOW_MAX. Default 1024; twice
 	 * window_max where that is 1024 or more. The larger, the coarser is the time of long windows: see
-	 * shmlimit_rule_range(). It costs address space in each process, but no memory.
+	 * shmlimit_rule_range(). It costs address space in each process, but no memory: at most 1 GiB and 32 times the first
+	 * table, so a table of a million slots may not grow as far. Then give window_max.
 	 */
 	uint32_t window_limit;
 	uint32_t rules_max;   /* the list of rules can grow to this many, default SHMLIMIT_RULES_MAX */
@@ -529,7 +530,7 @@ int shmlimit_check_names(const char *name, const char *rule_name);
  *
  * Returns 0, or, with nothing changed: -EALREADY keys are left in the old table, so call again
  * when they have refilled; -EINVAL fewer than twice as many slots; -EFBIG more than
- * options.slots_max of the segment; -ENOSPC /dev/shm has too little room; -EROFS; -EACCES;
+ * options.slots_max of the segment, or than its address space has room for; -ENOSPC /dev/shm has too little room; -EROFS; -EACCES;
  * -EAGAIN another process holds the lock; -ENOENT the segment was destroyed; -EUCLEAN it is
  * damaged. If killed inside: the segment has the larger table, or not. Calls exclude each other
  * and the writers of rules, and wait for them. Signals: not to be called from handlers. Cost:

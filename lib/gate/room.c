@@ -18,6 +18,9 @@ int room_text(char *to, size_t size, const struct spec_rule *rule, int error, co
 {
 	switch (-error) {
 	case EFBIG:
+		if (room_has_cells(rule, info))
+			return snprintf(to, size, "it needs a segment that was created with --window-max %" PRIu64,
+			                rule->rate.capacity);
 		return snprintf(to, size, "it needs a segment of --window-limit %" PRIu64 ", and this one has %" PRIu32,
 		                rule->rate.capacity, info->window_limit);
 	case EALREADY:

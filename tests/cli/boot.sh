@@ -193,8 +193,8 @@ rate = 1/s
 rules = 1
 rules-max = 1
 END
-wrong 3 "rule calls: more at once than segment $a can grow to: use a smaller limit, or create the segment with a larger \
---window-limit (shmlimit inspect $a --json shows it)" <<END
+wrong 3 "rule calls: segment $a cannot grow to so many tokens or places: use a smaller limit, or create the segment again with a larger \
+--window-max (up to 65536)" <<END
 [*]
 window-limit = 99
 [calls]

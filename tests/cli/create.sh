@@ -170,7 +170,7 @@ if unshare --mount true 2>/dev/null; then
 	fi
 fi
 run sh -c "ulimit -f 1; shmlimit create '$SEGMENT.bad' --slots 16"
-is "$rc $err" "2 shmlimit: segment $SEGMENT.bad: larger than a file may be here: use fewer slots, a smaller slots-max, window-max or store-keys, or a higher limit (ulimit -f)" "a limit of files is an error, and not the end"
+is "$rc $err" "2 shmlimit: segment $SEGMENT.bad: larger than a file may be here: use fewer slots, a smaller rules-max, window-max or store-keys, or a higher limit (ulimit -f)" "a limit of files is an error, and not the end"
 
 # Only where a table of that size is sure not to fit.
 if [ "$(df -Pk /dev/shm | awk 'END { print $2 }')" -lt 1000000000 ]; then

@@ -196,6 +196,11 @@ int fail_segment(const char *segment, int error)
 		return fail(
 			"segment %s: a sandbox refuses %s: permit it (seccomp, AppArmor, or SystemCallFilter= of systemd)",
 			segment, refused_calls(calls));
+	case ENOMEM:
+		return fail(
+			"segment %s: out of memory, or of addresses (ulimit -v; a smaller slots-max or window-limit takes "
+			"fewer)",
+			segment);
 	case EROFS:
 		return fail("segment %s: /dev/shm is read-only: remount it (mount -o remount,rw "
 		            "/dev/shm)",
@@ -221,9 +226,9 @@ int fail_rule(const char *segment, const char *rule, int error)
 	case ENAMETOOLONG:
 		return fail("rule %s: name too long: must be 1 to %d characters", rule, SHMLIMIT_RULE_NAME_MAX);
 	case EFBIG:
-		return fail("rule %s: more at once than segment %s can grow to: use a smaller limit, or create the "
-		            "segment with a larger --window-limit (shmlimit inspect %s --json shows it)",
-		            rule, segment, segment);
+		return fail("rule %s: segment %s cannot grow to so many tokens or places: use a smaller limit, or "
+		            "create the segment again with a larger --window-max (up to %d)",
+		            rule, segment, SHMLIMIT_WINDOW_MAX);
 	case EALREADY:
 		return fail(
 			"rule %s: needs a larger table, and segment %s has just grown: try again when its keys have "

@@ -54,9 +54,27 @@ static struct rest rest_of(struct shmlimit *limiter)
 	return rest;
 }
 
-static int fail_growth(const char *name, struct shmlimit *limiter, const char *const *asked, int error)
+/* More than the segment was made for, or than its addresses reach: rings, and earlier tables, take of them. */
+static int fail_large(const char *name, const struct shmlimit_info *info, const char *const *asked, uint64_t n)
 {
 	const char *slots = asked[SLOTS], *window_max = asked[WINDOW_MAX];
+
+	if (slots != NULL && n > info->slots_max)
+		return fail("--slots %s: segment %s was created for %" PRIu64
+		            " at the most (create --slots-max): use fewer",
+		            slots, name, info->slots_max);
+	if (slots == NULL && n > info->window_limit)
+		return fail("--window-max %s: segment %s can grow to %" PRIu32
+		            " at the most (create --window-limit): use less",
+		            window_max, name, info->window_limit);
+	return fail("segment %s: has too few addresses for a table of that size: use less, or create it again "
+	            "with that size",
+	            name);
+}
+
+/* `n` is what was asked for. */
+static int fail_growth(const char *name, struct shmlimit *limiter, const char *const *asked, uint64_t n, int error)
+{
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct rest rest = rest_of(limiter);
 	char text[TEXT_LEN], until[TEXT_LEN];
@@ -69,20 +87,15 @@ static int fail_growth(const char *name, struct shmlimit *limiter, const char *c
 		            "try again then, or use --wait",
 		            name, rest.keys, duration_about(until, rest.until_ns));
 	case EINVAL:
-		return fail("--slots %s: segment %s has %s: must be %" PRIu64 " or more", slots, name,
+		return fail("--slots %s: segment %s has %s: must be %" PRIu64 " or more", asked[SLOTS], name,
 		            number_text(text, info.slots), 2 * info.slots);
 	case EFBIG:
-		if (slots == NULL)
-			return fail("--window-max %s: segment %s can grow to %" PRIu32
-			            " at the most (create --window-limit): use less",
-			            window_max, name, info.window_limit);
-		return fail("--slots %s: segment %s was created for %" PRIu64
-		            " at the most (create --slots-max): use fewer",
-		            slots, name, info.slots_max);
+		return fail_large(name, &info, asked, n);
 	case ENOSPC:
-		return fail("segment %s: no room in /dev/shm: use fewer slots, or destroy other segments (shmlimit "
-		            "list)",
-		            name);
+		return fail(
+			"segment %s: no room in /dev/shm: use fewer slots or a smaller window-max, or destroy other "
+			"segments (shmlimit list)",
+			name);
 	default:
 		return fail_segment(name, error);
 	}
@@ -170,7 +183,7 @@ static int run(const struct call *call)
 	else if (error == 0)
 		print_rest(limiter);
 	else
-		status = fail_growth(name, limiter, asked, error);
+		status = fail_growth(name, limiter, asked, slots != 0 ? slots : window_max, error);
 	shmlimit_close(limiter);
 	return status;
 }

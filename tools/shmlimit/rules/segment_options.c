@@ -228,7 +228,7 @@ int segment_options_fail(const char *name, int error)
 		            "or destroy other segments (shmlimit list)",
 		            name);
 	case EDQUOT:
-		return fail("segment %s: larger than a file may be here: use fewer slots, a smaller slots-max, "
+		return fail("segment %s: larger than a file may be here: use fewer slots, a smaller rules-max, "
 		            "window-max or store-keys, or a higher limit (ulimit -f)",
 		            name);
 	case ENODEV:
