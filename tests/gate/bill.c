@@ -86,7 +86,7 @@ static void goes_on(void)
 	shmlimit_destroy(unit_name);
 	is(shmlimit_gate_attach(g), 0, "there is another segment");
 	is(CHARGE(g, &a, 90), 0, "a request of a segment that is gone goes on");
-	is(left("r", "own"), 100, "a segment is not charged for requests of the one before");
+	is(left("r", "own"), 100, "a segment is not charged for requests of another segment");
 	shmlimit_gate_close(g);
 }
 
