@@ -62,6 +62,15 @@ settled() { left=$(left bob) && [ "$left" -ne 99000 ]; }
 within settled
 case $left in 99900 | 99800 | 99700 | 60000) true ;; *) false ;; esac
 ok $? "a client that goes away has used what was said until then, or in all: $left"
+ask ann '{"steps": [500, 2500, 3000, 8000], "wait": 1}' >/dev/null &
+client=$!
+is_charged() { left=$(left ann) && [ "$left" -lt 99000 ]; }
+within is_charged
+case $left in 97500 | 97000 | 92000) true ;; *) false ;; esac
+ok $? "an answer is charged while the model streams it: $left"
+wait $client
+within is_left ann 92000
+ok $? "when it ends, the sum is what the model said: $(left ann)"
 is "$(ask eve '{"steps": [250000]}') $(ask eve '{"steps": [1]}') $(ask ada '{"steps": [1]}')" "200 429 200" \
 	"a customer that used too much is refused until that is paid, and others are not"
 for _ in 1 2 3 4 5 6 7 8; do

@@ -318,6 +318,19 @@ class GateLaws(unittest.TestCase):
         self.assertIsNone(gate.enter({"user": "u"}).places)
         gate.leave(places)
 
+    def test_charge(self):
+        """a request that goes on is charged when it has used its estimate again, is given nothing back, and settled in the end"""
+        self.destroy()
+        gate = Gate(SEGMENT, [Limit("t", user, rate="100/200 days", estimate=10), Limit("s", user, rate="9/200 days")])
+        places = gate.enter({"user": "u"}).places
+        for used, left in ({}, 90), ({"t": 0}, 90), ({"t": 19}, 90), ({"t": 20, "s": 5}, 80), ({"t": 3}, 80), ({"t": 55}, 45):
+            gate.charge(places, used)
+            self.assertEqual((self.left("t"), self.left("s")), (left, 8), used)
+        self.assertRaises(ValueError, gate.charge, places, {"t": -1})
+        gate.charge(None, {"t": 90})
+        gate.end(places, {"t": 21})
+        self.assertEqual(self.left("t"), 79)
+
     def test_delay(self):
         """threads wait for their tokens, each its turn, and none is refused"""
         self.destroy()
@@ -397,7 +410,7 @@ class GateLaws(unittest.TestCase):
             start_response("200 OK", [("Content-Type", "text/plain")])
 
             def body():
-                for tokens in 5, 20:
+                for tokens in 5, 19:
                     environ["shmlimit.used"]["t"] = tokens
                     yield b"chunk"
 
@@ -408,7 +421,7 @@ class GateLaws(unittest.TestCase):
         body = wsgi.Middleware(app, gate)(environ, lambda status, headers, exc_info=None: None)
         self.assertEqual((b"".join(body), self.left("t")), (b"chunkchunk", 90))
         body.close()
-        self.assertEqual(self.left("t"), 80)
+        self.assertEqual(self.left("t"), 81)
 
         async def served(scope, receive, send):
             scope["shmlimit.used"]["t"] = 3
@@ -416,7 +429,51 @@ class GateLaws(unittest.TestCase):
 
         with self.assertRaises(KeyError):
             asyncio.run(asgi.Middleware(served, gate)({"type": "http", "method": "GET", "user": "u"}, None, None))
-        self.assertEqual(self.left("t"), 77)
+        self.assertEqual(self.left("t"), 78)
+
+    def test_streams(self):
+        """WSGI and ASGI: a response that streams is charged while it does"""
+        self.destroy()
+        gate = Gate(SEGMENT, [Limit("t", user, rate="100/200 days", estimate=10)])
+        seen, tokens = [], (5, 20, 27, 33)
+
+        def app(environ, start_response):
+            start_response("200 OK", [("Content-Type", "text/plain")])
+            for used in tokens:
+                environ["shmlimit.used"]["t"] = used
+                yield b"chunk"
+
+        environ = {"QUERY_STRING": "", "user": "u"}
+        setup_testing_defaults(environ)
+        body = wsgi.Middleware(app, gate)(environ, lambda status, headers, exc_info=None: None)
+        for _ in body:
+            seen.append(self.left("t"))
+        body.close()
+        self.assertEqual((seen, self.left("t")), ([90, 80, 80, 67], 67))
+
+        async def served(scope, receive, send):
+            await send({"type": "http.response.start", "status": 200})
+            for used in tokens:
+                scope["shmlimit.used"]["t"] = used
+                await send({"type": "http.response.body", "body": b"chunk", "more_body": True})
+
+        async def send(message):
+            seen.append(self.left("t"))
+
+        seen = []
+        asyncio.run(asgi.Middleware(served, gate)({"type": "http", "method": "GET", "user": "u"}, None, send))
+        self.assertEqual((seen, self.left("t")), ([57, 57, 47, 47, 34], 34))
+
+    def test_streams_without_estimate(self):
+        """a response whose limits have no estimate is passed on as it is"""
+        self.destroy()
+        gate = Gate(SEGMENT, [Limit("t", user, rate="2 at once")])
+        self.assertFalse(gate.charges)
+        environ = {"QUERY_STRING": "", "user": "u"}
+        setup_testing_defaults(environ)
+        body = wsgi.Middleware(lambda environ, start_response: [b"chunk"], gate)(environ, lambda *_: None)
+        self.assertEqual(type(iter(body)), type(iter([])))
+        body.close()
 
     def test_threads(self):
         """threads on one gate get the capacity together"""

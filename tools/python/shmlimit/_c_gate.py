@@ -119,6 +119,7 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "gate_poll": (c_int, [c_void_p, c_void_p, POINTER(Answer), POINTER(Held)]),
     "gate_cancel": (None, [c_void_p, c_void_p, POINTER(Held)]),
     "gate_leave": (c_int, [c_void_p, POINTER(Key), c_size_t, POINTER(Held)]),
+    "gate_charge": (c_int, [c_void_p, POINTER(Key), c_size_t, POINTER(c_uint64), POINTER(Held)]),
     "gate_settle": (c_int, [c_void_p, POINTER(Key), c_size_t, POINTER(c_uint64), POINTER(Held)]),
 }
 
@@ -210,8 +211,9 @@ def _keys(places: Any) -> tuple[Any, int, Held]:
     return keys, n, Held.from_buffer(places[0])
 
 
-def settle(handle: int, places: Any, used: Callable[[int], int | None]) -> None:
-    """Settle what the request of these places has used of the limits, by their numbers. None: it is not known."""
+def settle(handle: int, places: Any, used: Callable[[int], int | None], goes_on: bool = False) -> None:
+    """Settle what the request of these places has used of the limits, by their numbers. None: it is not known. Of a request that
+    goes on, charge what it has used so far."""
     keys, n, held = _keys(places)
     told = (c_uint64 * n)()
     for i in range(n):
@@ -219,7 +221,8 @@ def settle(handle: int, places: Any, used: Callable[[int], int | None]) -> None:
         if tokens is not None and tokens < 0:
             raise ValueError("what a request used must not be negative")
         told[i] = _c.UINT64_MAX if tokens is None else min(tokens, _c.UINT64_MAX - 1)
-    error = load().gate_settle(handle, keys, n, told, ctypes.byref(held))
+    call = load().gate_charge if goes_on else load().gate_settle
+    error = call(handle, keys, n, told, ctypes.byref(held))
     if error < 0:
         raise OSError(-error, os.strerror(-error))
 

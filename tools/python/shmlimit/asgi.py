@@ -65,7 +65,7 @@ class Middleware:
     """Refuses what the gate refuses, and tells clients where they stand. A limit of how many at once counts a request, or a
     WebSocket, until the application is done with it. A WebSocket that is refused is closed before
     it was accepted, which clients see as 403. What became of a request is in scope["shmlimit.status"]. What the application puts into
-    scope["shmlimit.used"], tokens by names of rules, is charged in limits with an estimate when it is done."""
+    scope["shmlimit.used"], tokens by names of rules, is charged in limits with an estimate: while it streams, with each message, and when it is done."""
 
     def __init__(self, app: App, gate: Gate) -> None:
         self.app = app
@@ -84,8 +84,14 @@ class Middleware:
             return await self._serve(scope, receive, send, fields)
         used: dict[str, int] = {}
         scope["shmlimit.used"] = used
+
+        async def charge(message: Message) -> None:
+            if used:
+                self.gate.charge(places, used)
+            await send(message)
+
         try:
-            await self._serve(scope, receive, send, fields)
+            await self._serve(scope, receive, charge if self.gate.charges else send, fields)
         finally:
             self.gate.end(places, used)
 

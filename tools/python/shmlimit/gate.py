@@ -170,6 +170,8 @@ class Gate:
         self._rules = tuple(limit.rule for limit in limits)
         self.waits = backend is not None or any(limit.delay for limit in limits)
         """A request may wait, for the backend or its tokens, so asyncio uses enter_async()."""
+        self.charges = any(limit.estimate is not None for limit in limits)
+        """What a request costs is known afterwards, so middlewares use charge()."""
         self._library = _c_gate.load()
         self._ask: Callable[[int, tuple[tuple[Any, Any], ...], Any, bool, bool, bool | None], Any]
         self._ask = native.ask if native else _c_gate.ask
@@ -237,10 +239,17 @@ class Gate:
         raw: Raw = answer
         return raw
 
+    def charge(self, places: Any, used: Mapping[str, int]) -> None:
+        """Charge a request that goes on, such as a stream, for what it has used so far, of rules with an estimate, by their names: each
+        time that this is as much as the rule's estimate, or more, beyond what was paid. Nothing is given back. settle() then
+        charges the rest. `places` are those of enter(); None is allowed."""
+        if places is not None:
+            _c_gate.settle(self._handle, places, lambda limit: used.get(self._rules[limit]), goes_on=True)
+
     def settle(self, places: Any, used: Mapping[str, int]) -> None:
         """Charge what the request of an answer has used in all, of rules with an estimate, by their names; a rule that is left out
         keeps what was paid. More than was paid becomes debt, less is given back, and the same again changes nothing, so a request
-        that goes on for long can be settled several times. `places` are those of enter(); None is allowed."""
+        can be settled several times. `places` are those of enter(); None is allowed."""
         if places is not None:
             _c_gate.settle(self._handle, places, lambda limit: used.get(self._rules[limit]))
 

@@ -36,14 +36,20 @@ def client_behind(*proxies: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 class _Held:
-    """The body of a response whose request holds places until the server closes it."""
+    """The body of a response whose request holds places until the server closes it, and is charged with each part of it."""
 
-    def __init__(self, body: Iterable[bytes], leave: Callable[[], None]) -> None:
+    def __init__(self, body: Iterable[bytes], charge: Callable[[], None] | None, leave: Callable[[], None]) -> None:
         self._body = body
+        self._charge = charge
         self._leave = leave
 
     def __iter__(self) -> Iterator[bytes]:
-        return iter(self._body)
+        return iter(self._body) if self._charge is None else self._parts(self._charge)
+
+    def _parts(self, charge: Callable[[], None]) -> Iterator[bytes]:
+        for part in self._body:
+            charge()
+            yield part
 
     def close(self) -> None:
         try:
@@ -58,7 +64,7 @@ class Middleware:
     """Refuses what the gate refuses, and tells clients where they stand. A limit of how many at once counts a request until its
     response was sent or the client is gone, which is when the server closes the response. The access log can have what became of
     each request from environ["shmlimit.status"]. What the application puts into environ["shmlimit.used"], tokens by names of rules,
-    is charged then in limits with an estimate."""
+    is charged in limits with an estimate: while the response streams, with each part, and then."""
 
     def __init__(self, app: WSGIApplication, gate: Gate) -> None:
         self.app = app
@@ -87,7 +93,12 @@ class Middleware:
         except BaseException:
             self.gate.end(places, used)
             raise
-        return _Held(body, lambda: self.gate.end(places, used))
+
+        def charge() -> None:
+            if used:
+                self.gate.charge(places, used)
+
+        return _Held(body, charge if self.gate.charges else None, lambda: self.gate.end(places, used))
 
     def _serve(
         self, environ: WSGIEnvironment, start_response: StartResponse, fields: list[tuple[str, str]]
