@@ -95,8 +95,8 @@ global_so  := $(O)/libshmlimit-global.so.$(VERSION)
 global_used := $(if $(SHARED),$(global_so),$(O)/libshmlimit-global.a)
 # So is the gate, in front of servers and applications: only it has libcrypto. It loads the one for many hosts when needed.
 gate_obj := $(call obj,lib/gate)
-# It copies structures and reads addresses as the library does, by copies of the same files.
-gate_copies := $(addprefix $(O)/lib/base/,sized.o address.o duration.o decimal.o)
+# It copies structures, reads addresses and writes fields as the library does, by copies of the same files.
+gate_copies := $(addprefix $(O)/lib/base/,sized.o address.o duration.o decimal.o field_text.o)
 gate_so  := $(O)/libshmlimit-gate.so.$(VERSION)
 gate_libs := -Wl,--as-needed -lurcu-bp -lurcu-common $(if $(BUNDLE),-l:libcrypto.a,-lcrypto) -ldl -pthread
 bench_obj := $(call obj,bench/kit) $(call obj,bench/peers)

@@ -10,14 +10,8 @@
 #include <string.h>
 
 #include "export.h"
-#include "shmlimit.h"
+#include "field_text.h"
 #include "sized.h"
-
-#define NS_PER_S UINT64_C(1000000000)
-
-/* The largest Integer of a structured field: 15 digits. */
-#define INTEGER_DIGITS 15
-#define INTEGER_MAX UINT64_C(999999999999999)
 
 /* The draft's unit of a quota that says how many at once. */
 #define AT_ONCE ";qu=\"concurrent-requests\""
@@ -26,21 +20,14 @@
  * Of SHMLIMIT_FIELD_MAX: quotes, a name with every byte escaped, a parameter like ";q=1", the unit,
  * and the NUL.
  */
-#define LONGEST (2 + 2 * SHMLIMIT_RULE_NAME_MAX + 3 + INTEGER_DIGITS + sizeof(AT_ONCE))
+#define LONGEST (2 + 2 * SHMLIMIT_RULE_NAME_MAX + 3 + FIELD_INTEGER_DIGITS + sizeof(AT_ONCE))
+_Static_assert(sizeof(((struct shmlimit_fields *)0)->retry_after) == FIELD_RETRY_AFTER_MAX &&
+                       FIELD_RETRY_AFTER_MAX > FIELD_INTEGER_DIGITS,
+               "Retry-After has room");
 _Static_assert(LONGEST <= SHMLIMIT_FIELD_MAX, "every field has room");
 
 /* Where the part ends that the first release had: what a caller must know of the structure. */
 #define KNOWN_MIN (offsetof(struct shmlimit_fields, retry_after) + sizeof(((struct shmlimit_fields *)0)->retry_after))
-
-static uint64_t clamp(uint64_t value)
-{
-	return value < INTEGER_MAX ? value : INTEGER_MAX;
-}
-
-static uint64_t seconds(uint64_t ns)
-{
-	return ns / NS_PER_S + (ns % NS_PER_S != 0);
-}
 
 /*
  * How long it takes to give out `quota` tokens at the rule's rate; at least a second, since none is
@@ -59,43 +46,11 @@ static uint64_t window_s(const struct shmlimit_rule *rule, uint64_t quota)
 		unsigned __int128 product = (unsigned __int128)quota * rule->period_ns + (rule->refill - 1);
 
 		if (product / rule->refill > UINT64_MAX)
-			return INTEGER_MAX;
+			return FIELD_INTEGER_MAX;
 		ns = (uint64_t)(product / rule->refill);
 	}
-	s = seconds(ns);
+	s = field_seconds(ns);
 	return s > 0 ? s : 1;
-}
-
-/*
- * WHY NOT snprintf(): it may not be called in a signal handler, and a server
- * that writes two fields for each of its answers notices the difference.
- */
-static char *put_number(char *to, uint64_t value)
-{
-	static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-				    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-				    "8081828384858687888990919293949596979899";
-	char *end = to + 1, *at;
-
-	value = clamp(value);
-	for (uint64_t power = 10; power <= value; power *= 10)
-		end++;
-	*end = '\0';
-	at = end;
-	for (; at - to >= 2; value /= 100)
-		at = (char *)memcpy(at - 2, &pairs[2 * (value % 100)], 2);
-	if (at > to)
-		*to = (char)('0' + value);
-	return end;
-}
-
-/* A parameter whose name is one letter. */
-static char *put_parameter(char *to, char name, uint64_t value)
-{
-	*to++ = ';';
-	*to++ = name;
-	*to++ = '=';
-	return put_number(to, value);
 }
 
 /* A String; of a checked name. */
@@ -138,21 +93,21 @@ static void put_fields(const char *name, const struct shmlimit_rule *rule, const
 	 * period is only the longest wait.
 	 */
 	if (rule->algorithm == SHMLIMIT_HOLD) {
-		memcpy(put_parameter(policy, 'q', r->limit), AT_ONCE, sizeof(AT_ONCE));
-		put_parameter(limit, 'r', r->remaining);
+		memcpy(field_parameter_put(policy, 'q', r->limit), AT_ONCE, sizeof(AT_ONCE));
+		field_limit_put(limit, r->remaining, 0, 0);
 		return;
 	}
 	/* WHY no times: a rule that blocks gives out nothing in any time. */
 	if (rule->mode == SHMLIMIT_BLOCK) {
-		put_parameter(policy, 'q', 0);
-		put_parameter(limit, 'r', 0);
+		field_parameter_put(policy, 'q', 0);
+		field_limit_put(limit, 0, 0, 0);
 		return;
 	}
-	policy = put_parameter(policy, 'q', r->limit);
+	policy = field_parameter_put(policy, 'q', r->limit);
 	/* WHY no w: it is the call that brought a period, not the rule. */
 	if (rule->refill != 0 || (rule->algorithm != SHMLIMIT_GCRA && rule->algorithm != SHMLIMIT_COUNTER))
-		put_parameter(policy, 'w', window_s(rule, r->limit));
-	put_parameter(put_parameter(limit, 'r', r->remaining), 't', t_s);
+		field_parameter_put(policy, 'w', window_s(rule, r->limit));
+	field_limit_put(limit, r->remaining, 1, t_s);
 }
 
 EXPORT int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answer,
@@ -173,13 +128,7 @@ EXPORT int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, i
 	if (error != 0)
 		return error;
 	out->reserved32 = 0;
-	out->retry_after[0] = '\0';
-	t_s = seconds(r->reset_after_ns);
-	if (known.algorithm != SHMLIMIT_HOLD && answer == SHMLIMIT_DENIED && r->retry_after_ns != UINT64_MAX) {
-		t_s = seconds(r->retry_after_ns);
-		t_s = t_s > 0 ? t_s : 1;
-		put_number(out->retry_after, t_s);
-	}
+	t_s = field_wait_put(out->retry_after, known.algorithm != SHMLIMIT_HOLD, answer, r);
 	put_fields(name, &known, r, t_s, out);
 	return 0;
 }

@@ -3,10 +3,11 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "header_fields.h"
-
 #include <string.h>
 #include <time.h>
+
+#include "field_text.h"
+#include "header_fields.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 #define NUMBER_MAX 21 /* bytes of a number, the NUL included */
@@ -15,13 +16,14 @@ _Static_assert(SHMLIMIT_GATE_BUFFER_EACH >= sizeof(struct shmlimit_fields), "a l
 _Static_assert(HEADER_FIELDS_REST >= 3 * NUMBER_MAX + _Alignof(struct shmlimit_fields), "the numbers fit");
 _Static_assert(SHMLIMIT_GATE_FIELDS_MAX == 2 * SHMLIMIT_REQUESTS_MAX + 4, "Retry-After, and three of X-RateLimit");
 
-static void add_field(struct shmlimit_gate_answer *out, const char *name, size_t name_length, const char *value)
+static void add_field(struct shmlimit_gate_answer *out, const char *name, size_t name_length, const char *value,
+                      size_t value_length)
 {
 	out->fields[out->field_count++] =
-		(struct shmlimit_gate_field){ name, value, (uint32_t)name_length, (uint32_t)strlen(value) };
+		(struct shmlimit_gate_field){ name, value, (uint32_t)name_length, (uint32_t)value_length };
 }
 
-#define ADD_FIELD(out, name, value) add_field(out, name, sizeof(name) - 1, value)
+#define ADD_FIELD(out, name, value, length) add_field(out, name, sizeof(name) - 1, value, length)
 
 static void add_number(struct shmlimit_gate_answer *out, struct gate_request *q, const char *name, size_t name_length,
                        uint64_t value)
@@ -33,31 +35,44 @@ static void add_number(struct shmlimit_gate_answer *out, struct gate_request *q,
 	do
 		*--at = (char)('0' + value % 10);
 	while ((value /= 10) > 0);
-	add_field(out, name, name_length, at);
+	add_field(out, name, name_length, at, strlen(at));
 }
 
-void header_fields_add(struct view *view, struct gate_request *q, size_t i, int answer, const struct shmlimit_result *r,
-                       struct shmlimit_gate_answer *out)
+/* The rule of a limit as it is now. Returns 0, or -ESRCH. */
+static int read_key(const struct view *view, const struct gate_request *q, size_t i, const struct shmlimit_result *r,
+                    struct fixed_key *key)
+{
+	key->id = __atomic_load_n(&view->ids[q->limits[i]->rule], __ATOMIC_RELAXED);
+	key->quota = r->limit;
+	return shmlimit_rule_version(view->limiter, key->id, &key->version);
+}
+
+static struct fixed_fields *kept_of(const struct view *view, const struct gate_request *q, size_t i)
+{
+	return &view->fixed[q->limits[i] - q->spec->limits];
+}
+
+/*
+ * Make what the fields say as long as the rule does not change, and keep it. Returns 1: *shape and *to are filled in, as
+ * by fixed_fields_find(); or 0: there is no rule.
+ */
+__attribute__((noinline, cold)) static int make_fixed(const struct view *view, const struct gate_request *q, size_t i,
+                                                      const struct shmlimit_result *r, struct fixed_shape *shape,
+                                                      struct shmlimit_fields *to)
 {
 	const struct spec_limit *limit = q->limits[i];
-	struct shmlimit_fields *fields = (void *)q->to;
-	struct shmlimit_rule rule;
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	struct fixed_key key, again;
 
-	/* A rule in a dry run that denies is at its limit. Clients get no fields of a dry run. */
-	if (answer == SHMLIMIT_ALLOWED && r->retry_after_ns > 0)
-		q->dry_denied = 1;
-	if (out->buffer == NULL || (answer == SHMLIMIT_ALLOWED && limit->denied_only))
-		return;
-	rule.struct_size = sizeof(rule);
-	if (shmlimit_rule_get(view->limiter, __atomic_load_n(&view->ids[limit->rule], __ATOMIC_RELAXED), &rule) != 0 ||
-	    rule.mode != SHMLIMIT_ENFORCE)
-		return;
+	*shape = (struct fixed_shape){ 0 };
+	if (read_key(view, q, i, r, &key) != 0 || shmlimit_rule_get(view->limiter, key.id, &rule) != 0)
+		return 0;
 	if (q->has_limit[i]) {
 		const struct shmlimit_limit *own = &q->own_limits[i];
 
 		/* As of a rule that blocks, or is off. */
 		if (own->flags != 0)
-			return;
+			return 0;
 		rule.capacity = own->capacity;
 		rule.refill = own->refill;
 		rule.period_ns = own->period_ns;
@@ -65,14 +80,55 @@ void header_fields_add(struct view *view, struct gate_request *q, size_t i, int 
 	/* A ban lasts as long as the call that counts says. The period is only the longest time. */
 	if (limit->peek && rule.algorithm == SHMLIMIT_COUNTER)
 		rule.refill = 0;
-	fields->struct_size = sizeof(*fields);
-	if (shmlimit_fields(q->spec->rules[limit->rule].name, &rule, answer, r, fields) != 0)
+	to->struct_size = sizeof(*to);
+	/* Clients get no fields of a dry run. */
+	if (rule.mode == SHMLIMIT_ENFORCE) {
+		if (shmlimit_fields(q->spec->rules[limit->rule].name, &rule, SHMLIMIT_ALLOWED, r, to) != 0)
+			return 0;
+		shape->length = (uint32_t)strlen(to->policy);
+		shape->name_length = (uint32_t)(strrchr(to->limit, '"') + 1 - to->limit);
+		shape->has_time = rule.algorithm != SHMLIMIT_HOLD;
+	}
+	/* WHY look again: the rule may have been changed between its version and what was read of it. */
+	if (!q->has_limit[i] && read_key(view, q, i, r, &again) == 0 && again.id == key.id &&
+	    again.version == key.version)
+		fixed_fields_keep(kept_of(view, q, i), &key, shape, to->policy);
+	return 1;
+}
+
+/* WHY NOT of a limit that a request brings: the next request brings another. */
+static int find_fixed(const struct view *view, const struct gate_request *q, size_t i, const struct shmlimit_result *r,
+                      struct fixed_shape *shape, struct shmlimit_fields *to)
+{
+	struct fixed_key key;
+
+	return !q->has_limit[i] && read_key(view, q, i, r, &key) == 0 &&
+	       fixed_fields_find(kept_of(view, q, i), &key, shape, to);
+}
+
+void header_fields_add(struct view *view, struct gate_request *q, size_t i, int answer, const struct shmlimit_result *r,
+                       struct shmlimit_gate_answer *out)
+{
+	struct shmlimit_fields *fields = (void *)q->to;
+	struct fixed_shape shape;
+	uint64_t t_s;
+
+	/* A rule in a dry run that denies is at its limit. */
+	if (answer == SHMLIMIT_ALLOWED && r->retry_after_ns > 0)
+		q->dry_denied = 1;
+	if (out->buffer == NULL || (answer == SHMLIMIT_ALLOWED && q->limits[i]->denied_only))
+		return;
+	if ((!find_fixed(view, q, i, r, &shape, fields) && !make_fixed(view, q, i, r, &shape, fields)) ||
+	    shape.length == 0)
 		return;
 	q->to += sizeof(*fields);
-	ADD_FIELD(out, "RateLimit-Policy", fields->policy);
-	ADD_FIELD(out, "RateLimit", fields->limit);
+	t_s = field_wait_put(fields->retry_after, shape.has_time, answer, r);
+	ADD_FIELD(out, "RateLimit-Policy", fields->policy, shape.length);
+	ADD_FIELD(out, "RateLimit", fields->limit,
+	          (size_t)(field_limit_put(fields->limit + shape.name_length, r->remaining, shape.has_time, t_s) -
+	                   fields->limit));
 	if (fields->retry_after[0] != '\0')
-		ADD_FIELD(out, "Retry-After", fields->retry_after);
+		ADD_FIELD(out, "Retry-After", fields->retry_after, strlen(fields->retry_after));
 	if (r->remaining < q->remaining) {
 		q->limit = r->limit;
 		q->remaining = r->remaining;

@@ -1,9 +1,7 @@
 /*
  * rate: see rate.h.
  *
- * After its first word an entry has six of the text and three numbers of the limit. One thread at a
- * time writes an entry, which makes its sequence odd; others read it and look at the sequence again.
- * No thread waits: one that comes in between reads the text itself.
+ * After its first word an entry has six of the text and three numbers of the limit.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kept.h"
 #include "rate.h"
 #include "sized.h"
 
@@ -41,27 +40,13 @@ static size_t place_of(const uint64_t *text, size_t length)
 	return h % RATE_ENTRIES;
 }
 
-/* ORDER each word is acquired, so the sequence is read after them all. */
 static int entry_read(const struct rate_entry *entry, uint64_t words[RATE_WORDS])
 {
-	uint64_t sequence = __atomic_load_n(&entry->sequence, __ATOMIC_ACQUIRE);
+	uint64_t begun = kept_begin(&entry->sequence);
 
 	for (size_t i = 0; i < RATE_WORDS; i++)
-		words[i] = __atomic_load_n(&entry->words[i], __ATOMIC_ACQUIRE);
-	return sequence % 2 == 0 && sequence == __atomic_load_n(&entry->sequence, __ATOMIC_RELAXED);
-}
-
-/* ORDER each word is released, so that a thread that sees it sees the odd sequence, too. */
-static void entry_write(struct rate_entry *entry, const uint64_t words[RATE_WORDS])
-{
-	uint64_t sequence = __atomic_load_n(&entry->sequence, __ATOMIC_RELAXED);
-
-	if (sequence % 2 != 0 || !__atomic_compare_exchange_n(&entry->sequence, &sequence, sequence + 1, 0,
-	                                                      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-		return;
-	for (size_t i = 0; i < RATE_WORDS; i++)
-		__atomic_store_n(&entry->words[i], words[i], __ATOMIC_RELEASE);
-	__atomic_store_n(&entry->sequence, sequence + 2, __ATOMIC_RELEASE);
+		words[i] = kept_word(&entry->words[i]);
+	return kept_holds(&entry->sequence, begun);
 }
 
 /* Bytes that are not a string's. Returns 0 or -EINVAL. */
@@ -105,7 +90,7 @@ static int text_limit(struct rates *rates, const char *bytes, size_t length, str
 	words[RATE_WORDS - 3] = out->capacity;
 	words[RATE_WORDS - 2] = out->refill;
 	words[RATE_WORDS - 1] = out->period_ns;
-	entry_write(entry, words);
+	kept_write(&entry->sequence, entry->words, words, RATE_WORDS);
 	return (words[0] & UNREADABLE) == 0;
 }
 

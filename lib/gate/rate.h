@@ -11,7 +11,7 @@
 #define RATE_ENTRIES 256u /* texts that are kept */
 #define RATE_WORDS 10u
 
-/* A text and what it says: see rate.c. An odd sequence: a thread writes it. */
+/* A text and what it says: see rate.c and kept.h. */
 struct rate_entry {
 	uint64_t sequence, words[RATE_WORDS];
 };

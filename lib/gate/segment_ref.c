@@ -393,17 +393,19 @@ static void report_options(struct segment_ref *ref, const struct view *view)
 static int open_view(struct segment_ref *ref, int change, struct view **out)
 {
 	struct view *view = calloc(1, sizeof(*view) + ref->spec->rule_count * sizeof(view->ids[0]));
-	int error;
+	struct fixed_fields *fixed = calloc(ref->spec->limit_count + 1, sizeof(*fixed));
+	int error = -ENOMEM;
 
-	if (view == NULL)
-		return -ENOMEM;
-	error = shmlimit_open(ref->spec->segment,
-	                      SHMLIMIT_OPEN_TRUSTED | (ref->spec->create ? SHMLIMIT_OPEN_CREATE : 0),
-	                      &ref->spec->options, &view->limiter);
+	if (view != NULL && fixed != NULL)
+		error = shmlimit_open(ref->spec->segment,
+		                      SHMLIMIT_OPEN_TRUSTED | (ref->spec->create ? SHMLIMIT_OPEN_CREATE : 0),
+		                      &ref->spec->options, &view->limiter);
 	if (error != 0) {
+		free(fixed);
 		free(view);
 		return error;
 	}
+	view->fixed = fixed;
 	view->number = ++ref->views;
 	prepare_rules(ref, view, change);
 	open_global(ref, view);
@@ -418,6 +420,7 @@ static void close_view(struct view *view)
 	if (view->global != NULL)
 		global_library_load()->close(view->global);
 	shmlimit_close(view->limiter);
+	free(view->fixed);
 	free(view);
 }
 

@@ -10,6 +10,7 @@
 
 #include "global_library.h"
 #include "log_once.h"
+#include "fixed_fields.h"
 #include "spec.h"
 
 /* A handle on the segment, and the id of each rule of the spec there; -errno for a missing rule. */
@@ -18,7 +19,8 @@ struct view {
 	/* NULL: LEASE rules cannot be asked, because of this error: */
 	struct shmlimit_global *global;
 	int no_global;
-	uint64_t number; /* differs from those of earlier views */
+	uint64_t number;            /* differs from those of earlier views */
+	struct fixed_fields *fixed; /* of the limits of the spec */
 	int ids[];
 };
 

@@ -160,6 +160,26 @@ static inline int rule_load(const struct shmlimit *l, uint32_t id, struct rule_v
 	return -ESRCH;
 }
 
+/* The algorithm of the version in force, or -ESRCH. */
+static inline int rule_algorithm(const struct shmlimit *l, uint32_t id)
+{
+	const struct layout_rule *record;
+	struct rule_view view;
+
+	if (!rule_is_listed(l, id))
+		return -ESRCH;
+	record = &l->rules[id];
+	for (int i = 0; i < RULE_RETRIES; i++) {
+		view.published = load_acquire(&record->published);
+		if (!published_in_use(view.published))
+			return -ESRCH;
+		view.params.shape = load_word(&rule_params(record, rule_version(&view))->shape);
+		if (rule_record_holds(record, &view))
+			return (int)params_algorithm(&view.params);
+	}
+	return -ESRCH;
+}
+
 /*
  * The same for a committed slot's tag: the parameters under which its word was
  * written, which may be those of an earlier version. -ESRCH too for a tag that

@@ -199,6 +199,7 @@ static void no_limiter(void)
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1, .refill = 1, .period_ns = SECOND };
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+	uint64_t version;
 
 	is(shmlimit_info(NULL, &info), -EINVAL, "info refuses to have no limiter");
 	is(shmlimit_enable(NULL, 1), -EINVAL, "switch refuses to have no limiter");
@@ -216,6 +217,8 @@ static void no_limiter(void)
 	is(shmlimit_rule_get(NULL, 0, &rule), -EINVAL, "rule_get refuses to have no limiter");
 	is(shmlimit_rule_range(NULL, 0, &range), -EINVAL, "rule_range refuses to have no limiter");
 	is(shmlimit_rule_algorithm(NULL, 0), -EINVAL, "rule_algorithm refuses to have no limiter");
+	is(shmlimit_rule_version(NULL, 0, &version), -EINVAL, "rule_version refuses to have no limiter");
+	is(shmlimit_rule_version(l, 0, NULL), -EINVAL, "rule_version refuses to have no place for the version");
 	is(shmlimit_reset(NULL, -1, NULL, 0), -EINVAL, "reset refuses to have no limiter");
 	is(shmlimit_acquire(NULL, 0, "k", 1, 1, 0, NULL), -EINVAL, "acquire refuses to have no limiter");
 	is(shmlimit_reserve(NULL, 0, "k", 1, 1, 0, NULL), -EINVAL, "reserve refuses to have no limiter");
@@ -244,12 +247,14 @@ static void no_rule(void)
 	char name[SHMLIMIT_RULE_NAME_MAX + 1], segment[SHMLIMIT_NAME_MAX + 1];
 	static const int none[] = { 63, 64, INT32_MAX, -1 };
 	int id = shmlimit_rule_find(l, "d");
+	uint64_t version;
 
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
 		is(shmlimit_rule_name(l, none[i], name), -ESRCH, "rule %d has no name", none[i]);
 		is(shmlimit_rule_get(l, none[i], &rule), -ESRCH, "rule %d has no parameters", none[i]);
 		is(shmlimit_rule_range(l, none[i], &range), -ESRCH, "rule %d has no range", none[i]);
 		is(shmlimit_rule_algorithm(l, none[i]), -ESRCH, "rule %d has no algorithm", none[i]);
+		is(shmlimit_rule_version(l, none[i], &version), -ESRCH, "rule %d has no version", none[i]);
 		if (none[i] >= 0)
 			is(shmlimit_counters(l, none[i], &counters), -ESRCH, "rule %d has no counters", none[i]);
 	}

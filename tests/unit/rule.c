@@ -24,6 +24,55 @@ static int set(const char *name)
 	return shmlimit_rule_set(l, name, &rule);
 }
 
+/* The version of a rule in use. */
+static uint64_t version_of(int id)
+{
+	uint64_t version = 0;
+
+	is(shmlimit_rule_version(l, id, &version), 0, "a rule has a version");
+	return version;
+}
+
+/* A number for each state of a rule, which callers compare who keep what they made of it. */
+static void versions(void)
+{
+	struct shmlimit_rule one = { .struct_size = sizeof(one), .capacity = 5, .refill = 5, .period_ns = SECOND };
+	int other = shmlimit_rule_set(l, "other", &one), id = shmlimit_rule_set(l, "login", &one);
+	uint64_t seen[5], version;
+	char name[16];
+	size_t n = 0;
+
+	seen[n++] = version_of(id);
+	(void)shmlimit_rule_set(l, "login", &one);
+	(void)shmlimit_take_at(l, id, "k", 1, 1, NULL, T0);
+	(void)shmlimit_reset(l, id, NULL, 0);
+	one.capacity = 6;
+	(void)shmlimit_rule_set(l, "other", &one);
+	is(version_of(id) == seen[0], 1, "it stays where nothing changes, whatever is decided or set beside it");
+	(void)shmlimit_rule_set(l, "login", &one);
+	seen[n++] = version_of(id);
+	one.mode = SHMLIMIT_OFF;
+	(void)shmlimit_rule_set(l, "login", &one);
+	seen[n++] = version_of(id);
+	one.mode = SHMLIMIT_ENFORCE;
+	one.max_wait_ns = SECOND;
+	(void)shmlimit_rule_set(l, "login", &one);
+	seen[n++] = version_of(id);
+	(void)shmlimit_rule_remove(l, "login");
+	is(shmlimit_rule_version(l, id, &version), -ESRCH, "a rule that was removed has none");
+	/* An id that was never used comes before one that was. */
+	for (int set = -1, i = 0; set != id && i < 100; i++) {
+		snprintf(name, sizeof(name), "fill%d", i);
+		set = shmlimit_rule_set(l, name, &one);
+	}
+	is(shmlimit_rule_find(l, name), id, "its id is used again");
+	seen[n++] = version_of(id);
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < i; j++)
+			ok(seen[i] != seen[j], "states %zu and %zu of a rule have two versions", i, j);
+	ok(id != other, "the rule beside it has another id");
+}
+
 static void define(void)
 {
 	struct shmlimit_rule got = { .struct_size = sizeof(got) };
@@ -579,6 +628,9 @@ static void ensured(void)
 
 int main(void)
 {
+	l = unit_create("rule", NULL);
+	versions();
+	shmlimit_close(l);
 	l = unit_create("rule", NULL);
 	define();
 	remove_keys();
