@@ -79,12 +79,17 @@ try:
     row("@limit", limited, "user:42")
 
     try:
+        import limits
         import shmlimit.limits
     except ImportError:
         pass
     else:
         storage = shmlimit.limits.Storage("shmlimit://" + SEGMENT)
+        own, item = limits.storage.MemoryStorage(), limits.parse("1000000000/hour")
         row("storage of limits, a fixed window", lambda key: storage.incr(key, 3600), "user:42")
+        row("limits' own storage in memory", lambda key: own.incr(key, 3600), "user:42")
+        for figure, where in ("limits, a hit", storage), ("limits, a hit of its own storage in memory", own):
+            row(figure, lambda key, hit=limits.strategies.FixedWindowRateLimiter(where).hit: hit(item, key), "user:42")
 
     def asked(app):
         return lambda environ: app(environ, start_response)

@@ -115,7 +115,7 @@ class Store:
             raise ConfigurationError(f"a fixed window of {expiry} s: 10 years is the longest")
         name, rule = ("limits", COUNTER) if ttl_ns <= COUNTER_TTL_MAX_NS else ("limits.years", YEARS)
         if self.hosts is None:
-            count = self.shared.use("count", name, rule, key, amount, ttl_ns=ttl_ns, saturate=True, restart=elastic)
+            count = self.shared.count(name, rule, key, amount, ttl_ns, elastic)
         elif elastic:
             raise ConfigurationError(f"segment {self.shared.name}: hosts cannot share a fixed window with elastic expiry")
         else:
@@ -124,7 +124,7 @@ class Store:
                 "count", name, rule, key, amount, ttl_ns=ttl_ns, saturate=True, bound=bound
             )
         # Beyond what can be counted nothing is within a limit.
-        return cast(int, count.value if count.applied == amount else sys.maxsize)
+        return count.value if count.applied == amount else sys.maxsize
 
     def get(self, key: str) -> int:
         return self._read(key).value
