@@ -25,18 +25,18 @@ class ShmlimitStore {
     this.#bound = limit >= 0 ? Math.min(Math.floor(limit), CAPACITY) : CAPACITY
   }
 
-  #answer ({ count, ttlMs }) {
-    return { totalHits: count, resetTime: new Date(Date.now() + Math.min(ttlMs, this.windowMs)) }
+  #answer ({ count, ttlMs }, now) {
+    return { totalHits: count, resetTime: new Date(now + Math.min(ttlMs, this.windowMs)) }
   }
 
   get (key) {
     const counted = this.#counters.read(key)
-    return counted.ttlMs === 0 ? undefined : this.#answer(counted)
+    return counted.ttlMs === 0 ? undefined : this.#answer(counted, this.#counters.now)
   }
 
   increment (key) {
-    if (this.#counters.shared) return this.#counters.addEverywhere(key, 1, this.windowMs, this.#bound).then((counted) => this.#answer(counted))
-    return this.#answer(this.#counters.add(key, 1, this.windowMs))
+    if (this.#counters.shared) return this.#counters.addEverywhere(key, 1, this.windowMs, this.#bound).then((counted) => this.#answer(counted, Date.now()))
+    return this.#answer(this.#counters.add(key, 1, this.windowMs), this.#counters.now)
   }
 
   decrement (key) {
