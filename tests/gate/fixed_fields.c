@@ -166,9 +166,9 @@ static void several(void)
 	struct shmlimit_gate *gate = gate_new("create=yes rule=api algorithm=gcra rate=50/h rule=site rate=9/m");
 	struct shmlimit_gate_key keys[2] = { { .length = 4 }, { .limit = 1, .bytes = "bob", .length = 3 } };
 	char user[8];
-	static const char *const brought[] = { NULL, "20/m", NULL, "30/m", "20/m", NULL };
+	static const char *const brought[] = { NULL, "20/m", NULL, "30/m", "50/m", NULL };
 	static const char *const policies[] = { "\"api\";q=50;w=3600", "\"api\";q=20;w=60", "\"api\";q=50;w=3600",
-		                                "\"api\";q=30;w=60",   "\"api\";q=20;w=60", "\"api\";q=50;w=3600" };
+		                                "\"api\";q=30;w=60",   "\"api\";q=50;w=60", "\"api\";q=50;w=3600" };
 
 	for (size_t i = 0; i < sizeof(brought) / sizeof(brought[0]); i++) {
 		snprintf(user, sizeof(user), "bob%zu", i);
