@@ -125,7 +125,10 @@ with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
             + ["--log.level", "error", "--web.listen-address", f"127.0.0.1:{port}"]
         )
         try:
+            until = time.monotonic() + 60
             while not is_scraped(port):
+                if server.poll() is not None or time.monotonic() > until:
+                    sys.exit("prometheus does not scrape")
                 time.sleep(0.1)
             start = time.time()
             load(shmlimit.Limiter(SEGMENT), time.monotonic())
