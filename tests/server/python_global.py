@@ -380,6 +380,81 @@ class GateLaws(unittest.TestCase):
         self.assertEqual(decided, ["passed", "failed"])
 
 
+class DjangoLaws(unittest.TestCase):
+    def setUp(self):
+        from django.conf import settings
+
+        if not settings.configured:
+            settings.configure()
+        self.key = self.id()
+
+    def host(self, suffix, **options):
+        from shmlimit.django_cache import CounterCache
+
+        self.addCleanup(shmlimit.destroy, SEGMENT + suffix)
+        options = {"backend": URL, "deadline_ms": 5000, **options}
+        return CounterCache(SEGMENT + suffix, {"TIMEOUT": 3600, "OPTIONS": options})
+
+    def test_counts(self):
+        """Django: hosts share what they add to a cache's values"""
+        one, other = self.host(".1"), self.host(".2")
+        self.assertTrue(one.add(self.key, 0))
+        self.assertRaises(ValueError, other.incr, self.key)
+        self.assertIs(other.add(self.key, 0), False)
+        self.assertEqual([one.incr(self.key), other.incr(self.key), one.incr(self.key, 3), other.incr(self.key)], [1, 2, 5, 6])
+        self.assertEqual([one.get(self.key), other.get(self.key), one.get("none")], [5, 6, None])
+        self.assertEqual(other.get_or_set(self.key, 7), 6)
+        self.assertTrue(3500 < one._count(self.key, None).ttl_ns / S <= 3600.001)
+
+    def test_requests(self):
+        """Django: what django-ratelimit does admits a limit's requests on all hosts together, to the request"""
+        caches, admitted, limit = [self.host(".1"), self.host(".2")], [], 40
+
+        def requests(cache):
+            for _ in range(30):
+                # as django_ratelimit.core.get_usage() does it
+                count = 1 if cache.add(self.key, 1) else cache.incr(self.key)
+                admitted.extend([count] * (count <= limit))
+
+        threads = [threading.Thread(target=requests, args=(cache,)) for cache in caches for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted(admitted), list(range(1, limit + 1)))
+
+    def test_refusals(self):
+        """Django: what hosts cannot do with a value they share says so, and changes nothing"""
+        cache, key = self.host(".1"), self.key
+        cache.add(key, 2)
+        for call in (
+            lambda: cache.set(key, 1),
+            lambda: cache.delete(key),
+            lambda: cache.touch(key),
+            lambda: cache.decr(key),
+            lambda: cache.clear(),
+        ):
+            self.assertRaisesRegex(NotImplementedError, "can only add", call)
+        self.assertEqual(cache.incr(key), 3)
+
+    def test_outage(self):
+        """Django: without the backend nothing is added, or what on_failure says"""
+        cache = self.host(".1", backend=NOBODY, deadline_ms=100)
+        self.assertIs(cache.add(self.key, 1), False)
+        self.assertRaises(ValueError, cache.incr, self.key)
+        cache = self.host(".2", backend=NOBODY, deadline_ms=100, share=1000)
+        self.assertTrue(cache.add(self.key, 1))
+        self.assertEqual([cache.incr(self.key), cache.get(self.key)], [2, 2])
+
+    def test_options(self):
+        """Django: an option that is wrong is named when the cache is made"""
+        from django.core.exceptions import ImproperlyConfigured
+        from shmlimit.django_cache import CounterCache
+
+        for options in {"share": 250}, {"backend": URL, "on_failure": "maybe"}:
+            self.assertRaisesRegex(ImproperlyConfigured, "^CACHES: web: ", CounterCache, "web", {"OPTIONS": options})
+
+
 class AgentLaws(unittest.TestCase):
     """A host with an agent. While the server stands still, requests that need it wait, and hold nothing up."""
 

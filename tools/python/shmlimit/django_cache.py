@@ -2,10 +2,16 @@
 
     CACHES = {"limits": {"BACKEND": "shmlimit.django_cache.CounterCache", "LOCATION": "web"}}
 
-LOCATION is the segment, which is created if it is missing; OPTIONS may have the other arguments of shmlimit.shared.Shared.
+LOCATION is the segment, which is created if it is missing; OPTIONS may have the other arguments of shmlimit.shared.Shared,
+and `backend` and what goes with it (shmlimit.hosts.OPTIONS).
 A value is an integer, 0 to 67,108,861; TypeError or ValueError for all else. add(), incr() and decr() are atomic over all
 processes. A timeout is at most 366 days, which None is, too. set() of several processes at once: one of their values
 stays. In the segment a value is 1 more than it is here, since a count of 0 is none.
+
+With a backend all hosts share the values. They can be added, and raised by incr(), each by one round trip; all else that
+changes a value raises NotImplementedError. get() and incr() know of a value that another host added once add() on this host
+was refused, and get() returns it as it was at this host's last call. Where the backend does not answer, on_failure decides:
+by default nothing is added.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -17,9 +23,10 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 
+from . import hosts
 from .key import shared_key
 from .limiter import Count, Error
-from .shared import COUNTER, COUNTER_MAX, COUNTER_TTL_MAX_NS, Shared
+from .shared import COUNTER, COUNTER_MAX, COUNTER_TTL_MAX_NS
 
 S = 10**9
 TRIES = 100
@@ -32,13 +39,22 @@ class CounterCache(BaseCache):
         super().__init__(params)
         if not location:
             raise ImproperlyConfigured("CACHES: LOCATION must be the name of a segment, which sites share if they have the same")
-        self._shared = Shared(location, **params.get("OPTIONS", {}))
+        try:
+            self._shared = hosts.shared({"name": location, **params.get("OPTIONS", {})})
+        except ValueError as error:
+            raise ImproperlyConfigured(f"CACHES: {location}: {error}") from error
+        self._hosts = self._shared if isinstance(self._shared, hosts.Hosts) else None
 
     def _count(self, key: str, version: Any, n: int = 0, **named: Any) -> Count:
         key = self.make_key(key, version=version)
         self.validate_key(key)
-        count: Count = self._shared.use("count", "django", COUNTER, key, n, **named)
+        use = self._shared.use if self._hosts is None else self._hosts.use_everywhere
+        count: Count = use("count", "django", COUNTER, key, n, **named)
         return count
+
+    def _alone(self, what: str) -> None:
+        if self._hosts is not None:
+            raise NotImplementedError(f"{what}: hosts that share a value can only add to it")
 
     def _ttl_ns(self, timeout: Any) -> int:
         """0: the value is gone at once."""
@@ -66,6 +82,7 @@ class CounterCache(BaseCache):
         return count - 1 if count else default
 
     def set(self, key: str, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: Any = None) -> None:
+        self._alone("set()")
         stored, ttl_ns = self._stored(value), self._ttl_ns(timeout)
         if ttl_ns == 0:
             self.delete(key, version=version)
@@ -78,17 +95,21 @@ class CounterCache(BaseCache):
                 return
 
     def touch(self, key: str, timeout: Any = DEFAULT_TIMEOUT, version: Any = None) -> bool:
+        self._alone("touch()")
         value = self.get(key, version=version)
         if value is not None:
             self.set(key, value, timeout, version)
         return value is not None
 
     def delete(self, key: str, version: Any = None) -> bool:
+        self._alone("delete()")
         had = self._count(key, version).value > 0
         self._shared.limiter().reset("django", shared_key(self.make_key(key, version=version)))
         return had
 
     def incr(self, key: str, delta: int = 1, version: Any = None) -> int:
+        if self._hosts is not None:
+            return self._incr_everywhere(key, delta, version)
         value = self._count(key, version).value
         if value == 0 or value + delta < 1:
             raise ValueError(f"Key '{key}' not found, or below 0")
@@ -102,7 +123,20 @@ class CounterCache(BaseCache):
             raise ValueError(f"Key '{key}' not found")
         return count.value - 1
 
+    def _incr_everywhere(self, key: str, delta: int, version: Any) -> int:
+        if delta < 0:
+            self._alone("decr()")
+        known = self._count(key, version)
+        if known.value == 0:
+            raise ValueError(f"Key '{key}' not found on this host")
+        # If it has ended since, this begins another one, which ends as soon as the first would have.
+        count = self._count(key, version, delta, ttl_ns=known.ttl_ns)
+        if not count or count.value <= delta:
+            raise ValueError(f"Key '{key}' not found, out of range: 0 to {COUNTER_MAX - 2}, or the backend does not answer")
+        return count.value - 1
+
     def clear(self) -> None:
+        self._alone("clear()")
         try:
             self._shared.limiter().reset("django")
         except Error:
