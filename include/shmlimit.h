@@ -684,7 +684,7 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  * whole token, or a LEASE rule's capacity is above SHMLIMIT_LEASE_CAPACITY_MAX or, times the
  * period over its common factor with 1000 * refill, is 2^53 or more; -EFBIG, -EALREADY, -ENOSPC a WINDOW
  * or HOLD rule's capacity is above the segment's window_max, and it cannot grow, or not now: see
- * shmlimit_grow_windows(); -EBUSY the rule exists and has another algorithm;
+ * shmlimit_grow_windows(), also for -EUCLEAN; -EBUSY the rule exists and has another algorithm;
  * -EINVAL a mode, algorithm or flag is unknown or does not go with the others, or a WARMUP
  * rule's capacity or cold factor is out of range; -E2BIG a field is set that this library does
  * not know; -EXFULL the segment has rules_max rules; -ENOSPC the list of rules is full and cannot grow; -EROFS; -ENOENT the segment was

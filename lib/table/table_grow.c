@@ -167,13 +167,14 @@ int table_grow(const struct shmlimit *l, uint64_t lines, struct when when)
 int table_grow_windows(const struct shmlimit *l, uint64_t window_max, struct when when)
 {
 	struct generation tables;
+	/* Decisions go on in the table that it finds, also where the header is damaged. */
+	int sound = generation_read(l, &tables), error;
 	uint64_t twice;
-	int error;
 
-	if (!generation_read(l, &tables))
-		return -EUCLEAN;
 	if (window_max <= tables.now.window_max)
 		return 0;
+	if (!sound)
+		return -EUCLEAN;
 	if (window_max > l->window_limit)
 		return -EFBIG;
 	twice = 2 * (uint64_t)tables.now.window_max;

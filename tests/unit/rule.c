@@ -626,6 +626,28 @@ static void ensured(void)
 	l = before;
 }
 
+/* Decisions go on in the table that the handle knows: so do windows that fit there. */
+static void damaged(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .window_max = 8, .window_limit = 16 };
+	struct shmlimit_rule found;
+	struct shmlimit *before = l;
+	uint64_t state;
+	int id;
+
+	l = unit_create("damaged", &options);
+	state = l->header->state;
+	l->header->state = state_pack(GENERATIONS_MAX + 1, 0);
+	id = ensure(SHMLIMIT_WINDOW, 8, 0, SHMLIMIT_ENFORCE, &found);
+	ok(id >= 0, "where the header does not say which table there is, a window that fits is set");
+	is(shmlimit_take(l, id, "k", 1, 8, NULL), SHMLIMIT_ALLOWED, "its keys are decided");
+	is(shmlimit_take(l, id, "k", 1, 1, NULL), SHMLIMIT_DENIED, "as ever");
+	is(ensure(SHMLIMIT_WINDOW, 9, 0, SHMLIMIT_ENFORCE, &found), -EUCLEAN, "a larger one is refused");
+	l->header->state = state;
+	shmlimit_close(l);
+	l = before;
+}
+
 int main(void)
 {
 	l = unit_create("rule", NULL);
@@ -644,6 +666,7 @@ int main(void)
 	ensured();
 	many();
 	longer();
+	damaged();
 	shmlimit_close(l);
 	return tap_done();
 }
