@@ -23,8 +23,8 @@ struct shmlimit_rule {
 	uint32_t struct_size, algorithm, mode, flags;
 	uint64_t capacity, refill, period_ns, max_wait_ns, warmup_ns;
 	uint32_t cold_factor_milli, credit;
-	uint64_t set_unix_ns, mark;
-	uint64_t reserved[2];
+	uint64_t set_unix_ns, mark, refused_unix_ns;
+	uint64_t reserved[1];
 };
 struct shmlimit_limit {
 	uint32_t struct_size, flags;
