@@ -191,7 +191,8 @@ class LimitLaws(unittest.TestCase):
         with Limiter(name) as limiter:
             limiter.rule_set("r", limiter.rule_get("r"))
         text = told(0)
-        self.assertNotIn("refused another", text)
+        self.assertNotIn("keeps the old one", text)
+        self.assertNotIn("\nrefused: ", text)
         self.assertIn(gauge + "0\n", text)
 
     def test_apart(self):
