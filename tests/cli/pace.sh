@@ -58,7 +58,9 @@ ok $? "25 of capacity 20 at 10 a second take 500 ms, over both scripts"
 [ $elapsed -ge 49 ] || diag "took $elapsed hundredths of a second"
 
 
+# A debt is a minute at most, so at 10 a second it would soon be less.
 rm sent
+shmlimit rule set "$SEGMENT.jobs" mail --rate 1/h
 shmlimit charge "$SEGMENT.jobs" mail relay --tokens 1000 --quiet
 run send-mails customers
 is "$rc $out$err" "1 " "a command that would have to wait for over a minute gives up"
