@@ -762,8 +762,8 @@ int shmlimit_rule_algorithm(struct shmlimit *limiter, int rule);
 /*
  * Set *version to a number that says whether the rule of this id has changed: as long as it is equal,
  * so are the rule's name and all that shmlimit_rule_get() fills in but `mark` and refused_unix_ns. A caller that keeps
- * what it makes of a rule compares it before each use. It says nothing across segments, and versions have no order. Returns 0, -ESRCH,
- * -EINVAL. No system call; cost: reading one cache line.
+ * what it makes of a rule compares it before each use. It says nothing across segments, and versions have no order.
+ * Returns 0, -ESRCH, -EINVAL. No system call; cost: reading one cache line.
  */
 int shmlimit_rule_version(struct shmlimit *limiter, int rule, uint64_t *version);
 

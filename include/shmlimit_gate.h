@@ -262,9 +262,10 @@ int shmlimit_gate_charge(struct shmlimit_gate *gate, const struct shmlimit_gate_
 /*
  * Settle what a request turned out to cost, in its limits with estimate=: used[i] is the number of tokens that keys[i] has used
  * in all, or SHMLIMIT_GATE_NOT_KNOWN, which leaves what it has paid. The difference to what it has paid is charged or given
- * back, and held->bills then says what it has paid: so the same call again changes nothing, and a request can be settled as often as
- * its cost is known better. Whatever is never settled, such as a request of a killed process, has paid
- * its estimate, and what shmlimit_gate_charge() charged. What is charged makes debt, which is never denied: later requests of the key are, until it is paid.
+ * back, and held->bills then says what it has paid: so the same call again changes nothing, and a request can be settled as often
+ * as its cost is known better. Whatever is never settled, such as a request of a killed process, has paid its estimate, and what
+ * shmlimit_gate_charge() charged. What is charged makes debt, which is never denied: later requests of the key are, until it is
+ * paid.
  *
  * `keys` are those of shmlimit_gate_enter(), with the same bytes and limits; `n` is their number, also of `used`. Call it before
  * or after shmlimit_gate_leave(), in the same process, or in one that was forked since. Where the segment was

@@ -103,7 +103,7 @@ EXPORT int shmlimit_rule_ensure(struct shmlimit *l, const char *rule_name, const
 	id = rule_find(l, rule_name);
 	if (id >= 0 && shmlimit_rule_get(l, id, &found) == 0) {
 		if (found.mark == wanted.mark) {
-			if (found.refused_unix_ns != 0 && !l->read_only)
+			if (!l->read_only)
 				rule_note_refused(l, id, 0);
 			return id;
 		}

@@ -22,7 +22,7 @@ int rule_remove(struct shmlimit *l, const char *name);
 
 /*
  * Note when another limit was refused for the rule of this name, for shmlimit_rule_get(). Not where
- * the lock is another process's: who is refused tries again.
+ * the lock is another process's: a program that is refused tries again.
  */
 void rule_refuse(struct shmlimit *l, const char *name);
 

@@ -193,7 +193,7 @@ rate = 1/s
 rules = 1
 rules-max = 1
 END
-wrong 3 "rule calls: segment $a cannot grow to so many tokens or places: use a smaller limit, or create the segment again with a larger \
+wrong 3 "rule calls: segment $a has too little room for this limit, and cannot grow as far: use a smaller limit, or create the segment again with a larger \
 --window-max (up to 65536)" <<END
 [*]
 window-limit = 99

@@ -60,7 +60,7 @@ shmlimit create "$segment.5" --slots 1Mi --slots-max 1Mi
 run shmlimit grow "$segment.5" --window-max 500
 is "$rc $out$err" "2 shmlimit: $large" "a table of many slots is not promised windows that there are no addresses for"
 run shmlimit rule set "$segment.5" r --algorithm hold --capacity 500 --period 1m
-is "$rc $out$err" "2 shmlimit: rule r: segment $segment.5 cannot grow to so many tokens or places: use a smaller limit, or create the segment \
+is "$rc $out$err" "2 shmlimit: rule r: segment $segment.5 has too little room for this limit, and cannot grow as far: use a smaller limit, or create the segment \
 again with a larger --window-max (up to 65536)" "a rule that needs such windows is refused, too"
 run shmlimit grow "$segment.5" --window-max 2k
 like "$rc $err" '^2 .*can grow to 1024 at the most' "no window is larger than the window-limit"

@@ -135,7 +135,7 @@ wrong "hold: COMMAND... is missing; usage: shmlimit hold NAME RULE KEY COMMAND..
 wrong "rule new: new, its period is missing: must have capacity and period, or rate" rule set "$segment" new --algorithm hold --capacity 1
 wrong 'rule r: rate 1/s: places are meant: must be such as "20 at once"' rule set "$segment" r --rate 1/s
 wrong "rule r: period 300d is out of range (1ns to 208d)" rule set "$segment" r --period 300d
-wrong "rule r: segment $segment cannot grow to so many tokens or places: use a smaller limit, or create the segment again with a larger \
+wrong "rule r: segment $segment has too little room for this limit, and cannot grow as far: use a smaller limit, or create the segment again with a larger \
 --window-max (up to 65536)" rule set "$segment" r --capacity 9
 run shmlimit hold "$SEGMENT.none" r key -- true
 is $rc 3 "a segment that is missing exits 3"

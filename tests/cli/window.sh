@@ -78,13 +78,13 @@ is "$rc $out$err" "0 + rule w algorithm window rate 3/d count-refused yes
 printf '[w]\nrate = 6/d\n' >large.ini
 run shmlimit apply "$segment" large.ini
 is "$rc $out" "2 " "a file with too large a window is refused"
-like "$err" "^shmlimit: large\.ini:1: rule w: segment .* cannot grow to so many tokens or places: use a smaller limit, or" "rule set refuses a window that is larger than the segment allows, with file and line"
+like "$err" "^shmlimit: large\.ini:1: rule w: segment .* has too little room for this limit, and cannot grow as far: use a smaller limit, or" "rule set refuses a window that is larger than the segment allows, with file and line"
 printf '[n]\nalgorithm = warmup\nrate = 6/d\n' >warm.ini
 run shmlimit apply "$segment" warm.ini
 is "$err" "shmlimit: warm.ini:1: rule n: new, its warmup is missing: must have rate and warmup" "a rule with half a warm-up is refused"
 
 # ---- what is wrong ----
-refused "segment $segment cannot grow to so many tokens or places: use a smaller limit, or create the segment again with a larger \
+refused "segment $segment has too little room for this limit, and cannot grow as far: use a smaller limit, or create the segment again with a larger \
 --window-max (up to 65536)" big --algorithm window --rate 6/d
 run shmlimit rule set "$segment" bucket --algorithm token-bucket --capacity 3 --rate 3/h
 is "$rc $(shmlimit rule show "$segment" bucket --json | jq -r .algorithm)" "0 funnel" "token-bucket is another word for funnel"

@@ -226,8 +226,8 @@ int fail_rule(const char *segment, const char *rule, int error)
 	case ENAMETOOLONG:
 		return fail("rule %s: name too long: must be 1 to %d characters", rule, SHMLIMIT_RULE_NAME_MAX);
 	case EFBIG:
-		return fail("rule %s: segment %s cannot grow to so many tokens or places: use a smaller limit, or "
-		            "create the segment again with a larger --window-max (up to %d)",
+		return fail("rule %s: segment %s has too little room for this limit, and cannot grow as far: use a "
+		            "smaller limit, or create the segment again with a larger --window-max (up to %d)",
 		            rule, segment, SHMLIMIT_WINDOW_MAX);
 	case EALREADY:
 		return fail(
