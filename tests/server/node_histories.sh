@@ -5,9 +5,7 @@
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/server/node.inc"
 need npm timeout
-moved=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null | head -n 1)
-[ -n "$moved" ] || skip_all "no faketime"
-case $BUILD in */?a | */?t) skip_all "a sanitizer comes before libfaketime" ;; esac
+. "$SOURCE/tests/server/moved.inc"
 
 mkdir -p "$TMP/app" && cd "$TMP/app" || exit 1
 echo '{ "private": true }' >package.json
@@ -18,7 +16,5 @@ timeout 240 npm install --ignore-scripts --no-audit --no-fund --no-package-lock 
 	skip_all "npm cannot install the front-ends: $(tail -n 1 "$TMP/log")"
 ln -s "$SHMLIMIT" node_modules/shmlimit
 cp "$SOURCE/tests/server/node_histories.cjs" "$SOURCE/tests/server/node_tap.cjs" .
-echo +0s >"$TMP/moved"
 # One thread: libfaketime reads its file for each look at the clock, and two threads that do so at once read half of it.
-export FAKETIME_TIMESTAMP_FILE="$TMP/moved" FAKETIME_NO_CACHE=1 SEED="${SEED-}"
-LD_PRELOAD=$moved node --v8-pool-size=0 --single-threaded node_histories.cjs </dev/null
+under "$moved" node --v8-pool-size=0 --single-threaded node_histories.cjs

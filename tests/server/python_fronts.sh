@@ -6,9 +6,6 @@
 . "$SOURCE/tests/server/python.inc"
 python3 -c 'import limits, django, flask_limiter, rest_framework' 2>/dev/null ||
 	skip_all "no python3-limits, python3-django, python3-flask-limiter, python3-djangorestframework"
-moved=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null | head -n 1)
-[ -n "$moved" ] || skip_all "no faketime"
-case $BUILD in */?a | */?t) skip_all "a sanitizer comes before libfaketime" ;; esac
-echo +0s >"$TMP/moved"
-export LD_PRELOAD="$moved" FAKETIME_TIMESTAMP_FILE="$TMP/moved" FAKETIME_NO_CACHE=1
+. "$SOURCE/tests/server/moved.inc"
+export LD_PRELOAD="$moved"
 unittests python_fronts

@@ -12,7 +12,7 @@ require "rack/attack"
 
 HISTORIES = 40
 STEPS = 50
-SEED = ENV.fetch("SEED").empty? ? Random.new_seed % 2**31 : ENV.fetch("SEED").to_i
+SEED = (ENV["SEED"] || Random.new_seed % 2**31).to_i
 RANDOM = Random.new(SEED)
 puts "# SEED=#{SEED}"
 
