@@ -1,6 +1,6 @@
 #!/bin/sh
-# readmes: what the READMEs of nginx and Apache, and shmlimit(1), have for one location or another: the servers accept
-# it, and the commands beside it work. Other tests show what each word does.
+# readmes: what the READMEs of nginx and Apache, their guide, and shmlimit(1), have for one location or another: the
+# servers accept it, and the commands beside it work. Other tests show what each word does.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
@@ -53,9 +53,8 @@ block tools/apache/README.md indented 'make apache' | sed "/^make \|^apxs /d; s/
 is "$(block tools/nginx/README.md indented 'make nginx' | grep -c '^shmlimit ') $(wc -l <"$TMP/commands")" "4 4" "each makes a segment with three rules"
 {
 	cat "$TMP/commands"
-	block tools/apache/README.md sh 'shmlimit ban' | sed "s/ web\b/ $SEGMENT/"
+	block lib/doc/modules.md sh 'shmlimit ban' | sed "s/ web\b/ $SEGMENT/"
 } >"$TMP/all"
 run sh -e "$TMP/all"
-is "$rc $err" "0 " "the commands of Apache's can be run, and a client banned"
-is "$(block tools/nginx/README.md sh 'shmlimit ban')" "$(block tools/apache/README.md sh 'shmlimit ban')" "nginx's bans are the same"
+is "$rc $err" "0 " "the commands of Apache's and the guide can be run, and a client banned"
 done_testing
