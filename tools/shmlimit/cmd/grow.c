@@ -16,6 +16,7 @@
 #include "value_parse.h"
 
 #define SECOND_NS ((uint64_t)1000000000)
+#define KEYS_LEFT_LEN (TEXT_LEN + 80)
 
 enum { SLOTS, WINDOW_MAX, WAIT, JSON };
 
@@ -54,6 +55,20 @@ static struct rest rest_of(struct shmlimit *limiter)
 	return rest;
 }
 
+/* Such as "2 keys are left in the old table, the last for 40s". */
+static const char *keys_left(char text[KEYS_LEFT_LEN], const struct rest *rest)
+{
+	char until[TEXT_LEN];
+
+	duration_about(until, rest->until_ns);
+	if (rest->keys == 1)
+		snprintf(text, KEYS_LEFT_LEN, "1 key is left in the old table, for %s", until);
+	else
+		snprintf(text, KEYS_LEFT_LEN, "%" PRIu64 " keys are left in the old table, the last for %s", rest->keys,
+		         until);
+	return text;
+}
+
 /* More than the segment was made for, or than its addresses reach: rings, and earlier tables, take of them. */
 static int fail_large(const char *name, const struct shmlimit_info *info, const char *const *asked, uint64_t n)
 {
@@ -77,15 +92,13 @@ static int fail_growth(const char *name, struct shmlimit *limiter, const char *c
 {
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct rest rest = rest_of(limiter);
-	char text[TEXT_LEN], until[TEXT_LEN];
+	char text[TEXT_LEN], left[KEYS_LEFT_LEN];
 
 	shmlimit_info(limiter, &info);
 	switch (-error) {
 	case EALREADY:
-		return fail("segment %s: has grown before, and %" PRIu64
-		            " keys are left in the old table, the last for %s: "
-		            "try again then, or use --wait",
-		            name, rest.keys, duration_about(until, rest.until_ns));
+		return fail("segment %s: has grown before, and %s: try again then, or use --wait", name,
+		            keys_left(left, &rest));
 	case EINVAL:
 		return fail("--slots %s: segment %s has %s: must be %" PRIu64 " or more", asked[SLOTS], name,
 		            number_text(text, info.slots), 2 * info.slots);
@@ -138,11 +151,10 @@ static int print_rest_json(struct shmlimit *limiter)
 static void print_rest(struct shmlimit *limiter)
 {
 	struct rest rest = rest_of(limiter);
-	char until[TEXT_LEN];
+	char text[KEYS_LEFT_LEN];
 
 	if (rest.keys > 0)
-		printf("%" PRIu64 " keys are left in the old table, the last for %s\n", rest.keys,
-		       duration_about(until, rest.until_ns));
+		puts(keys_left(text, &rest));
 }
 
 /* What `slots` or `window_max` says, if anything; then what is left of the old table. */
