@@ -177,12 +177,17 @@ int table_grow_windows(const struct shmlimit *l, uint64_t window_max, struct whe
 		return -EUCLEAN;
 	if (window_max > l->window_limit)
 		return -EFBIG;
+	error = finish(l, &tables, when);
+	if (error != 0)
+		return error;
+	/* Twice the size spares the next growth. Where there is no room for that, as much as is needed will do. */
 	twice = 2 * (uint64_t)tables.now.window_max;
 	twice = twice < l->window_limit ? twice : l->window_limit;
-	error = finish(l, &tables, when);
-	return error != 0
-	               ? error
-	               : append(l, &tables, tables.now.lines, (uint32_t)(window_max > twice ? window_max : twice), -1);
+	if (window_max < twice)
+		error = append(l, &tables, tables.now.lines, (uint32_t)twice, -1);
+	if (window_max >= twice || error == -EFBIG || error == -ENOSPC)
+		error = append(l, &tables, tables.now.lines, (uint32_t)window_max, -1);
+	return error;
 }
 
 int table_grow_unlinked(const struct shmlimit *l, int fd, uint64_t lines, uint32_t window_max)

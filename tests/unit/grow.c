@@ -545,6 +545,24 @@ static void duplicate(struct rng *rng)
 	shmlimit_close(l);
 }
 
+/* Rings grow to twice their size, or, where that does not fit, to the size that is needed. */
+static void rings_without_room(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = 60 };
+	struct shmlimit *l = unit_create("unit.grow", &options);
+	uint64_t lines = l->tables[0].lines, end = generation_end(l, &l->tables[0]), size = l->size;
+
+	l->size = layout_next_page(end) + layout_parts(lines, 100, 0).size;
+	is(shmlimit_grow_windows(l, 110), -EFBIG, "windows do not grow beyond the addresses of the segment");
+	is(info_of(l).window_max, 60, "a growth for which there are no addresses changes nothing");
+	is(shmlimit_grow_windows(l, 100), 0, "windows grow to what is needed where twice the size does not fit");
+	is(info_of(l).window_max, 100, "windows that grew to what is needed have that size");
+	l->size = size;
+	is(shmlimit_grow_windows(l, 101), 0, "windows grow by less than twice their size");
+	is(info_of(l).window_max, 200, "where there is room they have twice the size");
+	shmlimit_close(l);
+}
+
 /* ---- A crowd ---- */
 
 static void crowd(uint32_t on_full)
@@ -793,6 +811,7 @@ int main(void)
 	struct rng rng = { rng_seed() };
 
 	sizes();
+	rings_without_room();
 	keys_move();
 	verbs();
 	carried_twice();
