@@ -15,39 +15,8 @@ ESTIMATE=10
 CAPACITY=${CAPACITY:-1000000}
 limit="${RATE:-1}/hour burst $CAPACITY"
 
-# load N PATH: N requests of some tokens, over 16 connections; each 100th client goes away at once.
-cat >"$TMP/load.py" <<'END'
-import http.client, random, socket, sys, threading
-
-port, n, path = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-left, lock = iter(range(n)), threading.Lock()
-
-def ask():
-    connection = None
-    while True:
-        with lock:
-            i = next(left, None)
-        if i is None:
-            return
-        url = f"{path}?tokens={random.choice((0, 1, 9, 10, 11, 500))}"
-        if i % 100 == 7:
-            with socket.create_connection(("127.0.0.1", port)) as gone:
-                gone.sendall(f"GET {url} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
-            continue
-        try:
-            connection = connection or http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-            connection.request("GET", url)
-            connection.getresponse().read()
-        except (OSError, http.client.HTTPException):
-            connection = None
-
-threads = [threading.Thread(target=ask) for _ in range(16)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-END
-load() { python3 "$TMP/load.py" "$port" "$1" /used; }
+# load N: N requests of some tokens; each 100th client goes away at once.
+load() { python3 "$SOURCE/tests/server/load.py" "$port" "$1" used; }
 spent() { echo $((CAPACITY - $(remaining used all))); }
 # What the log says that requests cost; of those without a number the estimate.
 logged() { awk -v estimate=$ESTIMATE '$2 != 429 { n += $1 ~ /^[0-9]+$/ ? $1 : estimate } END { printf "%d\n", n }' "$TMP/$host.used"; }

@@ -14,7 +14,6 @@ need nginx curl jq python3 pgrep setpriv
 need_module "$nginx_module" nginx-dev
 REQUESTS=${REQUESTS:-400}
 KILLS=${KILLS:-3}
-CONNECTIONS=16
 LARGE=1000000
 ESTIMATE=4096
 CAPACITY=1000000000000
@@ -88,47 +87,8 @@ leave() {
 	wait "$client" 2>/dev/null
 }
 
-# load N: N requests of all kinds, over several connections; each tenth client goes away in the middle.
-cat >"$TMP/load.py" <<'END'
-import http.client, random, socket, sys, threading
-
-port, n, connections = (int(argument) for argument in sys.argv[1:])
-paths = ["/large", "/packed/large", "/proxied/large", "/direct/large", "/jump", "/absent", "/parts", "/early", "/both/large", "/index.html"]
-left, lock = iter(range(n)), threading.Lock()
-
-def ask():
-    connection = None
-    while True:
-        with lock:
-            i = next(left, None)
-        if i is None:
-            return
-        url = f"{paths[i // 10 % len(paths)]}?key=load"
-        if i % 10 == 7:
-            with socket.create_connection(("127.0.0.1", port)) as gone:
-                try:
-                    gone.sendall(f"GET {url} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
-                    gone.recv(random.choice((1, 100, 5000, 50000)))
-                except OSError:
-                    pass
-            continue
-        try:
-            connection = connection or http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-            headers = {"Accept-Encoding": "gzip"}
-            if i % 10 == 3:
-                headers["Range"] = "bytes=100-70000"
-            connection.request("HEAD" if i % 10 == 4 else "GET", url, headers=headers)
-            connection.getresponse().read()
-        except (OSError, http.client.HTTPException):
-            connection = None
-
-threads = [threading.Thread(target=ask) for _ in range(connections)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-END
-load() { python3 "$TMP/load.py" "$port" "$1" $CONNECTIONS; }
+# load N: N requests of all kinds; each tenth client goes away in the middle.
+load() { python3 "$SOURCE/tests/server/load.py" "$port" "$1" sent; }
 
 # spent RULE KEY
 spent() {
@@ -266,7 +226,7 @@ for _ in $(seq "$KILLS"); do
 	within four
 done
 wait $busy
-lost() { lost=$(($(spent sent load) - $(logged load 2))) && [ $lost -ge 0 ] && [ $lost -le $((KILLS * CONNECTIONS * (2 * LARGE + 1000))) ]; }
+lost() { lost=$(($(spent sent load) - $(logged load 2))) && [ $lost -ge 0 ] && [ $lost -le $((KILLS * 16 * (2 * LARGE + 1000))) ]; }
 within lost
 ok $? "of killed workers' requests what they were charged until then stays, and all others are charged as the log says: $lost"
 is "$(grep -c ' \[alert\] .*exited on signal 9' "$TMP/nginx.err")" "$(grep -c ' \[alert\] ' "$TMP/nginx.err")" "nginx has no alerts but for what was killed"
