@@ -7,7 +7,6 @@ flood of new keys. Each panel above the dashboard's row asks it the panel's own 
 SPDX-License-Identifier: BSD-2-Clause
 """
 
-import http.server
 import json
 import pathlib
 import re
@@ -21,6 +20,7 @@ import time
 import urllib.parse
 import urllib.request
 
+import exporter
 import shmlimit
 
 SEGMENT, SECONDS = sys.argv[1], int(sys.argv[2])
@@ -28,18 +28,6 @@ DASHBOARD = pathlib.Path(__file__).parents[2] / "tools/grafana/shmlimit.json"
 COLORS = "#1b6ca8", "#d1495b", "#3b8f5a", "#c98a00", "#6b4fa0", "#59636e"
 RULES = "page --capacity 20 --rate 5/s", "login --capacity 3 --rate 3/h", "api --capacity 10 --rate 4/s --mode dry-run"
 COLUMN, ROW, HEAD = 40, 24, 30  # pixels of the dashboard's grid
-
-
-class Exporter(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        body = subprocess.run(["shmlimit", "metrics", SEGMENT], capture_output=True, check=False).stdout
-        self.send_response(200)
-        self.send_header("Content-Type", "text/plain; version=0.0.4")
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *arguments):
-        pass
 
 
 def shown(text, labels):
@@ -106,8 +94,7 @@ panels = panels[: next(i for i, panel in enumerate(panels) if panel["type"] == "
 WIDTH = 24 * COLUMN
 HEIGHT = HEAD + ROW * max(panel["gridPos"]["y"] + panel["gridPos"]["h"] for panel in panels)
 
-exporter = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Exporter)
-threading.Thread(target=exporter.serve_forever, daemon=True).start()
+threading.Thread(target=exporter.server.serve_forever, daemon=True).start()
 subprocess.run(["shmlimit", "create", SEGMENT, "--slots", "4K"], check=True)
 with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
     try:
@@ -118,7 +105,7 @@ with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
         free.close()
         pathlib.Path(folder, "prometheus.yml").write_text(
             "global: { scrape_interval: 1s }\nscrape_configs: [ { job_name: shmlimit, static_configs: "
-            f'[ {{ targets: [ "127.0.0.1:{exporter.server_port}" ] }} ] }} ]\n'
+            f'[ {{ targets: [ "127.0.0.1:{exporter.server.server_port}" ] }} ] }} ]\n'
         )
         server = subprocess.Popen(
             ["prometheus", "--config.file", f"{folder}/prometheus.yml", "--storage.tsdb.path", f"{folder}/data"]

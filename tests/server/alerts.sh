@@ -10,22 +10,6 @@ PATH=$BUILD/bin:$PATH
 need prometheus curl jq perl python3 setpriv
 need_backend
 
-# What `shmlimit metrics` prints, at each request; its port is in $TMP/exporter.
-cat >"$TMP/exporter.py" <<'END'
-import http.server, subprocess, sys
-class Exporter(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        body = subprocess.run(["shmlimit", "metrics", sys.argv[1]], capture_output=True).stdout
-        self.send_response(200)
-        self.send_header("Content-Type", "text/plain; version=0.0.4")
-        self.end_headers()
-        self.wfile.write(body)
-    def log_message(self, *arguments):
-        pass
-server = http.server.HTTPServer(("127.0.0.1", 0), Exporter)
-print(server.server_port, flush=True)
-server.serve_forever()
-END
 sed -E 's/\b([0-9]+)m\b/\1s/' "$SOURCE/tools/prometheus/shmlimit.yml" >"$TMP/alerts.yml"
 
 start_backend
@@ -33,7 +17,7 @@ shmlimit create "$SEGMENT" --slots 1024
 shmlimit rule set "$SEGMENT" page --algorithm lease --capacity 1000 --rate 1/d
 shmlimit agent "$SEGMENT" "$backend_url" --deadline 5s 2>"$TMP/agent.err" &
 servers="$servers $!"
-setpriv --pdeathsig KILL python3 "$TMP/exporter.py" "$SEGMENT" >"$TMP/exporter" &
+setpriv --pdeathsig KILL python3 "$SOURCE/lib/doc/exporter.py" "$SEGMENT" >"$TMP/exporter" &
 servers="$servers $!"
 within test -s "$TMP/exporter"
 cat >"$TMP/prometheus.yml" <<END
