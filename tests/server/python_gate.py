@@ -8,11 +8,12 @@ import errno
 import logging
 import os
 import subprocess
-import threading
 import time
 import unittest
 from wsgiref.util import setup_testing_defaults
 from wsgiref.validate import validator
+
+from python_crew import children, together
 
 import shmlimit
 from shmlimit import Gate, Limit, Limiter, Mode, Rule, asgi, wsgi
@@ -335,13 +336,8 @@ class GateLaws(unittest.TestCase):
         """threads wait for their tokens, each its turn, and none is refused"""
         self.destroy()
         gate = Gate(SEGMENT, [Limit("t", user, rate="50/s burst 1", delay=60.0)])
-        begun, answers = time.monotonic(), []
-        threads = [threading.Thread(target=lambda: answers.extend(self.ask(gate, 5))) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual(answers, ["passed"] * 20)
+        begun = time.monotonic()
+        self.assertEqual(together(*[lambda: self.ask(gate, 5)] * 4), [["passed"] * 5] * 4)
         self.assertGreaterEqual(time.monotonic() - begun, 19 / 50)
 
     def test_delay_async(self):
@@ -479,12 +475,8 @@ class GateLaws(unittest.TestCase):
         """threads on one gate get the capacity together"""
         with Limiter(SEGMENT) as limiter:
             limiter.rule_set("r", Rule(1000, 1, HOUR_NS))
-        gate, statuses = Gate(SEGMENT, [Limit("r", user)]), []
-        threads = [threading.Thread(target=lambda: statuses.extend(self.ask(gate, 400))) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        gate = Gate(SEGMENT, [Limit("r", user)])
+        statuses = sum(together(*[lambda: self.ask(gate, 400)] * 4), [])
         self.assertEqual([statuses.count("passed"), statuses.count("rejected")], [1000, 600])
 
     def test_fork(self):
@@ -492,19 +484,7 @@ class GateLaws(unittest.TestCase):
         with Limiter(SEGMENT) as limiter:
             limiter.rule_set("r", Rule(100, 1, HOUR_NS))
         gate = Gate(SEGMENT, [Limit("r", user)])
-        reads, writes = os.pipe()
-        children = []
-        for _ in range(4):
-            pid = os.fork()
-            if pid == 0:
-                os.write(writes, b"%d\n" % self.ask(gate, 50).count("passed"))
-                os._exit(0)
-            children.append(pid)
-        os.close(writes)
-        for pid in children:
-            self.assertEqual(os.waitpid(pid, 0)[1], 0)
-        with os.fdopen(reads) as pipe:
-            self.assertEqual(sum(map(int, pipe)), 100)
+        self.assertEqual(children(4, lambda: self.ask(gate, 50).count("passed")), 100)
 
     def test_client(self):
         """a client is its net, and what has no address is one client"""

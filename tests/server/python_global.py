@@ -17,6 +17,8 @@ import threading
 import time
 import unittest
 
+from python_crew import children, together
+
 import shmlimit
 from shmlimit import Algorithm, Backend, Error, Gate, GlobalLimiter, Limit, Limiter, Mode, OnFailure, Request, Rule, asgi
 
@@ -179,11 +181,7 @@ class GlobalLaws(unittest.TestCase):
             except BaseException as error:
                 failed.append(error)
 
-        threads = [threading.Thread(target=run) for _ in range(n)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        together(*[run] * n)
         self.assertEqual(failed, [])
 
     def test_threads(self):
@@ -198,20 +196,12 @@ class GlobalLaws(unittest.TestCase):
         self.limiter.rule_set("wide", lease(100))
         limits = self.open()
         taken = bool(limits.take("wide", self.key))
-        reads, writes = os.pipe()
-        children = []
-        for _ in range(4):
-            pid = os.fork()
-            if pid == 0:
-                limits.ping()
-                os.write(writes, b"%d\n" % sum(bool(limits.take("wide", self.key)) for _ in range(50)))
-                os._exit(0)
-            children.append(pid)
-        os.close(writes)
-        for pid in children:
-            self.assertEqual(os.waitpid(pid, 0)[1], 0)
-        with os.fdopen(reads) as pipe:
-            self.assertEqual(taken + sum(map(int, pipe)), 100)
+
+        def work():
+            limits.ping()
+            return sum(bool(limits.take("wide", self.key)) for _ in range(50))
+
+        self.assertEqual(taken + children(4, work), 100)
         self.assertEqual(limits.ping().role, "master")
 
     def agents(self):
@@ -416,11 +406,7 @@ class DjangoLaws(unittest.TestCase):
                 count = 1 if cache.add(self.key, 1) else cache.incr(self.key)
                 admitted.extend([count] * (count <= limit))
 
-        threads = [threading.Thread(target=requests, args=(cache,)) for cache in caches for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        together(*[lambda cache=cache: requests(cache) for cache in caches * 2])
         self.assertEqual(sorted(admitted), list(range(1, limit + 1)))
 
     def test_refusals(self):

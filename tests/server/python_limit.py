@@ -8,8 +8,9 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
+
+from python_crew import children, together
 
 import shmlimit
 from shmlimit import Algorithm, Gate, Limit, Limiter, RateLimited, Rule, limit, rate
@@ -257,33 +258,12 @@ class LimitLaws(unittest.TestCase):
 
     def test_race(self):
         """processes and threads that create the segment at once share it"""
-        reads, writes = os.pipe()
         once = limit("30/hour", rule="r", segment=SEGMENT)
-        children = []
 
         def take():
-            for _ in range(10):
-                try:
-                    once.take()
-                except RateLimited:
-                    continue
-                os.write(writes, b"x")
+            return sum(self.passes(once) for _ in range(10))
 
-        for _ in range(4):
-            pid = os.fork()
-            if pid == 0:
-                threads = [threading.Thread(target=take) for _ in range(2)]
-                for thread in threads:
-                    thread.start()
-                for thread in threads:
-                    thread.join()
-                os._exit(0)
-            children.append(pid)
-        os.close(writes)
-        for pid in children:
-            self.assertEqual(os.waitpid(pid, 0)[1], 0)
-        with os.fdopen(reads) as pipe:
-            self.assertEqual(pipe.read(), "x" * 30)
+        self.assertEqual(children(4, lambda: sum(together(take, take))), 30)
 
     def test_keys(self):
         """a key of any length and of any characters is one"""

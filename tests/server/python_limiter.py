@@ -11,8 +11,9 @@ import os
 import pickle
 import signal
 import sys
-import threading
 import unittest
+
+from python_crew import children, together
 
 import shmlimit
 from shmlimit import Algorithm, Error, Limiter, Mode, Request, Rule
@@ -37,6 +38,9 @@ class LimiterLaws(unittest.TestCase):
             call(*arguments, **named)
         self.assertEqual(caught.exception.errno, number)
         return caught.exception
+
+    def take(self, times):
+        return sum(bool(self.limiter.take("r", "k")) for _ in range(times))
 
     def left(self, key="k"):
         return self.limiter.peek("r", key).remaining
@@ -281,35 +285,12 @@ class LimiterLaws(unittest.TestCase):
     def test_fork(self):
         """a handle opened before the fork is the children's too: together they get the capacity"""
         self.limiter.rule_set("r", Rule(100, 1, DAY_NS))
-        reads, writes = os.pipe()
-        children = []
-        for _ in range(4):
-            pid = os.fork()
-            if pid == 0:
-                taken = sum(bool(self.limiter.take("r", "k")) for _ in range(50))
-                os.write(writes, b"%d\n" % taken)
-                os._exit(0)
-            children.append(pid)
-        os.close(writes)
-        for pid in children:
-            self.assertEqual(os.waitpid(pid, 0)[1], 0)
-        with os.fdopen(reads) as pipe:
-            self.assertEqual(sum(map(int, pipe)), 100)
+        self.assertEqual(children(4, lambda: self.take(50)), 100)
 
     def test_threads(self):
         """threads on one handle get the capacity together"""
         self.limiter.rule_set("r", Rule(1000, 1, DAY_NS))
-        taken = []
-
-        def worker():
-            taken.append(sum(bool(self.limiter.take("r", "k")) for _ in range(400)))
-
-        threads = [threading.Thread(target=worker) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual(sum(taken), 1000)
+        self.assertEqual(sum(together(*[lambda: self.take(400)] * 4)), 1000)
 
     def test_count(self):
         """a count goes up to its bound and down to 0, and begins again when its time is over"""
