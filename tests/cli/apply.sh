@@ -213,7 +213,7 @@ $good
 [login]
 mode =
 END
-wrong 4 "rule login: burst: no such key: use algorithm, capacity, rate, warmup, cold-factor, count-refused, max-wait, \
+wrong 4 "rule login: burst: no such key: use algorithm, capacity, rate, period, warmup, cold-factor, count-refused, max-wait, \
 next-pays, credit, protected or mode" <<END
 $good
 [login]
@@ -242,6 +242,11 @@ wrong 4 "section [*]: rate: no such key: use enabled, slots, slots-max, mode, gr
 $good
 [*]
 rate = 1/s
+END
+wrong 4 "section [*]: slots 3: must be 16 to 68719476736" <<END
+$good
+[*]
+slots = 3
 END
 wrong 5 "section [*]: enabled: appears more than once" <<END
 $good

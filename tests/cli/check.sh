@@ -102,6 +102,7 @@ wrong() {
 }
 wrong "--max-denied few: not a whole number (for example 1500, 1.5k, 2M or 64Ki)" --max-denied few
 wrong "--max-denied : not a whole number (for example 1500, 1.5k, 2M or 64Ki)" --max-denied 1,
+wrong "--max-denied 5,3: the first number, of a warning, must not be above the second" --max-denied 5,3
 wrong "--interval 0: must be more than 0, and 1d or less" --interval 0
 wrong "--interval and --state cannot be combined" --interval 1s --state again
 

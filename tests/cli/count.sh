@@ -84,7 +84,7 @@ refused() {
 
 shmlimit rule set "$segment" funnel --capacity 5 --rate 1/s
 refused "rule funnel: not a counter (set one with --algorithm counter)" count "$segment" funnel alice
-refused "--ttl 367d: a count of rule app lives for its period, 366d, at most" count "$segment" app alice --ttl 367d
+refused "--ttl 2y: a count of rule app lives for its period, 366d, at most" count "$segment" app alice --ttl 2y
 refused "--ttl 0: must be more than 0" count "$segment" app alice --ttl 0
 refused "rule x: period: a funnel has none of its own: leave it out" \
 	rule set "$segment" x --capacity 1 --rate 1/s --period 1h

@@ -50,6 +50,9 @@ run shmlimit hold "$segment" r key --denied-status 75 --wait 50ms -- touch ran
 is "$rc $(ls | grep ran)" "75 " "--wait is the longest wait, and --denied-status the exit status after it"
 run shmlimit take "$segment" r key --quiet
 is "$rc" 1 "take is denied too"
+run shmlimit refund "$segment" r key
+is "$rc $err" "2 shmlimit: rule r: its algorithm does not have this operation (shmlimit rule show $segment r)" \
+	"refund says that a place is no token"
 run shmlimit hold "$segment" r other -- echo other
 is "$rc $out" "0 other" "another key has places of its own"
 shmlimit hold "$segment" r key --wait 1h -- touch later &

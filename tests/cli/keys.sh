@@ -164,7 +164,7 @@ wrong "--prefix 24,129: $prefix" --key-ip 203.0.113.9 --prefix 24,129
 wrong "--prefix ,64: $prefix" --key-ip 203.0.113.9 --prefix ,64
 wrong "--key-ip 203.0.113.9/24 --prefix 24: two prefixes: give only one" --key-ip 203.0.113.9/24 --prefix 24
 wrong "--prefix 24: missing address (usage: --key-ip ADDR --prefix N,M)" --key key --prefix 24
-wrong "--key-hex 0: key of 0 bytes: must be 1 to 1024" --key-hex 0
+wrong "--key-hex 0: must be two hexadecimal digits for each byte" --key-hex 0
 wrong "--key-hex 012: must be two hexadecimal digits for each byte" --key-hex 012
 wrong "--key-hex 0g: must be two hexadecimal digits for each byte" --key-hex 0g
 wrong "--key-hex $(printf '%040d' 0)...: key of 1025 bytes: must be 1 to 1024" --key-hex "$(printf '%02050d' 0)"

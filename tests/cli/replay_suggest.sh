@@ -102,6 +102,7 @@ wrong "--rule '?/s burst 1': ? stands for a number to find, which needs --sugges
 wrong "--suggest: nothing to find: give a --rule with a ?, as in '?/m burst 20', '10/s burst ?'" --suggest 1% \
 	--rule '1/s burst 1'
 wrong "--since 2026-13-01: not a time (for example 2026-11-21T09:00Z, or 2h before now)" --rule '1/s burst 1' --since 2026-13-01
-wrong "--since soon: not a duration (for example 2s, 500ms or 1m; or 0)" --rule '1/s burst 1' --since soon
+wrong "--since soon: not a time (for example 2026-11-21T09:00Z, or 2h before now)" --rule '1/s burst 1' --since soon
+wrong "--since 2h: must be before --until 3h" --rule '1/s burst 1' --since 2h --until 3h
 
 done_testing

@@ -77,6 +77,7 @@ wrong "--keys 5/h: a period needs --rate, and --capacity unless it is a window's
 wrong "--capacity needs --rate COUNT/PERIOD" --keys 5 --capacity 5
 wrong "--window-max 4: must be 5 to 65536" --keys 5 --rate 5/s --window-max 4
 wrong "--store-keys 1025: must be 0 to 1024" --keys 5 --store-keys 1025
+wrong "--rate block: takes no slots: must be a count and a period, such as 5/minute" --keys 5 --rate block
 wrong "--rate 65537/s: window too large: must be 65536 or less, or have a --capacity" --keys 5 --rate 65537/s
 wrong "--keys 54975581389/s: too many live at once: must be 54975581388 or less" --keys 54975581389/s --rate 1/s --capacity 1
 wrong "rule 1/30500w: rate 1/30500w is out of range (one token in 146 years to 10^11 a second, in numbers that are round \

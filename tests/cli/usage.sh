@@ -96,7 +96,7 @@ run shmlimit rule sett
 is "$rc $err" "2 shmlimit: rule sett: no such command: use rule set, show, list, remove or export" \
 	"an unknown rule command is named"
 run shmlimit global
-is "$rc $err" "2 shmlimit: global: missing command: use global take, inspect, ping or reset" \
+is "$rc $err" "2 shmlimit: global: missing command: use global take, inspect, ping, reset or status" \
 	"global without a command names its commands"
 
 # Each command, called with no operand but those that it does not want.

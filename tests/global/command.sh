@@ -68,7 +68,8 @@ is "$rc $out" "1 " "--quiet prints nothing"
 take login "$(printf 'k}{y\001')" --quiet
 is "$rc" 0 "a key can have any bytes"
 take plain key --quiet
-is "$rc" 0 "a rule of this host only is asked here"
+is "$rc $err" "0 shmlimit: warning: rule plain: not a lease, so its tokens are those of this host alone (set one with --algorithm lease)" \
+	"a rule of this host only is asked here, with a warning"
 
 run shmlimit global inspect "$segment" "$url" login key $patient
 is "$rc $(printf '%s\n' "$out" | sed -n '1,2p;4,5p' | tr '\n' ';')" "0 limit: 15;remaining: 0;lease: 5s;held here: 0;" \
@@ -186,8 +187,10 @@ run shmlimit global status "$segment"
 is "$rc" 1 "an agent that ended is none"
 run shmlimit agent none "$url"
 is $rc 3 "an agent needs a segment"
-run shmlimit agent "$segment" "$url" --open 1us
-is $rc 2 "an agent's time to leave a backend alone has a range"
+for open in 0 1us 2h; do
+	run shmlimit agent "$segment" "$url" --open $open
+	is "$rc $err" "2 shmlimit: --open $open: must be 1ms to 1h" "an agent's time to leave a backend alone has a range: not $open"
+done
 if command -v python3 >/dev/null; then
 	shmlimit create "$segment.3" --slots 64
 	python3 - "$TMP/notify" "$segment.3" "$url" >"$TMP/notified" <<-'END'
@@ -257,8 +260,14 @@ run shmlimit global take "$segment" "$url" none key
 is $rc 3 "no such rule"
 run shmlimit global take none "$url" login key
 is $rc 3 "no such segment"
-run shmlimit global take "$segment" "$url" login key --deadline 1us
-like "$rc $err" '^2 shmlimit: backend options out of range: use --deadline 100us to 10s' "a deadline too short"
+while IFS='|' read -r option value range; do
+	run shmlimit global take "$segment" "$url" login key "$option" "$value"
+	is "$rc $err" "2 shmlimit: $option $value: must be $range" "$option out of range is refused by its name"
+done <<END
+--deadline|1us|100us to 10s
+--lease|11s|1ms to 10s
+--prefix|{a}|64 bytes or less, without '{'
+END
 run shmlimit global take "$segment" "$url" login key --on-failure cry
 is "$rc $err" "2 shmlimit: --on-failure cry: must be deny, allow, local or error" "no such way to fail"
 for half in "--on-failure local" "--share 250"; do

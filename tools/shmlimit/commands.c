@@ -100,7 +100,7 @@ static const struct group {
 	const char *word, *verbs;
 } groups[] = {
 	{ "rule", "rule set, show, list, remove or export" },
-	{ "global", "global take, inspect, ping or reset" },
+	{ "global", "global take, inspect, ping, reset or status" },
 };
 
 static const struct group *group_find(const char *word)

@@ -245,6 +245,9 @@ int fail_rule(const char *segment, const char *rule, int error)
 	case EDOM:
 		return fail("rule %s: has no limit of its own: set one (shmlimit rule set %s %s --rate 5/minute)", rule,
 		            segment, rule);
+	case EOPNOTSUPP:
+		return fail("rule %s: its algorithm does not have this operation (shmlimit rule show %s %s)", rule,
+		            segment, rule);
 	case EUCLEAN:
 		return fail("rule %s: damaged: set it again with its rate (shmlimit rule set %s %s), or remove it "
 		            "(shmlimit rule remove %s %s)",

@@ -17,6 +17,7 @@
 #include "value_parse.h"
 
 #define LOOK_SECONDS 1
+#define MS UINT64_C(1000000)
 
 enum { OPEN = GLOBAL_OPTIONS };
 
@@ -106,7 +107,7 @@ static int run(const struct call *call)
 	int error, status = STATUS_OK;
 
 	if (call->option[OPEN] != NULL)
-		status = duration_parse("--open", call->option[OPEN], &o.open_ns);
+		status = duration_range_parse("--open", call->option[OPEN], MS, 3600000 * MS, &o.open_ns);
 	if (status == STATUS_OK)
 		status = global_open(&s.g, call, &o);
 	if (status != STATUS_OK)

@@ -91,7 +91,11 @@ static int limit_parse(const char *what, const char *text, struct limit *limit)
 		return number_parse(what, text, 0, UINT64_MAX - 1, &limit->critical);
 	snprintf(first, sizeof(first), "%.*s", (int)(comma - text), text);
 	status = number_parse(what, first, 0, UINT64_MAX - 1, &limit->warning);
-	return status == STATUS_OK ? number_parse(what, comma + 1, 0, UINT64_MAX - 1, &limit->critical) : status;
+	if (status == STATUS_OK)
+		status = number_parse(what, comma + 1, 0, UINT64_MAX - 1, &limit->critical);
+	if (status == STATUS_OK && limit->warning > limit->critical)
+		return fail("%s %s: the first number, of a warning, must not be above the second", what, text);
+	return status;
 }
 
 static int parse(const struct call *call, struct check *check)

@@ -86,17 +86,16 @@ static json_t *count_json(int answer, const struct shmlimit_count *c)
 	/* clang-format on */
 }
 
-static int fail_count(struct shmlimit *limiter, const struct call *call, int id, const struct question *q, int error)
+static int fail_count(struct shmlimit *limiter, const struct call *call, int id, int error)
 {
 	struct shmlimit_range range = { .struct_size = sizeof(range) };
-	char asked[TEXT_LEN], longest[TEXT_LEN];
+	char longest[TEXT_LEN];
 
 	if (error == -EOPNOTSUPP)
 		return fail("rule %s: not a counter (set one with --algorithm counter)", call->operand[RULE]);
 	if (error == -ERANGE && shmlimit_rule_range(limiter, id, &range) == 0)
-		return fail("--ttl %s: a count of rule %s lives for its period, %s, at most",
-		            duration_text(asked, q->ttl_ns), call->operand[RULE],
-		            duration_text(longest, range.refill_ns));
+		return fail("--ttl %s: a count of rule %s lives for its period, %s, at most", call->option[TTL],
+		            call->operand[RULE], duration_text(longest, range.refill_ns));
 	return fail_rule(call->operand[NAME], call->operand[RULE], error);
 }
 
@@ -116,7 +115,7 @@ static int ask(const struct call *call, struct shmlimit *limiter, struct questio
 	                                                          .ttl_ns = q->ttl_ns },
 	                        &c);
 	if (answer < 0)
-		return fail_count(limiter, call, id, q, answer);
+		return fail_count(limiter, call, id, answer);
 	if (call->option[JSON] != NULL)
 		status = print_json(count_json(answer, &c));
 	else if (call->option[QUIET] == NULL)

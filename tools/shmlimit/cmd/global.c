@@ -14,6 +14,8 @@
 #include "value_parse.h"
 
 #define URL_VARIABLE "SHMLIMIT_BACKEND"
+#define US UINT64_C(1000)
+#define S (1000000 * US)
 
 static void report(void *arg, const char *text)
 {
@@ -28,9 +30,10 @@ static int parse(const struct call *call, struct shmlimit_global_options *o)
 	int status = STATUS_OK;
 
 	if (call->option[GLOBAL_DEADLINE] != NULL)
-		status = duration_parse("--deadline", call->option[GLOBAL_DEADLINE], &o->deadline_ns);
+		status = duration_range_parse("--deadline", call->option[GLOBAL_DEADLINE], 100 * US, 10 * S,
+		                              &o->deadline_ns);
 	if (status == STATUS_OK && call->option[GLOBAL_LEASE] != NULL)
-		status = duration_parse("--lease", call->option[GLOBAL_LEASE], &o->lease_ns);
+		status = duration_range_parse("--lease", call->option[GLOBAL_LEASE], 1000 * US, 10 * S, &o->lease_ns);
 	o->prefix = call->option[GLOBAL_PREFIX];
 	return status;
 }
@@ -41,9 +44,8 @@ static int fail_open(const struct global_call *g, int error)
 
 	if (g->told)
 		return STATUS_ERROR;
-	if (error == -EINVAL)
-		return fail("backend options out of range: use --deadline 100us to 10s, --lease 1ms to "
-		            "10s, --prefix %d bytes without '{'",
+	if (error == -EINVAL && g->call->option[GLOBAL_PREFIX] != NULL)
+		return fail("--prefix %s: must be %d bytes or less, without '{'", g->call->option[GLOBAL_PREFIX],
 		            SHMLIMIT_GLOBAL_PREFIX_MAX);
 	return error == -ENOMEM ? fail_memory() : fail_segment(segment, error);
 }

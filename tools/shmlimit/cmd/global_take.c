@@ -90,6 +90,10 @@ static int run(const struct call *call)
 	if (status != STATUS_OK)
 		return status;
 	breaker_ns = shmlimit_global_breaker_ns(g.global);
+	if (shmlimit_rule_algorithm(g.limiter, g.rule) != SHMLIMIT_LEASE)
+		fail("warning: rule %s: not a lease, so its tokens are those of this host alone (set one with "
+		     "--algorithm lease)",
+		     call->operand[GLOBAL_RULE]);
 	answer = shmlimit_global_take(g.global, g.rule, key.bytes, key.len, cost, &r);
 	/* Why it failed was said to the process that opened the breaker. */
 	if ((answer >= 0 || answer == -EHOSTDOWN) && breaker_ns > 0 && !g.told) {

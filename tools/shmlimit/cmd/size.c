@@ -61,6 +61,9 @@ static int parse_rule(const struct call *call, struct demand *d)
 	d->has_rule = 1;
 	rule->algorithm = call->option[CAPACITY] == NULL ? SHMLIMIT_WINDOW : SHMLIMIT_FUNNEL;
 	status = limit_option_parse("--rate", call->option[RATE], rule);
+	if (status == STATUS_OK && rule->mode != SHMLIMIT_ENFORCE)
+		return fail("--rate %s: takes no slots: must be a count and a period, such as 5/minute",
+		            call->option[RATE]);
 	if (status == STATUS_OK && call->option[CAPACITY] != NULL)
 		status = number_parse("--capacity", call->option[CAPACITY], 1, UINT64_MAX, &rule->capacity);
 	return status;

@@ -36,7 +36,7 @@ static int hex_parse(const char *text, struct key *key)
 {
 	size_t len = strlen(text);
 
-	if (len < 2 || len > 2 * SHMLIMIT_KEY_MAX)
+	if (len == 0 || len > 2 * SHMLIMIT_KEY_MAX)
 		return fail("--key-hex %.40s%s: key of %zu bytes: must be 1 to %d", text, len > 40 ? "..." : "",
 		            len / 2, SHMLIMIT_KEY_MAX);
 	for (key->len = 0; key->len < len / 2; key->len++) {

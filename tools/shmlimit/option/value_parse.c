@@ -63,6 +63,16 @@ int duration_parse(const char *what, const char *text, uint64_t *ns)
 	return error == 0 ? STATUS_OK : fail_duration(what, text, at, error);
 }
 
+int duration_range_parse(const char *what, const char *text, uint64_t least, uint64_t most, uint64_t *ns)
+{
+	char from[DURATION_TEXT_MAX], to[DURATION_TEXT_MAX];
+	int status = duration_parse(what, text, ns);
+
+	if (status == STATUS_OK && (*ns < least || *ns > most))
+		return fail("%s %s: must be %s to %s", what, text, duration_text(from, least), duration_text(to, most));
+	return status;
+}
+
 int limit_option_parse(const char *what, const char *text, struct shmlimit_rule *rule)
 {
 	struct shmlimit_problem wrong;

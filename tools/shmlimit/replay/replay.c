@@ -5,6 +5,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -81,7 +82,7 @@ static int moment_parse(const char *what, const char *text, int64_t *unix_s)
 			return STATUS_OK;
 		}
 	}
-	if (strchr(text, '-') != NULL)
+	if (!isdigit((unsigned char)*text) || strchr(text, '-') != NULL)
 		return fail("%s %s: not a time (for example 2026-11-21T09:00Z, or 2h before now)", what, text);
 	status = duration_parse(what, text, &ago_ns);
 	*unix_s = time(NULL) - (int64_t)(ago_ns / 1000000000);
@@ -188,6 +189,9 @@ static int parse(const struct call *call, struct replay *r)
 		status = moment_parse("--since", call->option[SINCE], &r->since_s);
 	if (status == STATUS_OK && call->option[UNTIL] != NULL)
 		status = moment_parse("--until", call->option[UNTIL], &r->until_s);
+	if (status == STATUS_OK && call->option[SINCE] != NULL && call->option[UNTIL] != NULL &&
+	    r->since_s >= r->until_s)
+		return fail("--since %s: must be before --until %s", call->option[SINCE], call->option[UNTIL]);
 	if (status == STATUS_OK)
 		status = key_spec_parse(key, &r->spec);
 	if (status == STATUS_OK && call->option[FORWARDED] != NULL)

@@ -148,9 +148,11 @@ int plan_make(struct plan *plan, const char *segment, const char *path, unsigned
 		status = check_pruning(plan);
 	if (status == STATUS_OK)
 		status = check_file(plan);
+	if (plan->file.wrong > 0)
+		return STATUS_ERROR;
 	if (status == STATUS_OK && !plan->missing)
 		warn_of_options(plan);
-	return plan->file.wrong > 0 ? STATUS_ERROR : status;
+	return status;
 }
 
 static int differs(const struct rule_spec *spec, int field)

@@ -183,7 +183,7 @@ static int rule_key(struct rule_spec *spec, const char *key, const char *value)
 	while (field < FIELDS && strcmp(field_names[field], key) != 0)
 		field++;
 	if (field == FIELDS)
-		return fail("rule %s: %s: no such key: use algorithm, capacity, rate, warmup, cold-factor, "
+		return fail("rule %s: %s: no such key: use algorithm, capacity, rate, period, warmup, cold-factor, "
 		            "count-refused, max-wait, next-pays, credit, protected or mode",
 		            spec->name, key);
 	if (spec->given & 1u << field)
