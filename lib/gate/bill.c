@@ -17,7 +17,7 @@ static void report(struct segment_ref *ref, const struct spec_limit *limit, uint
 	if (!segment_ref_may_report(ref, limit->rule))
 		return;
 	snprintf(text, sizeof(text),
-	         "segment %.*s: rule %.*s: %" PRIu64 " tokens that a request used are not all charged: %s",
+	         "segment %.*s: rule %.*s: not all tokens that a request used are charged (%" PRIu64 "): %s",
 	         SHMLIMIT_NAME_MAX, ref->spec->segment, SHMLIMIT_RULE_NAME_MAX, ref->spec->rules[limit->rule].name,
 	         tokens,
 	         error != -ENOSPC ? shmlimit_strerror(error) : "its max-wait allows no more debt, or there is no slot");

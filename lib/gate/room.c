@@ -29,7 +29,8 @@ int room_text(char *to, size_t size, const struct spec_rule *rule, int error, co
 	case ENOSPC:
 		return snprintf(to, size, "/dev/shm has too little room for it");
 	default:
-		return snprintf(to, size, "the segment's %" PRIu32 " rules are all in use", info->rules_max);
+		return snprintf(to, size, "the segment has no room for another rule (rules-max %" PRIu32 ")",
+		                info->rules_max);
 	}
 }
 

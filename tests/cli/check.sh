@@ -72,7 +72,7 @@ shmlimit create "$segment" --slots 16
 shmlimit rule set "$segment" r --capacity 2 --rate 1/d
 shmlimit take "$segment" r a --quiet
 run shmlimit check "$segment" --state again
-like "$rc $(line)" "^0 .*: healthy, 1 decisions in T .* allowed=1;;;0\$" "check counts everything in a segment that was created again"
+like "$rc $(line)" "^0 .*: healthy, 1 decision in T .* allowed=1;;;0\$" "check counts everything in a segment that was created again"
 
 shmlimit disable "$segment"
 run shmlimit check "$segment" --interval 1ms

@@ -233,7 +233,7 @@ head -c 65536 /dev/zero | tr '\0' '\377' | dd of="$file" bs=65536 seek=$((size -
 	conv=notrunc 2>/dev/null
 run shmlimit verify "$segment"
 is "$rc $(printf '%s\n' "$out" | grep -c ': byte ')" "1 1000" "verify prints the first 1000 problems"
-like "$(printf '%s\n' "$out" | tail -n 1)" "^$segment: [0-9]+ more problems$" "verify says how many more problems there are"
+like "$(printf '%s\n' "$out" | tail -n 1)" "^$segment: problems left out: [0-9]+$" "verify says how many more problems there are"
 run shmlimit verify "$segment" --json
 is "$rc $(printf '%s' "$out" | jq -c '[.found >= 4096, (.problems | length)]')" '1 [true,1000]' "verify --json, too"
 run shmlimit inspect "$segment" --json

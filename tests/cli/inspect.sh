@@ -70,11 +70,11 @@ is "$(printf '%s\n' "$out" | grep -c '^watch ')" 2 "--rule shows the rule and it
 is "$(printf '%s\n' "$out" | grep -c '^r \|^(all)')" 0 "--rule shows no other rule"
 
 run shmlimit inspect "$segment" --limit 2
-is "$(printf '%s\n' "$out" | sed -n '20,$p' | awk '{ print $1, $3 }' | tr '\n' ' ')" "r 0 r 1 2 live " \
+is "$(printf '%s\n' "$out" | sed -n '20,$p' | awk '{ print $1, $3 }' | tr '\n' ' ')" "r 0 r 1 live left " \
 	"--limit shows those furthest from full"
-is "$(printf '%s\n' "$out" | tail -n 1)" "2 more live left out (--limit)" "--limit says how many it left out"
+is "$(printf '%s\n' "$out" | tail -n 1)" "live slots left out: 2 (--limit)" "--limit says how many it left out"
 run shmlimit inspect "$segment" --limit 0
-is "$rc $(printf '%s\n' "$out" | tail -n 1)" "0 4 more live left out (--limit)" "--limit 0 shows none"
+is "$rc $(printf '%s\n' "$out" | tail -n 1)" "0 live slots left out: 4 (--limit)" "--limit 0 shows none"
 run shmlimit inspect "$segment" --limit 3 --rule r
 is "$(printf '%s\n' "$out" | grep -c 'left out')" 0 "nothing is said where nothing was left out"
 run shmlimit inspect "$segment" --limit 18446744073709551615 --json
@@ -183,7 +183,7 @@ is "$(tr '\n' ' ' <"$TMP/keys")" "owing none denied half 3 2 1 " "without --top 
 run shmlimit inspect "$named" --top 5
 is "$(printf '%s\n' "$out" | sed -n '1,/^RULE .* KEY$/d; s/.*[0-9][smhdw]  //p' | tr '\n' ' ')" "owing none denied 3 half " \
 	"with --top the deepest in denial, then those with the smallest share left"
-is "$(printf '%s\n' "$out" | tail -n 1)" "2 more live left out (--top)" "--top says how many live slots it left out"
+is "$(printf '%s\n' "$out" | tail -n 1)" "live slots left out: 2 (--top)" "--top says how many live slots it left out"
 is "$(shmlimit inspect "$named" --rule r --top 2 --json | jq -c '[.occupancy.shown[].key]')" '["denied","3"]' "--top shows the deepest of one rule"
 # One letter changed.
 shmlimit reset "$named" --all >/dev/null

@@ -41,14 +41,14 @@ ban alice --for 1h
 ban --key-text 198.51.100.9:80 --for 1h
 ban --key-ip 0.0.0.0 --prefix 0,0 --for 1h
 all=$(elements)
-is "$(cat "$TMP/err")" "shmlimit: 3 bans are left out, since their keys are not addresses" \
+is "$(cat "$TMP/err")" "shmlimit: bans left out: 3, since their keys are not addresses" \
 	"keys that are not an address are left out and counted, and so is the net of all addresses"
 is "$(printf '%s' "$all" | grep -c -e 198.51.100.9 -e 0.0.0.0)" 0 "what is left out is not in a set"
 shmlimit create "$SEGMENT.bare" --slots 64
 shmlimit ban "$SEGMENT.bare" --key-ip 203.0.113.9 --for 1h >"$TMP/ban"
 run shmlimit bans "$SEGMENT.bare" --nft
 is "$rc $err $(printf '%s\n' "$out" | grep -c timeout,)" \
-	"0 shmlimit: 1 bans are left out, since the segment does not store their keys (create --store-keys) 0" "a segment without keys says so"
+	"0 shmlimit: bans left out: 1, since the segment does not store their keys (create --store-keys) 0" "a segment without keys says so"
 
 # The caller's own address.
 spared="shmlimit: a ban is not dropped where it has this session's address, one of --keep or a local one"

@@ -100,11 +100,11 @@ is "$(field '[.keys, .rules[0].denied]' --rule '3/70s burst 7' random)" \
 is "$(field '[(.requests_by_step | add), (.rules[0] | (.denied_by_step | add) == .denied), .step_ns > 1e9, (.requests_by_step | length) <= 512]' \
 	--rule '3/70s burst 7' random)" '[20000,true,true,true]' "no step loses a request"
 run shmlimit replay --rule '1/h burst 1' --top 3 random
-like "$out" '^[0-9]+ more keys left out \(--top\)$' "--top shows this number of keys, and says that there are more"
+like "$out" '^keys left out: [0-9]+ \(--top\)$' "--top shows this number of keys, and says that there are more"
 run shmlimit replay --rule '1/h burst 1' --top 0 random
 is "$(printf '%s\n' "$out" | grep -c KEY\ )" 0 "--top 0 shows none"
 run shmlimit replay --rule '1/d burst 5' --slots 16 random
-like "$out" '^rule 1/d burst 5: [0-9]+ times a key found no room: must have more --slots$' "keys that find no room are counted"
+like "$out" '^rule 1/d burst 5: requests that found no slot: [0-9]+ \(give more --slots\)$' "keys that find no room are counted"
 
 # ---- where it comes from ----
 want=$(shmlimit replay --rule '3/70s burst 7' random)
@@ -122,7 +122,7 @@ is "$(shmlimit replay --rule '3/70s burst 7' access.log*)" "$want" "several are 
 is "$(field '[.lines, .not_understood]' --rule '1/s burst 1' torn)" '[20001,1]' "a last line that is torn is not understood"
 head -c 3000 random.gz >torn.gz
 run shmlimit replay --rule '1/s burst 1' torn.gz
-like "$rc $err" '^0 shmlimit: warning: torn.gz: cut short after [0-9]+ lines, which count$' \
+like "$rc $err" '^0 shmlimit: warning: torn.gz: cut short after line [0-9]+, up to which it counts$' \
 	"a compressed file that is torn is read up to there, with a warning"
 
 # ---- order ----
@@ -151,7 +151,7 @@ zcat access.log.2.gz >oldest
 cat access.log oldest >unordered
 run shmlimit replay --rule '3/70s burst 7' unordered
 late=$(printf '%s\n' "$out" | sed -n 's/^too late: //p')
-is "$rc $err" "0 shmlimit: warning: $late of $(wc -l <unordered) lines were left out: each is over 60 minutes, or 4194304 \
+is "$rc $err" "0 shmlimit: warning: lines left out: $late of $(wc -l <unordered): each is over 60 minutes, or 4194304 \
 requests, earlier than a line before it (give logs as files, which are read in order of time)" \
 	"lines that are later are left out, with a warning"
 [ "$late" -gt 1000 ] && [ "$late" -le 7000 ]
@@ -173,17 +173,17 @@ is "$(field '[.not_understood, .keys, .rules[0].worst[0].key, .rules[0].denied]'
 for n in 1 2 3; do echo "$n: [error] no log $(printf '\033')"; done >none-is
 { echo && cat none-is && head -c 300 /dev/zero | tr '\0' x; } >error.log
 run shmlimit replay --rule '1/s burst 1' error.log
-is "$rc $out$err" "2 shmlimit: error.log: none of 5 lines is in the common, combined or vhost_combined format, or JSON; line 2: \
+is "$rc $out$err" "2 shmlimit: error.log: no line is in the common, combined or vhost_combined format, or JSON; line 2: \
 1: [error] no log \x1b" "a file in which no line is understood is an error that shows the first"
 run shmlimit replay --rule '1/s burst 1' small error.log
 is "$rc $out" "2 " "a file in which no line is understood is an error among others, too"
 run sh -c "shmlimit replay --rule '1/s burst 1' <error.log"
-like "$rc $err" '^2 shmlimit: standard input: none of 5 lines ' "standard input in which no line is understood is an error"
+like "$rc $err" '^2 shmlimit: standard input: no line is ' "standard input in which no line is understood is an error"
 run shmlimit replay --rule '1/s burst 1' access.log.empty small
 is "$rc $err" "0 " "an empty file among logs is no error"
 tail -n 1 error.log >x.log
 run shmlimit replay --rule '1/s burst 1' x.log
-is "$err" "shmlimit: x.log: none of 1 lines is in the common, combined or vhost_combined format, or JSON; line 1: \
+is "$err" "shmlimit: x.log: no line is in the common, combined or vhost_combined format, or JSON; line 1: \
 $(head -c 160 x.log)" "160 bytes of a long line that is not understood are shown"
 
 # ---- lines ----
@@ -208,7 +208,7 @@ $(head -c 160 x.log)" "160 bytes of a long line that is not understood are shown
 } >lines
 is "$(field '[.lines, .not_understood, .too_late, .keys, ((.last_unix_ns | tonumber) - (.first_unix_ns | tonumber)) / 1e9]' --rule '1/d burst 1' lines)" \
 	'[15,7,0,4,5]' "lines are understood, or counted"
-like "$(cat warnings)" '^shmlimit: warning: in 1 of 15 lines the client is no address [(]the first: host.example[)]' \
+like "$(cat warnings)" '^shmlimit: warning: lines whose client is no address: 1 of 15 [(]the first: host.example[)]' \
 	"a client that is no address is warned of"
 
 # keys FIELDS: each key that was denied.

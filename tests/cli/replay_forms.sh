@@ -149,7 +149,7 @@ done
 # ---- no address ----
 printf '%s - - [20/Nov/2026:09:59:49 +0000] "GET /a HTTP/1.1" 200 5\n' host.example 203.0.113.7 web1: >log
 run shmlimit replay --rule '1/d burst 1' log
-is "$rc $err" "0 shmlimit: warning: in 2 of 3 lines the client is no address (the first: host.example): if the log has its \
+is "$rc $err" "0 shmlimit: warning: lines whose client is no address: 2 of 3 (the first: host.example): if the log has its \
 clients elsewhere, these limits are not what it would have seen" "a client that is no address is counted, with a warning"
 is "$(printf '%s\n' "$out" | sed -n 's/^no address: *//p')" 2 "the lines without an address are shown"
 run shmlimit replay --rule '1/d burst 1' --key path log
@@ -194,10 +194,10 @@ packed() {
 	is "$(shmlimit replay --rule '5/s burst 5' --json <"long.$2")" "$want" "a log that $1 compressed is read from standard input"
 	head -c $(($(wc -c <"long.$2") / 2)) "long.$2" >"cut.$2"
 	run shmlimit replay --rule '5/s burst 5' --json "cut.$2"
-	like "$rc $err" "^0 shmlimit: warning: cut.$2: cut short.* after [0-9]+ lines, which count\$" \
+	like "$rc $err" "^0 shmlimit: warning: cut.$2: cut short.* after line [0-9]+, up to which it counts\$" \
 		"a log of $1 that was cut is read with a warning"
 	lines=$(printf '%s' "$out" | jq .lines)
-	whole=$(printf '%s' "$err" | sed 's/.*after \([0-9]*\) .*/\1/')
+	whole=$(printf '%s' "$err" | sed 's/.*after line \([0-9]*\),.*/\1/')
 	[ "$whole" -eq "$lines" ] || [ $((whole + 1)) -eq "$lines" ]
 	ok $? "the warning has the number of whole lines of $1's log"
 	[ "$lines" -gt 1000 ] && [ "$lines" -lt 30000 ]
@@ -221,6 +221,6 @@ head -c $half long.gz >damaged.gz
 head -c 1000 /dev/zero | tr '\0' '\377' >>damaged.gz
 tail -c +$((half + 1001)) long.gz >>damaged.gz
 run shmlimit replay --rule '5/s burst 5' damaged.gz
-like "$rc $err" "^0 shmlimit: warning: damaged.gz: damaged after [0-9]+ lines, which count\$" \
+like "$rc $err" "^0 shmlimit: warning: damaged.gz: damaged after line [0-9]+, up to which it counts\$" \
 	"a damaged log is read up to there, with a warning"
 done_testing

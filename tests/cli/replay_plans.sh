@@ -45,7 +45,7 @@ RULE KEY REQUESTS DENIED SHARE FIRST LAST
 by plan 10.0.0.1 8 5 62.50% 2026-11-21T09:00:00Z 2026-11-21T09:00:30Z
 by plan 10.0.0.3 3 3 100.00% 2026-11-21T09:00:01Z 2026-11-21T09:00:01Z
 by plan 10.0.0.2 6 1 16.67% 2026-11-21T09:00:00Z 2026-11-21T09:00:00Z" "each request by the limit of its plan"
-is "$err" "shmlimit: warning: 6 requests were not limited: plans has no limit for them (the first: new)" \
+is "$err" "shmlimit: warning: requests not limited: 6, since plans has no limit for them (the first: new)" \
 	"a plan that the file lacks is named, and so is how many requests had none"
 echo '* 1/hour' >>plans
 is "$(shmlimit replay log --limit-field user.plan --limits plans --json 2>warnings | jq -c '[.without_limit, [.plans[] | [.plan, .limit, .allowed, .denied]]]') $(cat warnings)" \
@@ -56,7 +56,7 @@ is "$(shmlimit replay log --limit-field user.plan --limits plans --rule 2/m --js
 # The limit itself in the log; and the user of a plain log.
 sed 's/"free"/"2\/minute"/; s/"gold"/"1\/s burst 5"/; s/"eve"/"block"/; s/"new"/"lots"/' log >own
 is "$(shmlimit replay own --limit-field user.plan --json 2>warnings | jq -c '[.without_limit, [.plans[] | [.limit, .allowed, .denied]]]') $(cat warnings)" \
-	'[6,[["2/minute",3,4],["block",0,3],["1/s burst 5",5,2]]] shmlimit: warning: 6 requests were not limited: user.plan has no limit for them (the first: lots)' \
+	'[6,[["2/minute",3,4],["block",0,3],["1/s burst 5",5,2]]] shmlimit: warning: requests not limited: 6, since user.plan has no limit for them (the first: lots)' \
 	"without a file the log says the limit"
 for user in alice alice alice bob -; do
 	printf '10.0.0.1 - %s [21/Nov/2026:09:00:00 +0000] "GET / HTTP/1.1" 200 512\n' $user

@@ -249,7 +249,8 @@ static const struct {
 	{ "rule=new rate=\"5 at once\"", "--window-limit 5, and this one has 4", -EFBIG },
 	{ "rule=new algorithm=window rate=5/day", "--window-limit 5, and this one has 4", -EFBIG },
 	{ "rule=new algorithm=window rate=5/day dry_run", "--window-limit 5, and this one has 4", -EFBIG },
-	{ "rule=other rate=1/day rule=new rate=5/day", "the segment's 2 rules are all in use", -EXFULL },
+	{ "rule=other rate=1/day rule=new rate=5/day", "the segment has no room for another rule (rules-max 2)",
+	  -EXFULL },
 	{ "rule=new rate=\"4 at once\"", NULL, 0 },
 };
 
@@ -363,7 +364,8 @@ static void compares(void)
 		{ "rule=old rule=old cost=4", "cost=4 is above its capacity of 3", "rule=old cost" },
 		{ "create=yes rule=old rule=new rate=\"5 at once\"", "rule new: would not be in force: it needs",
 		  "rule=new" },
-		{ "create=yes rule=a rate=1/s rule=b rate=1/s", "the segment's 2 rules are all in use", "rule=b" },
+		{ "create=yes rule=a rate=1/s rule=b rate=1/s",
+		  "the segment has no room for another rule (rules-max 2)", "rule=b" },
 		{ "create=yes rule=old algorithm=window rate=9/day", "its new rate would be refused, and the old one",
 		  "rule=old" },
 	};

@@ -232,7 +232,7 @@ static void told_take(void *arg, const char *text)
 
 	if (strstr(text, ": it does not answer: requests that need it are denied") != NULL)
 		atomic_fetch_add(&told->begun, 1);
-	else if (strstr(text, ": it answers again, after ") != NULL && strstr(text, " requests were denied") != NULL)
+	else if (strstr(text, ": it answers again, after ") != NULL && strstr(text, "; requests denied: ") != NULL)
 		atomic_fetch_add(&told->ended, 1);
 }
 

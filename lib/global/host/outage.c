@@ -60,8 +60,8 @@ void outage_note(struct shmlimit_global *g)
 	if (told_ns == 0)
 		snprintf(text, sizeof(text), "it does not answer: requests that need it are %s", what);
 	else
-		snprintf(text, sizeof(text), "it has not answered for %" PRIu64 " s: %" PRIu64 " requests were %s",
-		         (now_ns - since_ns) / 1000000000, load_relaxed(&outage->decisions), what);
+		snprintf(text, sizeof(text), "it has not answered for %" PRIu64 " s: requests %s: %" PRIu64,
+		         (now_ns - since_ns) / 1000000000, what, load_relaxed(&outage->decisions));
 	report(g, text);
 }
 
@@ -80,8 +80,7 @@ void outage_over(struct shmlimit_global *g)
 	if (told_ns == 0)
 		return;
 	tenths = (monotonic_now_ns() - since_ns) / 100000000;
-	snprintf(text, sizeof(text),
-	         "it answers again, after %" PRIu64 ".%" PRIu64 " s in which %" PRIu64 " requests were %s", tenths / 10,
-	         tenths % 10, n, done[g->options.on_failure]);
+	snprintf(text, sizeof(text), "it answers again, after %" PRIu64 ".%" PRIu64 " s; requests %s: %" PRIu64,
+	         tenths / 10, tenths % 10, done[g->options.on_failure], n);
 	report(g, text);
 }

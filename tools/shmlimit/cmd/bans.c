@@ -115,10 +115,10 @@ static int add_ban(void *context, const struct top_key *slot)
 static void warn_left_out(const struct asked *asked, const struct drops *drops)
 {
 	if (!asked->is_again && drops->unknown > 0)
-		fail("%" PRIu64 " bans are left out, since the segment does not store their keys (create --store-keys)",
+		fail("bans left out: %" PRIu64 ", since the segment does not store their keys (create --store-keys)",
 		     drops->unknown);
 	if (!asked->is_again && drops->others > 0)
-		fail("%" PRIu64 " bans are left out, since their keys are not addresses", drops->others);
+		fail("bans left out: %" PRIu64 ", since their keys are not addresses", drops->others);
 }
 
 static int make_nft(const struct asked *asked, struct shmlimit *limiter, int rule)

@@ -295,6 +295,7 @@ static int report(const struct check *check, struct shmlimit *limiter, const str
 {
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit_global_server server;
+	uint64_t decisions;
 	char rule[SHMLIMIT_RULE_NAME_MAX + 1];
 	int fails = server_fails(limiter, &server), refused = rule_is_refused(limiter, check->rule, rule), found,
 	    enabled;
@@ -324,8 +325,9 @@ static int report(const struct check *check, struct shmlimit *limiter, const str
 	for (int i = 0; i < LIMITS; i++)
 		if (level(&check->limit[i], counted->fact[i]) != CHECK_OK)
 			printf(" %s %" PRIu64 ",", labels[i], counted->fact[i]);
-	printf("%s %" PRIu64 " decisions in %s", found == CHECK_OK ? " healthy," : "",
-	       counted->fact[ALLOWED] + counted->fact[DENIED], duration_text(span, span_ns / 1000000 * 1000000));
+	decisions = counted->fact[ALLOWED] + counted->fact[DENIED];
+	printf("%s %" PRIu64 " decision%s in %s", found == CHECK_OK ? " healthy," : "", decisions,
+	       decisions == 1 ? "" : "s", duration_text(span, span_ns / 1000000 * 1000000));
 	if (other != 0) {
 		printf("; another shmlimit left a segment of layout version %" PRIu32 ": shmlimit destroy ", other);
 		print_name(check->name);

@@ -33,13 +33,13 @@ static void print_text(const char *name, int found, int repaired)
 	for (int i = 0; i < shown(repaired); i++)
 		print_line(name, "byte %" PRIu64 ": repaired: %s", repairs[i].offset, repairs[i].text);
 	if (repaired > SHOWN_MAX)
-		print_line(name, "%d more repairs", repaired - SHOWN_MAX);
+		print_line(name, "repairs left out: %d", repaired - SHOWN_MAX);
 	if (found == 0)
 		print_line(name, "sound");
 	for (int i = 0; i < shown(found); i++)
 		print_line(name, "byte %" PRIu64 ": %s", problems[i].offset, problems[i].text);
 	if (found > SHOWN_MAX)
-		print_line(name, "%d more problems", found - SHOWN_MAX);
+		print_line(name, "problems left out: %d", found - SHOWN_MAX);
 }
 
 static json_t *list_json(const struct shmlimit_problem *from, int n)

@@ -116,7 +116,7 @@ static int print_live(const struct view *view)
 	           keys->states[SHMLIMIT_SLOT_STALE]);
 	status = keys->count > 0 ? inspect_slots_text(view) : STATUS_OK;
 	if (status == STATUS_OK && keys->found > keys->count)
-		printf("%" PRIu64 " more live left out (--%s)\n", keys->found - keys->count,
+		printf("live slots left out: %" PRIu64 " (--%s)\n", keys->found - keys->count,
 		       keys->order == TOP_KEYS_BY_DENIAL ? "top" : "limit");
 	return status;
 }

@@ -111,7 +111,7 @@ static void warn_cut(const struct log_files *files, const char *how)
 	const struct log_file *file = &files->file[files->at];
 
 	if (!files->peeks)
-		fail("warning: %s: %s after %" PRIu64 " lines, which count", shown(file), how, file->lines);
+		fail("warning: %s: %s after line %" PRIu64 ", up to which it counts", shown(file), how, file->lines);
 }
 
 /* The end of what is unpacked is the file's only if its program says so. */
@@ -313,9 +313,8 @@ static int check_understood(const struct log_file *file)
 {
 	if (file->understood > 0 || file->bad == 0)
 		return STATUS_OK;
-	return fail("%s: none of %" PRIu64
-	            " lines is in the common, combined or vhost_combined format, or JSON; line %" PRIu64 ": %s",
-	            shown(file), file->lines, file->bad, file->bad_text);
+	return fail("%s: no line is in the common, combined or vhost_combined format, or JSON; line %" PRIu64 ": %s",
+	            shown(file), file->bad, file->bad_text);
 }
 
 /* Of the file that is read. */

@@ -202,20 +202,20 @@ int replay_finish(struct replay *r)
 		r->rule[i].no_room = c.evictions + c.no_slot;
 	}
 	if (r->too_late > 0)
-		fail("warning: %" PRIu64 " of %" PRIu64 " lines were left out: each is over %d minutes, or %" PRIu64
+		fail("warning: lines left out: %" PRIu64 " of %" PRIu64 ": each is over %d minutes, or %" PRIu64
 		     " requests, "
 		     "earlier than a line before it (give logs as files, which are read in order of time)",
 		     r->too_late, r->lines, ORDER_S / 60, ORDER_MAX);
 	if (r->no_address > 0)
-		fail("warning: in %" PRIu64 " of %" PRIu64
-		     " lines the client is no address (the first: %s): if the log has its "
+		fail("warning: lines whose client is no address: %" PRIu64 " of %" PRIu64
+		     " (the first: %s): if the log has its "
 		     "clients elsewhere, these limits are not what it would have seen",
 		     r->no_address, r->lines, r->no_address_text != NULL ? r->no_address_text : "?");
 	if (r->without_plan > 0 && r->without_plan_text != NULL)
-		fail("warning: %" PRIu64 " requests were not limited: %s has no limit for them (the first: %s)",
+		fail("warning: requests not limited: %" PRIu64 ", since %s has no limit for them (the first: %s)",
 		     r->without_plan, r->plans_path != NULL ? r->plans_path : r->limit_field, r->without_plan_text);
 	else if (r->without_plan > 0)
-		fail("warning: %" PRIu64 " requests were not limited: they have no %s", r->without_plan,
+		fail("warning: requests not limited: %" PRIu64 ", since they have no %s", r->without_plan,
 		     r->limit_field);
 	return status;
 }

@@ -131,9 +131,8 @@ static int find(struct replay *r, size_t i, uint64_t most, uint64_t *number)
 	int status = count_denied(r, i, high, most, &denied);
 
 	if (status == STATUS_OK && denied > most)
-		return fail("--rule '%s': no number denies so little (%" PRIu64 " denies more than %" PRIu64 " "
-		            "requests; try a "
-		            "larger burst, or --suggest with a larger share)",
+		return fail("--rule '%s': no number denies so little (%" PRIu64 " denies more requests than %" PRIu64
+		            "; try a larger burst, or --suggest with a larger share)",
 		            rule->pattern, high, most);
 	/* BOUND: denied(low) > most, as of 0, and denied(high) <= most; each round halves what is between. */
 	while (status == STATUS_OK && high - low > 1) {

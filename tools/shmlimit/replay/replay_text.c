@@ -113,7 +113,7 @@ static int print_worst(struct replay *r, size_t rule)
 	free(list);
 	status = table_print(&table);
 	if (r->rule[rule].keys_denied > count)
-		printf("%" PRIu64 " more keys left out (--top)\n", r->rule[rule].keys_denied - count);
+		printf("keys left out: %" PRIu64 " (--top)\n", r->rule[rule].keys_denied - count);
 	return status;
 }
 
@@ -152,7 +152,7 @@ int replay_text(struct replay *r)
 		status = print_worst(r, i);
 	for (size_t i = 0; i < r->rules; i++)
 		if (r->rule[i].no_room > 0)
-			printf("\nrule %s: %" PRIu64 " times a key found no room: must have more --slots\n",
+			printf("\nrule %s: requests that found no slot: %" PRIu64 " (give more --slots)\n",
 			       r->rule[i].text, r->rule[i].no_room);
 	return status;
 }
