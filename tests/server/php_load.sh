@@ -6,47 +6,23 @@
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/server/php.inc"
 . "$SOURCE/tests/server/server.inc"
+. "$SOURCE/tests/server/fpm.inc"
 
-PATH=$PATH:/usr/sbin
-fpm=$(php_fpm) || skip_all "no php-fpm"
-command -v cgi-fcgi >/dev/null || skip_all "no libfcgi-bin"
-
-cat >"$TMP/fpm.conf" <<EOF
-[global]
-daemonize = no
-error_log = $TMP/log
-log_level = debug
-[web]
-user = $(id -un)
-listen = $TMP/socket
-pm = static
-pm.max_children = 1
-catch_workers_output = yes
-php_admin_value[error_log] = $TMP/errors
-$(block tools/php/README.md ini auto_prepend_file | own)
-EOF
 echo '<?php echo "hello";' >"$TMP/hello.php"
 
-ask() {
-	env -i SCRIPT_FILENAME="$TMP/hello.php" SCRIPT_NAME=/hello.php REQUEST_METHOD=GET REMOTE_ADDR=203.0.113.9 \
-		timeout 120 cgi-fcgi -bind -connect "$TMP/socket" </dev/null 2>&1 | tr -d '\r'
+# answer: the status, and the body where it is the script's.
+answer() {
+	fcgi "$TMP" hello.php 203.0.113.9 >"$TMP/answer"
+	echo "$(code <"$TMP/answer")$(sed -n 's/^hello/ hello/p' "$TMP/answer")"
 }
-# code: the status of the answer on standard input, and the body where it is the script's.
-code() { awk '/^Status: / { s = $2 } /^Content-type: / { c = 200 } /^hello/ { b = " hello" } END { print (s ? s : c ? c : "000") b }'; }
-ready() { grep -q 'ready to handle connections' "$TMP/log"; }
 
 # answers FPM-OPTION...: what a server with this php.ini and these options answers, failing open, then closed.
 answers() {
 	for fails in open closed; do
 		block tools/php/README.md php "Gate('web'" | own | sed "s/, rate: '[^']*'//" >"$TMP/limit.php"
 		[ $fails = closed ] || sed -i "s/Gate('$SEGMENT'/Gate('$SEGMENT', failOpen: true/" "$TMP/limit.php"
-		: >"$TMP/log"
-		: >"$TMP/errors"
-		timeout 600 "$fpm" -F -R "$@" -y "$TMP/fpm.conf" 2>"$TMP/err" &
-		server=$!
-		servers="$servers $server"
-		within ready || { diag "$(cat "$TMP/err" "$TMP/log")"; exit 1; }
-		echo "$fails: $(ask | code)"
+		start_fpm "$TMP" 1 "$@"
+		echo "$fails: $(answer)"
 		cp "$TMP/errors" "$TMP/errors.$fails"
 		kill -TERM $server
 		wait $server

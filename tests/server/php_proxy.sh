@@ -6,32 +6,15 @@
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/server/php.inc"
 . "$SOURCE/tests/server/server.inc"
+. "$SOURCE/tests/server/fpm.inc"
 
-fpm=$(php_fpm) || skip_all "no php-fpm"
 need nginx curl setpriv
 
 block tools/php/README.md ini opcache.preload | own >"$TMP/php.ini"
 block tools/php/README.md php "Gate('web'" | own | sed "s/, spec: 'create=yes'//; s/, rate: '[^']*'//" >"$TMP/limit.php"
 mkdir "$TMP/html"
 echo '<?php echo "hello";' >"$TMP/html/index.php"
-cat >"$TMP/fpm.conf" <<EOF
-[global]
-daemonize = no
-error_log = $TMP/log
-log_level = debug
-[web]
-user = $(id -un)
-listen = $TMP/fpm.sock
-listen.mode = 0666
-pm = static
-pm.max_children = 2
-$(block tools/php/README.md ini auto_prepend_file | own)
-EOF
-: >"$TMP/log"
-timeout 600 "$fpm" -F -R -c "$TMP/php.ini" -y "$TMP/fpm.conf" 2>"$TMP/err" &
-servers="$servers $!"
-ready() { grep -q 'ready to handle connections' "$TMP/log"; }
-within ready || { diag "$(cat "$TMP/err" "$TMP/log")"; exit 1; }
+start_fpm "$TMP" 2 -c "$TMP/php.ini"
 
 # start_nginx PROXY
 start_nginx() {
@@ -51,7 +34,7 @@ start_nginx() {
 			    scgi_temp_path $TMP/nginx.scgi;
 		END
 		block tools/php/README.md nginx | sed -e "s|127.0.0.1:8083|unix:$TMP/nginx.sock|" -e "s|/var/www/html|$TMP/html|" \
-			-e "s|include fastcgi|include /etc/nginx/fastcgi|" -e "s|/run/php/php8.2-fpm.sock|$TMP/fpm.sock|" \
+			-e "s|include fastcgi|include /etc/nginx/fastcgi|" -e "s|/run/php/php8.2-fpm.sock|$TMP/socket|" \
 			-e "s|192.0.2.10|$1|"
 		echo '}'
 	} >"$TMP/nginx.conf"
