@@ -23,6 +23,7 @@
  *
  *	spin -a bind.pml && gcc -O1 -DSAFETY -o pan pan.c && ./pan -m100000
  */
+#include "model.pml"
 #ifndef N
 #define N 3			/* processes */
 #endif
@@ -50,15 +51,6 @@ byte cell, owner;
 byte bound_to;			/* ghost: the holder that the cell was bound to last */
 bit dead[HOLDERS + 1];
 byte copy;			/* of a place that was entered last */
-
-c_decl { static long event_count[32]; };
-#define EVENT(n, name)	c_code { if (event_count[n]++ == 0) printf("event: " name "\n"); }
-#ifdef ONLY
-#define law(n, expression)	assert(ONLY != n || (expression))
-#else
-#define law(n, expression)	assert(expression)
-#endif
-#define STEP(which)	d_step { next == which ->
 
 mtype = { CALL, ENTER, ASK, KERNEL, BURY, BIND, READ, WRITE, SWAP, RENEW, LEAVE };
 

@@ -38,6 +38,7 @@
  *	spin -a -DEVICT claim.pml && gcc -O2 -DSAFETY -DCOLLAPSE -DVECTORSZ=2048 -o pan pan.c && ./pan -m1000000
  *	spin -a -DSTALE_CLOCK -DN=2 claim.pml && gcc -O2 -DSAFETY -DBFS -o pan pan.c && ./pan; ./pan -r    (shortest)
  */
+#include "model.pml"
 #ifndef N
 #define N 3			/* processes that call take for ever */
 #endif
@@ -102,26 +103,6 @@ typedef process_t {
 process_t proc[N];
 byte spent[(KEYS + 2) * (TICKS + 1)];	/* ghost: tokens admitted, by key and tick */
 #define SPENT(key, tick)	spent[(key) * (TICKS + 1) + (tick)]
-
-/* Counted outside of the states, and printed: a search without these proves nothing. */
-c_decl { static long event_count[24]; };
-#define EVENT(n, name)	c_code { if (event_count[n]++ == 0) printf("event: " name "\n"); }
-
-#define my	proc[_pid]
-/* -DONLY=n: the only law that is asserted, to see that a variant breaks just that one. */
-#ifdef ONLY
-#define law(n, expression)	assert(ONLY != n || (expression))
-#else
-#define law(n, expression)	assert(expression)
-#endif
-#ifdef SOLO
-#define RUNS	(stopped == 0 || stopped == _pid + 1)
-#else
-#define RUNS	true
-#endif
-/* A step is one access to shared memory and what the process computes from it. */
-#define STEP(which)	d_step { next == which && RUNS ->
-#define BRANCHING_STEP(which)	atomic { next == which && RUNS ->
 
 byte j, r, fresh;	/* used within one step, and then 0 again */
 

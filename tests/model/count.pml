@@ -24,6 +24,7 @@
  *  LATE_WRITE 2    an answer is written to the slot however old it is.
  *  ADD_HERE 2      an answer is added to what the slot has.
  */
+#include "model.pml"
 #ifndef HOSTS
 #define HOSTS 2
 #endif
@@ -46,15 +47,6 @@ byte counted[HOSTS];		/* ghost: a bit of each request that is in the count */
 byte cell_window[HOSTS];	/* ghost: in which window it was allowed */
 byte allowed[WINDOWS];		/* ghost */
 byte ended;
-
-c_decl { static long event_count[32]; };
-#define EVENT(n, name)	c_code { if (event_count[n]++ == 0) printf("event: " name "\n"); }
-
-#ifdef ONLY
-#define law(n, expression)	assert(ONLY != n || (expression))
-#else
-#define law(n, expression)	assert(expression)
-#endif
 
 #define COUNTED(w) \
 	allowed[w]++; \

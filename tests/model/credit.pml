@@ -19,6 +19,7 @@
  *  LEND_FIRST 2     the credit is deposited before the debit is posted.
  *  COUNT_NOT 2      a debit that the backend denies is not counted as unpaid.
  */
+#include "model.pml"
 #ifndef N
 #define N 2			/* processes */
 #endif
@@ -40,14 +41,6 @@ byte new = 1;			/* ghost: times that the key was new */
 byte spent, leased, unpaid, lost;	/* ghost; lost: debits */
 byte ended;
 
-c_decl { static long event_count[32]; };
-#define EVENT(n, name)	c_code { if (event_count[n]++ == 0) printf("event: " name "\n"); }
-
-#ifdef ONLY
-#define law(n, expression)	assert(ONLY != n || (expression))
-#else
-#define law(n, expression)	assert(expression)
-#endif
 #define LAWS \
 	law(1, spent <= TOKENS + CREDIT * new); \
 	law(2, spent + held <= leased + unpaid + CREDIT * (posted + lost))

@@ -39,6 +39,7 @@
  *  LOSE_BURY 6          what a writer converted before it could be buried stays.
  *  CONVERT_REFILLED 7   a writer converts what has refilled in the first table.
  */
+#include "model.pml"
 #ifndef N
 #define N 2
 #endif
@@ -107,24 +108,11 @@ typedef process_t {
 process_t proc[N];
 byte spent[TICKS + 1];
 
-c_decl { static long event_count[32]; };
-#define EVENT(n, name)	c_code { if (event_count[n]++ == 0) printf("event: " name "\n"); }
-
-#define my	proc[_pid]
-#ifdef ONLY
-#define law(n, expression)	assert(ONLY != n || (expression))
-#else
-#define law(n, expression)	assert(expression)
-#endif
 #ifdef SOLO
-#define RUNS	(stopped == 0 || stopped == _pid + 1)
 #define OTHERS_RUN	(stopped == 0)
 #else
-#define RUNS	true
 #define OTHERS_RUN	true
 #endif
-#define STEP(which)	d_step { next == which && RUNS ->
-#define BRANCHING_STEP(which)	atomic { next == which && RUNS ->
 #define HOLDS(where, t, w)	(slot[where].tag == (t) && slot[where].word == (w))
 #define IS_OF_KEY(t)	((t) == KEY || (t) == KEY + FROZEN)
 /* The rule's version is in the key's tags. */

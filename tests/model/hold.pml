@@ -27,6 +27,7 @@
  *
  *	spin -a hold.pml && gcc -O1 -DSAFETY -o pan pan.c && ./pan -m100000
  */
+#include "model.pml"
 #ifndef N
 #define N 2			/* processes */
 #endif
@@ -80,16 +81,6 @@ typedef process_t {
 	byte end;		/* ghost: of the place that is held */
 };
 process_t proc[N];
-
-c_decl { static long event_count[32]; };
-#define EVENT(n, name)	c_code { if (event_count[n]++ == 0) printf("event: " name "\n"); }
-#define my	proc[_pid]
-#ifdef ONLY
-#define law(n, expression)	assert(ONLY != n || (expression))
-#else
-#define law(n, expression)	assert(expression)
-#endif
-#define STEP(which)	d_step { next == which ->
 
 byte j, held;	/* used within one step, and then 0 again */
 

@@ -32,6 +32,7 @@
  *	spin -a lifecycle.pml && gcc -O2 -DSAFETY -o pan pan.c && ./pan -m1000000
  *	spin -a -DNAME_FIRST lifecycle.pml && gcc -O2 -DSAFETY -DBFS -o pan pan.c && ./pan; ./pan -r     (shortest)
  */
+#include "model.pml"
 #ifndef N
 #define N 3			/* processes */
 #endif
@@ -64,16 +65,6 @@ process_t proc[N];
 mtype = { IDLE, MAKE, RESERVE, FILL, PERMIT, MAP_MADE, LINK, TAKEN, MADE, AGAIN, OPEN, READ, MAP, DESTROY, UNLINK, WRITE_OPEN,
 	WRITE_CHECK, WRITE_LOCK, WRITE, UNLOCK };
 
-c_decl { static long event_count[32]; };
-#define EVENT(n, name)	c_code { if (event_count[n]++ == 0) printf("event: " name "\n"); }
-
-#define my	proc[_pid]
-#ifdef ONLY
-#define law(n, expression)	assert(ONLY != n || (expression))
-#else
-#define law(n, expression)	assert(expression)
-#endif
-#define STEP(which)	d_step { next == which ->
 #define CHOICE(guard)	d_step { next == IDLE && (guard) ->
 
 byte i, p;	/* used within one step, and then 0 again */

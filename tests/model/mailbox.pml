@@ -26,6 +26,7 @@
  *  DROP_AGAIN 6      an agent that was replaced, or ends, gives what it had asked for back to the process.
  *  CANCEL_BLIND 5    a process that cancels frees the cell with a store, after it saw that there was no answer.
  */
+#include "model.pml"
 #ifndef N
 #define N 2			/* processes */
 #endif
@@ -50,15 +51,6 @@ byte ended;
 byte asked, spoiled;		/* ghost: a bit of each generation: an agent asked for it; the text was spoiled */
 byte held;			/* ghost: answers whose tokens no process has spent or given back */
 bit asleep, blocked;
-
-c_decl { static long event_count[32]; };
-#define EVENT(n, name)	c_code { if (event_count[n]++ == 0) printf("event: " name "\n"); }
-
-#ifdef ONLY
-#define law(n, expression)	assert(ONLY != n || (expression))
-#else
-#define law(n, expression)	assert(expression)
-#endif
 
 #define DIES	:: goto dead
 

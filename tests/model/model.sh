@@ -3,7 +3,7 @@
 #
 #	model_check NAME EVENTS
 #
-# NAME.pml is the model, and EVENTS how many it has that must happen. The tables, a
+# NAME.pml is the model, on model.pml, and EVENTS how many it has that must happen. The tables, a
 # search a line, fields separated by |:
 #
 #	holds       name, fewest states, macros, title: no law is broken
@@ -33,7 +33,7 @@ search() {
 	*' -DREVERSE '*) kind="$kind -DREVERSE" ;;
 	esac
 	{
-		spin -a "$@" ../model.pml &&
+		spin -a "$@" "../$model.pml" &&
 		gcc -w $PAN $more $kind -DVECTORSZ=2048 -DMEMLIM=$MEMORY_MB -o pan pan.c &&
 		./pan $flag -m1000000 -w$hash
 	} >out 2>&1
@@ -81,7 +81,7 @@ judge_holds() {
 
 # A search that never met these proves nothing about them.
 judge_events() {
-	sed -n 's/.*EVENT([0-9]*, "\(.*\)").*/\1/p' "$TMP/model.pml" >"$TMP/events"
+	sed -n 's/.*EVENT([0-9]*, "\(.*\)").*/\1/p' "$TMP/$model.pml" >"$TMP/events"
 	[ "$(wc -l <"$TMP/events")" -ge "$1" ]
 	ok $? "the model names what has to happen"
 	while read -r event; do
@@ -104,7 +104,8 @@ judge_fails() {
 }
 
 model_check() {
-	cp "$SOURCE/tests/model/$1.pml" "$TMP/model.pml" || exit
+	model=$1
+	cp "$SOURCE/tests/model/model.pml" "$SOURCE/tests/model/$model.pml" "$TMP/" || exit
 	if [ "${MODEL_FULL:-0}" = 1 ]; then
 		holds=$holds$holds_full
 		MEMORY_MB=8000

@@ -57,6 +57,7 @@
  *	spin -a -DCOST=2 ring.pml && gcc -O1 -DSAFETY -DNOREDUCE -DVECTORSZ=2048 -o pan pan.c && ./pan -m100000
  *	spin -a -DNO_HELP ring.pml && gcc -O1 -DSAFETY -DBFS -o pan pan.c && ./pan; ./pan -r     (shortest)
  */
+#include "model.pml"
 #ifndef N
 #define N 2			/* processes that call take for ever */
 #endif
@@ -162,26 +163,11 @@ byte truth[CELLS];		/* ghost: what the valid cells ought to hold */
 byte spent[2 * (RESETS + 1) * TIMES];	/* ghost: tokens admitted, by resets, key and time */
 #define SPENT(era, key, at)	spent[(2 * (era) + (key) - 1) * TIMES + (at) - START]
 
-/* Counted outside of the states, and printed: a search without these proves nothing. */
-c_decl { static long event_count[32]; };
-#define EVENT(n, name)	c_code { if (event_count[n]++ == 0) printf("event: " name "\n"); }
-
-#define my	proc[_pid]
-/* -DONLY=n: the only law that is asserted, to see that a variant breaks just that one. */
-#ifdef ONLY
-#define law(n, expression)	assert(ONLY != n || (expression))
-#else
-#define law(n, expression)	assert(expression)
-#endif
 #ifdef SOLO
-#define RUNS	(stopped == 0 || stopped == _pid + 1)
 #define stumble()	stumbled = (stopped == _pid + 1 -> stumbled + 1 : 0); law(4, stumbled <= ALONE)
 #else
-#define RUNS	true
 #define stumble()	skip
 #endif
-/* A step is one access to shared memory and what the process computes from it. */
-#define STEP(which)	d_step { next == which && RUNS ->
 
 byte j, r, m;	/* used within one step, and then 0 again */
 

@@ -24,6 +24,7 @@
  *  DOZE_ON 2        the same, if it was the last that went to sleep.
  *  WAIT_LONG 2      what may wait does not wake an agent that sleeps.
  */
+#include "model.pml"
 #ifndef N
 #define N 2			/* processes */
 #endif
@@ -46,14 +47,6 @@ byte busy;			/* ghost: processes that have posted, and may still wake the agent 
 byte ended;
 byte blocked[2];		/* 1: sleeps, 2: dozes */
 
-c_decl { static long event_count[32]; };
-#define EVENT(n, name)	c_code { if (event_count[n]++ == 0) printf("event: " name "\n"); }
-
-#ifdef ONLY
-#define law(n, expression)	assert(ONLY != n || (expression))
-#else
-#define law(n, expression)	assert(expression)
-#endif
 #define LAW \
 	law(1, !(blocked[AGENT] && posted > 0 && busy == 0)); \
 	law(2, !(blocked[AGENT] == 1 && later > 0 && busy == 0))

@@ -22,6 +22,7 @@
  *  NO_RETRY 3       a slot that was changed since it was read is not looked at again.
  *  FREE_ANY 2       a slot is freed whatever it holds by then.
  */
+#include "model.pml"
 #ifndef N
 #define N 2
 #endif
@@ -48,14 +49,6 @@ byte mark = 1, mark_round;
 byte next, cursor, round;	/* of the round that is under way */
 byte nonces;
 
-c_decl { static long event_count[32]; };
-#define EVENT(n, name)	c_code { if (event_count[n]++ == 0) printf("event: " name "\n"); }
-
-#ifdef ONLY
-#define law(n, expression)	assert(ONLY != n || (expression))
-#else
-#define law(n, expression)	assert(expression)
-#endif
 #define LAW3(i)	law(3, table[i].state != LIVE || table[i].end >= mark)
 
 /* What a word with this end seems to be at some time. */

@@ -48,6 +48,7 @@
  *	spin -a -DCHANGES=4 version.pml && gcc -O2 -DSAFETY -DNOREDUCE -DVECTORSZ=2048 -o pan pan.c && ./pan -m1000000
  *	spin -a -DTWO_BITS -DN=1 version.pml && gcc -O2 -DSAFETY -DBFS -o pan pan.c && ./pan; ./pan -r     (shortest)
  */
+#include "model.pml"
 #ifndef N
 #define N 2			/* processes that call take for ever */
 #endif
@@ -98,7 +99,6 @@
 /* With the bits as they would be of the version so told: is it the key's? A version of the future is the next one. */
 #define is_keys(t)	(VERSION_BITS(t) == BITS(version - AGE(t)) || VERSION_BITS(t) == BITS(version + 1))
 
-
 /* word of a committed slot: (version written under, tick of the last charge, quota left); of a tentative one: a nonce. */
 #define WORD(v, stamp, quota)	((v) << 3 | (stamp) << 2 | (quota))
 #define WRITTEN(word)		((word) >> 3)
@@ -143,26 +143,6 @@ process_t proc[N + 1];
 byte tokens = FULL;		/* ghost: the key's true tokens, FULL under whatever parameters, */
 byte account_version;		/* ... of this version */
 bit account_tick;		/* ... and tick */
-
-/* Counted outside of the states, and printed: a search without these proves nothing. */
-c_decl { static long event_count[32]; };
-#define EVENT(n, name)	c_code { if (event_count[n]++ == 0) printf("event: " name "\n"); }
-
-#define my	proc[_pid]
-/* -DONLY=n: the only law that is asserted, to see that a variant breaks just that one. */
-#ifdef ONLY
-#define law(n, expression)	assert(ONLY != n || (expression))
-#else
-#define law(n, expression)	assert(expression)
-#endif
-#ifdef SOLO
-#define RUNS	(stopped == 0 || stopped == _pid + 1)
-#else
-#define RUNS	true
-#endif
-/* A step is one access to shared memory and what the process computes from it. */
-#define STEP(which)	d_step { next == which && RUNS ->
-#define BRANCHING_STEP(which)	atomic { next == which && RUNS ->
 
 byte j, r, fresh;	/* used within one step, and then 0 again */
 
