@@ -105,6 +105,8 @@ run shmlimit replay --rule '1/h burst 1' --top 0 random
 is "$(printf '%s\n' "$out" | grep -c KEY\ )" 0 "--top 0 shows none"
 run shmlimit replay --rule '1/d burst 5' --slots 16 random
 like "$out" '^rule 1/d burst 5: requests that found no slot: [0-9]+ \(give more --slots\)$' "keys that find no room are counted"
+like "$(ulimit -f 10 && shmlimit replay --rule '1/d burst 5' --slots 64K /dev/null 2>&1)" \
+	'^shmlimit: /dev/shm: .*: must have room for a segment of 64000 slots [(]use fewer --slots[)]$' "where the segment has no room, it says what takes less"
 
 # ---- where it comes from ----
 want=$(shmlimit replay --rule '3/70s burst 7' random)

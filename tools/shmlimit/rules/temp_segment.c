@@ -62,8 +62,8 @@ static int make(const struct shmlimit_options *options, const struct shmlimit_ru
 		return status;
 	error = shmlimit_create(name, options, out);
 	if (error < 0)
-		return fail("/dev/shm: %s: must have room for a segment of %" PRIu64 " slots", strerror(-error),
-		            options->slots);
+		return fail("/dev/shm: %s: must have room for a segment of %" PRIu64 " slots (use fewer --slots)",
+		            strerror(-error), options->slots);
 	status = set_rules(*out, rule, called, rules);
 	shmlimit_destroy(name);
 	if (status != STATUS_OK) {
