@@ -217,4 +217,10 @@ lists all)" "$SEGMENT.none"
 wrong "2 shmlimit: segment a/b: bad name: must be 1 to 239 bytes without '/' and control characters, the first not '.'" \
 	a/b
 
+shmlimit create "$SEGMENT.grown" --slots 64
+shmlimit rule set "$SEGMENT.grown" r --rate 1/h
+shmlimit take "$SEGMENT.grown" r key --quiet
+shmlimit grow "$SEGMENT.grown" --slots 128 >/dev/null
+is "$(shmlimit inspect "$SEGMENT.grown" | grep slots:)" "slots: 128 (at most 1024)
+old slots: 64" "a table that has grown is shown with the old one, while keys are left in it"
 done_testing

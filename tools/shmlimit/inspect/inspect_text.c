@@ -29,7 +29,7 @@ static void print_segment(const struct view *view)
 	print_line("size", "%" PRIu64 " (%s)", info->size, size_text(text, info->size));
 	print_line("slots", "%" PRIu64 " (at most %" PRIu64 ")", info->slots, info->slots_max);
 	if (info->old_slots != 0)
-		print_line("slots before", "%" PRIu64, info->old_slots);
+		print_line("old slots", "%" PRIu64, info->old_slots);
 	print_line("rules", "%" PRIu32 "/%" PRIu32, info->rules_used, info->rules_max);
 	if (info->window_max != 0)
 		print_line("window max", "%" PRIu32 " (at most %" PRIu32 ")", info->window_max, info->window_limit);
