@@ -109,7 +109,7 @@ struct shmlimit_global_options {
 	const char *prefix;   /* of the backend's keys PREFIX{RULE/KEY}, without '{': default "shmlimit:" */
 	/*
 	 * Called with one line of text when a problem begins: a bad URL or password, a backend that
-	 * is gone, a rule with other parameters on another host. While the host's agent has no answer of
+	 * is gone. While the host's agent has no answer of
 	 * the backend, one process reports the beginning, once a minute the number of requests
 	 * that on_failure decided, and the end. NULL: not called. The text never
 	 * contains the password. Must not use the handle. Threads that use the handle may call it
@@ -419,8 +419,7 @@ int shmlimit_global_peek(struct shmlimit_global *global, int rule, const void *k
 
 /*
  * Delete the funnel of one key on the backend, which restores all of its tokens, and this
- * host's lease of it; if `key` is NULL, those of all keys of the rule. Also deletes funnels
- * with other parameters, left from before the rule was changed on all hosts. Other hosts go on
+ * host's lease of it; if `key` is NULL, those of all keys of the rule. Other hosts go on
  * spending what they have leased. Returns the number of funnels that the backend had, or as
  * shmlimit_global_ping(). Cost: if `key` is NULL, a walk over all keys of the backend, with the
  * deadline for each step; in a cluster, over those of the URL's node.

@@ -40,7 +40,7 @@ const struct command command_global_reset = {
 	.name = "global reset",
 	.operands = "NAME URL RULE [KEY]",
 	.purpose = "restore all tokens of a rule or key that all hosts share",
-	.details = GLOBAL_DETAILS "Use it after a rule was changed on all hosts, so that the new one takes effect.\n",
+	.details = GLOBAL_DETAILS "A changed rule needs no reset: it is in force at once on each host that has it.\n",
 	.options = options,
 	.run = run,
 };

@@ -255,8 +255,8 @@ const struct command command_hold = {
 	.operands = "NAME RULE KEY COMMAND...",
 	.purpose = "run a command while it holds a place",
 	.details =
-		"Write -- before COMMAND, whose options are its own. The place is renewed while COMMAND runs, and left when\n"
-		"it ends. hold exits with its status (128 + N if signal N ended it), 1 if no place was free, 126 or 127\n"
+		"Write -- before COMMAND, whose options are its own. The place is renewed while COMMAND runs, and given back\n"
+		"when it ends. hold exits with its status (128 + N if signal N ended it), 1 if no place was free, 126 or 127\n"
 		"if COMMAND cannot be run. If hold itself is killed, the place ends with COMMAND, or after the rule's period.\n",
 	.options = options,
 	.run = run,
