@@ -125,6 +125,9 @@ need() {
 	done
 }
 
+# has_terminal: can script(1) run a command on a terminal? A chroot may have none.
+has_terminal() { script -qec true /dev/null </dev/null >/dev/null 2>&1; }
+
 skip_all() {
 	printf '1..0 # SKIP %s\n' "$1"
 	exit 0

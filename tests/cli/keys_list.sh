@@ -106,7 +106,7 @@ run shmlimit keys "$segment" --sort size
 is "$rc $err" "2 shmlimit: --sort size: must be denied, debt, remaining or reset" "an unknown order is refused"
 run shmlimit keys "$segment" --rule none
 is $rc 3 "a rule that is missing exits 3"
-if command -v script >/dev/null; then
+if has_terminal; then
 	script -qec "shmlimit keys '$plain'" /dev/null </dev/null | tr -d '\r' >"$TMP/typescript"
 	is "$(sed -n 1p "$TMP/typescript")" "KEY${tab}RULE${tab}FINGERPRINT${tab}REMAINING${tab}DEBT${tab}TIME-TO-FULL" \
 		"a terminal gets headings"

@@ -255,7 +255,7 @@ is "$rc $out$err" "2 shmlimit: --plot: gnuplot is not installed (on Debian: apt 
 # ---- progress ----
 sed "p;p;p" random >long
 is "$(shmlimit replay --rule '1/s burst 1' long 2>&1 >out)" "" "no bar is drawn where there is no terminal"
-if command -v script >/dev/null; then
+if has_terminal; then
 	script -qec "shmlimit replay --rule '1/s burst 1' long 2>&1 >/dev/null" typescript </dev/null | tr '\r' '\n' >seen
 	like "$(cat seen)" '^\[#+ *\] +[0-9]+ %  [0-9]+ lines' "on a terminal there is a bar"
 	is "$(tail -n 1 seen | od -An -c | tr -d ' \n')" '033[K' "the bar on a terminal is wiped away"

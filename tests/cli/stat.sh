@@ -63,7 +63,7 @@ is "$? $(cat "$TMP/err")" "3 shmlimit: segment $segment: no such segment (shmlim
 all)" "it ends when there is no segment any more"
 
 shmlimit create "$segment" --slots 64
-if command -v script >/dev/null; then
+if has_terminal; then
 	script -qec "stty rows 3; shmlimit stat '$segment' -i 10ms -c 3" /dev/null </dev/null | tr -d '\r' >"$TMP/typescript"
 	is "$(sed 's/[ :].*//; s/^2.*T.*/line/' "$TMP/typescript" | tr '\n' ' ')" "TIME line line TIME line " \
 		"a terminal gets headings each screenful"

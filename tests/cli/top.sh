@@ -118,7 +118,7 @@ wrong "3 shmlimit: rule none: no such rule in segment $segment (shmlimit rule se
 wrong "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; shmlimit list \
 lists all)" "$SEGMENT.none"
 # A terminal on which nothing can be painted gets tables, too.
-if command -v script >/dev/null; then
+if has_terminal; then
 	for term in dumb none-such ''; do
 		TERM=$term script -qec "shmlimit top '$segment' --interval 10ms --count 1" "$TMP/typescript" </dev/null >"$TMP/seen" 2>&1
 		is "$? $(grep -c "^segment: $segment, enabled" "$TMP/seen") $(tr -dc '\033' <"$TMP/seen" | wc -c)" "0 1 0" \
