@@ -84,7 +84,7 @@ shmlimit destroy "$segment.saved"
 run shmlimit destroy "$segment"
 is "$rc $err" "2 shmlimit: segment $segment: $foreign" "an empty file is not destroyed"
 run shmlimit destroy "$segment" --force
-like "$rc $err" "^2 shmlimit: segment $segment: not removed: .* has 0 bytes, and the smallest segment [1-9][0-9]*" \
+like "$rc $err" "^2 shmlimit: segment $segment: not removed: .* has 0 bytes, and the smallest segment [1-9][0-9]* [(]if no other program needs it, remove it with rm[)]$" \
 	"destroy --force does not remove a file that is too small for a segment"
 head -c 200000 /dev/zero >"$file"
 run shmlimit destroy "$segment" --force

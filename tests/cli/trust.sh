@@ -70,7 +70,7 @@ like "$rc $err" "^2 shmlimit: segment $theirs: its header has another layout tha
 dd if="$TMP/kept" of="$SHM$theirs" conv=notrunc 2>/dev/null
 
 run shmlimit list
-like "$out" "^$theirs +(- +){5}the segment belongs to neither root nor this user" \
+like "$out" "^$theirs +(- +){5}not trusted: another user's, or with a second link [(]see --owner[)]$" \
 	"list shows a stranger's segment with the reason why it is not opened"
 like "$out" "^$ours +.* enabled" "list shows the segments behind it"
 run $stranger shmlimit list

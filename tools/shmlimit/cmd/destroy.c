@@ -67,8 +67,9 @@ static int remove_overwritten(const char *name)
 	if (smallest_segment(&least) != STATUS_OK)
 		return STATUS_ERROR;
 	if ((uint64_t)status.st_size < least)
-		return fail("segment %s: not removed: %s has %jd bytes, and the smallest segment %" PRIu64, name, path,
-		            (intmax_t)status.st_size, least);
+		return fail("segment %s: not removed: %s has %jd bytes, and the smallest segment %" PRIu64
+		            " (if no other program needs it, remove it with rm)",
+		            name, path, (intmax_t)status.st_size, least);
 	return unlink(path) == 0 ? STATUS_OK : fail_segment(name, -errno);
 }
 

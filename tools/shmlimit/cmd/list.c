@@ -49,15 +49,17 @@ static void add_segment(struct output to, const char *name, const struct shmlimi
 /* One that is there and cannot be opened. */
 static void add_closed(struct output to, const char *name, int error)
 {
+	const char *why = error == -EPERM ? "not trusted: another user's, or with a second link (see --owner)"
+	                                  : shmlimit_strerror(error);
+
 	if (to.json != NULL) {
-		json_append(to.json,
-		            json_pack("{s:o, s:s, s:o}", "name", json_text(name), "error", shmlimit_strerror(error),
-		                      "layout_version", json_number(shmlimit_layout())));
+		json_append(to.json, json_pack("{s:o, s:s, s:o}", "name", json_text(name), "error", why,
+		                               "layout_version", json_number(shmlimit_layout())));
 		return;
 	}
 	table_cell(to.table, "%s", name);
 	table_words(to.table, "- - - - -");
-	table_cell(to.table, "%s", shmlimit_strerror(error));
+	table_cell(to.table, "%s", why);
 }
 
 /* One that another version of shmlimit made. */
