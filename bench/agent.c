@@ -883,11 +883,15 @@ static void many_hosts(const char *name)
 /* One of three servers is stopped: what becomes of the keys of the others? */
 static void stopped_shard(struct shards *shards)
 {
-	struct host host = start_host(CAPACITY, RATE);
 	struct crowd crowd = { .n = 0 };
 	struct histogram before, during;
 	uint64_t asked[2], taken[2];
+	struct host host;
 
+	/* Many hosts had a longer time to full, which a key's debt keeps (script.h). */
+	for (unsigned i = 0; i < SHARDS; i++)
+		freeReplyObject(redisCommand(admins[i], "FLUSHALL"));
+	host = start_host(CAPACITY, RATE);
 	key = shard_key[1];
 	crowd_add(&crowd, &host, 10000, spend);
 	key = shard_key[2];

@@ -134,7 +134,7 @@ static _Noreturn void run(int listener, const char *to, const volatile struct pr
 	struct rng rng = { 1 };
 
 	for (;;) {
-		uint64_t now_ns = bench_ns(), next_ns = now_ns + 1000000000;
+		uint64_t now_ns = bench_ns(), next_ns = now_ns + 999999999;
 		struct timespec pause;
 
 		fds[0] = (struct pollfd){ .fd = listener, .events = POLLIN };
@@ -143,7 +143,7 @@ static _Noreturn void run(int listener, const char *to, const volatile struct pr
 			if (ways[i].first != NULL && ways[i].first->due_ns < next_ns)
 				next_ns = ways[i].first->due_ns;
 		}
-		pause = (struct timespec){ 0, next_ns > now_ns ? (long)(next_ns - now_ns) % 1000000000 : 0 };
+		pause = (struct timespec){ 0, next_ns > now_ns ? (long)(next_ns - now_ns) : 0 };
 		if (ppoll(fds, 1 + (nfds_t)count, &pause, NULL) < 0)
 			continue;
 		for (unsigned i = count; i-- > 0;) {
