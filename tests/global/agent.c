@@ -317,8 +317,14 @@ static void silent(void)
 	struct proxy proxy;
 	struct agent_process agent;
 	struct shmlimit_global *g, *hasty;
-	int rule = lease_rule(l, "silent", 1000, 1, DAY), made;
-	uint64_t asked, late, began_ns = monotonic_ns();
+	int rule = lease_rule(l, "silent", 1000, 1, DAY), made, answer;
+	uint64_t asked, late, began_ns = monotonic_ns(), begun_ns;
+	struct shmlimit_request request = { .rule = rule, .key = "late", .key_len = 4, .cost = 10 };
+	struct shmlimit_lease_request another = {
+		.struct_size = sizeof(another), .cost = 10, .lease_ns = PATIENT_NS, .claim_ns = 1
+	};
+	struct shmlimit_global_ticket ticket = { .struct_size = sizeof(ticket) };
+	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 	struct shmlimit_result r;
 
 	proxy_begin(&proxy, &server);
@@ -331,10 +337,13 @@ static void silent(void)
 	/* A process that does not wait for long, while the reply is held back. */
 	atomic_store(&proxy.at->hold, 1);
 	late = agent_status(l).late;
-	is(shmlimit_global_take(hasty, rule, "late", 4, 10, &r), SHMLIMIT_ALLOWED,
-	   "on_failure answers at the deadline");
-	/* On a busy machine the agent may not have taken the request by its deadline: make it again. */
-	await(atomic_load(&proxy.at->held) || shmlimit_global_take(hasty, rule, "late", 4, 10, &r) < 0);
+	begun_ns = shmlimit_now(l);
+	is(shmlimit_global_begin(hasty, &request, &ticket, &r), SHMLIMIT_GLOBAL_PENDING, "a new key is asked for");
+	await(atomic_load(&proxy.at->held));
+	await((answer = shmlimit_global_poll(hasty, &ticket, &r)) != SHMLIMIT_GLOBAL_PENDING);
+	is(answer, SHMLIMIT_ALLOWED, "on_failure answers at the deadline");
+	is(shmlimit_lease_take_at(l, rule, "late", 4, &another, &lease, NULL, begun_ns), SHMLIMIT_LEASE_WAIT,
+	   "no other request asks for a key while a late answer is on its way");
 	atomic_store(&proxy.at->hold, 0);
 	await(agent_status(l).late > late);
 	asked = server_scripts(&server);

@@ -58,11 +58,12 @@ static void fetch_answer(struct shmlimit_global *g, struct lease_request *lr, st
 {
 	struct receipt receipt = { p->cell, p->word };
 	struct request_answer answer;
-	enum request_state state =
-		last ? mailbox_wait(g->mailbox, &receipt, 0, &answer) : mailbox_poll(g->mailbox, &receipt, &answer);
+	enum request_state state = last ? REQUEST_FREE : mailbox_poll(g->mailbox, &receipt, &answer);
 
 	p->posted = request_is_open(state);
-	if (!p->posted)
+	if (last)
+		via_agent_fetch(g, lr, &receipt, 0);
+	else if (!p->posted)
 		via_agent_settle(g, lr, state, &answer);
 }
 
@@ -85,12 +86,13 @@ static void advance(struct shmlimit_global *g, struct lease_request *lr, struct 
 {
 	struct backend_error waited = { .kind = ERROR_WAITED };
 	int has_agent = via_agent_exists(g), is_over = monotonic_now_ns() >= p->until_ns;
+	int is_late = p->posted && is_over;
 
 	if (!has_agent)
 		(void)agent_thread_begin(g->home);
 	if (p->posted)
 		fetch_answer(g, lr, p, is_over || !has_agent);
-	if (lr->answer == SHMLIMIT_LEASE_WAIT && has_agent)
+	if (lr->answer == SHMLIMIT_LEASE_WAIT && has_agent && !is_late)
 		lr->answer =
 			lease_request_slot(g, lr->rule, key_bytes(lr->key, lr->key_len), lr->cost, &lr->lease, lr->r);
 	if (lr->answer <= SHMLIMIT_DENIED)

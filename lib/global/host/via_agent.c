@@ -155,13 +155,33 @@ void via_agent_settle(struct shmlimit_global *g, struct lease_request *lr, enum 
 }
 
 /*
+ * The agent settles what it has on the way, late or not. So the claim goes on, and the next requests wait
+ * for that answer. WHY NOT end it: each of them would ask again, and wait for as long as this one did,
+ * while the tokens of the late answer expire. A worker that had a server 50 ms away, and a deadline of
+ * 50 ms, got 0.1 % of its limit.
+ */
+void via_agent_fetch(struct shmlimit_global *g, struct lease_request *lr, const struct receipt *receipt,
+                     uint64_t until_ns)
+{
+	struct request_answer answer;
+	enum request_state state = mailbox_await(g->mailbox, receipt, until_ns, &answer);
+	int is_on_way = mailbox_is_awaited(g->mailbox, receipt);
+
+	if (request_is_open(state))
+		state = mailbox_wait(g->mailbox, receipt, 0, &answer);
+	if (state == REQUEST_FREE && is_on_way && via_agent_exists(g))
+		lr->answer = SHMLIMIT_LEASE_WAIT;
+	else
+		via_agent_settle(g, lr, state, &answer);
+}
+
+/*
  * ORDER posting is a full barrier; the partner is in mailbox_resign(). An agent that ended before
  * answers nothing.
  */
 void via_agent(struct shmlimit_global *g, struct lease_request *requests, size_t n, uint64_t until_ns)
 {
 	struct receipt receipts[LEASE_REQUESTS_MAX];
-	struct request_answer answer;
 	unsigned posted = 0;
 
 	for (size_t i = 0; i < n; i++)
@@ -169,8 +189,5 @@ void via_agent(struct shmlimit_global *g, struct lease_request *requests, size_t
 			posted |= 1u << i;
 	for (size_t i = 0; i < n; i++)
 		if (posted >> i & 1)
-			via_agent_settle(
-				g, &requests[i],
-				mailbox_wait(g->mailbox, &receipts[i], via_agent_exists(g) ? until_ns : 0, &answer),
-				&answer);
+			via_agent_fetch(g, &requests[i], &receipts[i], via_agent_exists(g) ? until_ns : 0);
 }

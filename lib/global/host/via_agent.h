@@ -38,14 +38,20 @@ int via_agent_lend(struct shmlimit_global *g, int rule, const void *key, size_t 
  */
 void via_agent_prefetch(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t want);
 
-/* Apply what mailbox_wait() returned for it. Without an answer the request stays what it was. */
+/* Apply what mailbox_poll() returned for it. Without an answer the request stays what it was. */
 void via_agent_settle(struct shmlimit_global *g, struct lease_request *request, enum request_state state,
                       const struct request_answer *answer);
 
 /*
+ * Wait until until_ns for the answer to what was posted, and apply it. Without one the request is withdrawn:
+ * it stays what it was, or, if the agent has asked the backend and will settle it, waits (LEASE_WAIT).
+ */
+void via_agent_fetch(struct shmlimit_global *g, struct lease_request *request, const struct receipt *receipt,
+                     uint64_t until_ns);
+
+/*
  * Post those requests that this process has to make (LEASE_ASK), and wait for the answers. A
- * request that could not be posted becomes one that waits (LEASE_WAIT); one without an answer stays
- * what it was.
+ * request that could not be posted becomes one that waits (LEASE_WAIT).
  */
 void via_agent(struct shmlimit_global *g, struct lease_request *requests, size_t n, uint64_t until_ns);
 
