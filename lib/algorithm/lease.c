@@ -140,7 +140,8 @@ uint64_t lease_size_least(const struct layout_params *params, unsigned size)
 uint64_t lease_next(const struct layout_params *params, const struct lease *lease, uint64_t now_ns, uint64_t lease_ns)
 {
 	uint64_t size = lease_size_tokens(params, lease->size), used = size, wanted_ns = lease_ns, since_ns, next;
-	u128 scaled;
+	u128 scaled, part;
+	int is_short;
 
 	/*
 	 * How long ago the lease began, if it was to last as long as the next one will. Of a longer one
@@ -160,10 +161,13 @@ uint64_t lease_next(const struct layout_params *params, const struct lease *leas
 	}
 	since_ns |= since_ns == 0;
 	/*
-	 * To the nearest: else a lease of one token, which took long to come, would be followed by
-	 * one of one for ever.
+	 * To the nearest; if the tokens did not last for the lease's time, up to the next that sizes tell apart.
+	 * Else a lease of one token, which took longer than half of that to come, would be followed by one of one
+	 * for ever.
 	 */
-	scaled = ((u128)used * wanted_ns + since_ns / 2) / since_ns;
+	is_short = lease->state == LEASE_TOKENS && used == size && lease->left_ns != 0;
+	part = (u128)since_ns << (is_short ? size_shift(params) : 0);
+	scaled = ((u128)used * wanted_ns + (is_short ? part - 1 : part / 2)) / part * (part / since_ns);
 	next = scaled < 2 * size ? (uint64_t)scaled : 2 * size;
 	return next < params->capacity ? next : params->capacity;
 }

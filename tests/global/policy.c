@@ -19,6 +19,9 @@ static void leases(struct rng *rng)
 
 	is(policy_lease_ns(100000, 100000, S, 100 * MS, 5 * MS), 100 * MS, "a lease lasts as wished");
 	is(policy_lease_ns(400, 1000, S, 100 * MS, 5 * MS), 50 * MS, "no longer than an eighth of the time to fill");
+	is(policy_lease_ns(100000, 1000, S, 100 * MS, 80 * MS), 160 * MS, "at least twice as long as a call may take");
+	is(policy_lease_ns(400, 1000, S, 100 * MS, 40 * MS), 50 * MS,
+	   "even then no longer than an eighth of the time to fill");
 	is(policy_lease_ns(1, 1000000, S, 100 * MS, 5 * MS), 5 * MS, "no shorter than a call may take");
 	is(policy_lease_ns(UINT64_MAX, 1, UINT64_MAX, 100 * MS, 5 * MS), 100 * MS, "whatever the numbers");
 	for (int i = 0; i < 100000; i++) {

@@ -57,7 +57,7 @@ static void longer(struct shmlimit_global *g, int rule, int in_steps, const char
 int main(void)
 {
 	struct shmlimit_global_options options = { .struct_size = sizeof(options),
-		                                   .deadline_ns = 200000000,
+		                                   .deadline_ns = 100000000,
 		                                   .lease_ns = 200000000,
 		                                   .flags = SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD };
 	struct shmlimit_global *g;

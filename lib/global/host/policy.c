@@ -13,6 +13,12 @@ typedef unsigned __int128 u128;
  */
 #define FILL_PARTS 8u
 
+/*
+ * An answer takes at most this part of a lease, unless the time to full is short. So a lease that is spent as
+ * soon as it comes is followed by a larger one (lease_next()).
+ */
+#define ANSWER_PARTS 2u
+
 #define NAP_MIN_NS 20000u
 #define NAP_MAX_NS 500000u
 #define LOOK_MIN_NS UINT64_C(100000)
@@ -27,8 +33,10 @@ uint64_t policy_lease_ns(uint64_t capacity, uint64_t count, uint64_t period_ns, 
                          uint64_t deadline_ns)
 {
 	uint64_t part_ns = clamp((u128)capacity * period_ns / count / FILL_PARTS);
-	uint64_t lease_ns = wanted_ns < part_ns ? wanted_ns : part_ns;
+	uint64_t lease_ns =
+		wanted_ns / ANSWER_PARTS > deadline_ns ? wanted_ns : clamp((u128)ANSWER_PARTS * deadline_ns);
 
+	lease_ns = lease_ns < part_ns ? lease_ns : part_ns;
 	return lease_ns > deadline_ns ? lease_ns : deadline_ns;
 }
 

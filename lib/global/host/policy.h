@@ -14,9 +14,9 @@
 #include "script.h"
 
 /*
- * Returns the duration of a rule's leases: `wanted_ns`, but at most an eighth of the time to full,
- * since leased tokens do not come back during a lease; and at least `deadline_ns`, or leases could
- * expire before the call ends.
+ * Returns the duration of a rule's leases: `wanted_ns`, or twice `deadline_ns` if that is longer, but at most
+ * an eighth of the time to full, since leased tokens do not come back during a lease; and at least
+ * `deadline_ns`, or leases could expire before the call ends.
  */
 uint64_t policy_lease_ns(uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t wanted_ns,
                          uint64_t deadline_ns);
