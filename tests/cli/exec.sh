@@ -97,7 +97,7 @@ wrong() {
 }
 wrong "exec: COMMAND... is missing; usage: shmlimit exec NAME RULE KEY COMMAND..." r key
 wrong "exec: COMMAND... is missing; usage: shmlimit exec NAME RULE COMMAND..." r --key-ip 203.0.113.9
-wrong "exec: -l: no such option (shmlimit exec --help lists them)" r key ls -l
+wrong "exec: -l: no such option (shmlimit exec --help lists them; -- stands before an operand with a dash)" r key ls -l
 wrong "--denied-status 256: must be 0 to 255" r key --denied-status 256 -- true
 run shmlimit exec "$SEGMENT.none" r key -- true
 is $rc 3 "a segment that is missing exits 3"

@@ -114,7 +114,7 @@ for c in $commands; do
 	is "$rc $err" "2 shmlimit: $words: --frobnicate: no such option (shmlimit $words --help lists them)" \
 		"$words names an unknown option"
 	run shmlimit $words -x
-	is "$rc $err" "2 shmlimit: $words: -x: no such option (shmlimit $words --help lists them)" \
+	is "$rc $err" "2 shmlimit: $words: -x: no such option (shmlimit $words --help lists them; -- stands before an operand with a dash)" \
 		"$words names an unknown letter"
 	run shmlimit $words --help=me
 	is "$rc $err" "2 shmlimit: $words: --help=me: takes no value (usage: --help)" "$words --help takes no value"

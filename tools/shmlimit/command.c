@@ -123,8 +123,9 @@ static int fail_option(const struct command *command, int found, const char *typ
 		            "and inspect take fingerprints)",
 		            command->name);
 	if (optopt != 0)
-		return fail("%s: -%c: no such option (shmlimit %s --help lists them)", command->name, optopt,
-		            command->name);
+		return fail("%s: -%c: no such option (shmlimit %s --help lists them; -- stands before an operand with "
+		            "a dash)",
+		            command->name, optopt, command->name);
 	return fail_name(command, typed);
 }
 
