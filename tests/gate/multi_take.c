@@ -17,17 +17,12 @@ static size_t failed;
 
 static int set(const char *name, uint32_t algorithm, uint64_t capacity, uint32_t mode)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
-		                      .algorithm = algorithm,
-		                      .mode = mode,
-		                      .capacity = capacity,
-		                      .refill = 1,
-		                      .period_ns = 3600 * SECOND };
-	int id = shmlimit_rule_set(l, name, &rule);
-
-	if (id < 0)
-		bail("rule_set");
-	return id;
+	return unit_rule_of(l, name,
+	                    (struct shmlimit_rule){ .algorithm = algorithm,
+	                                            .mode = mode,
+	                                            .capacity = capacity,
+	                                            .refill = 1,
+	                                            .period_ns = 3600 * SECOND });
 }
 
 static int take(int a, int b, int c, const char *key)

@@ -17,18 +17,14 @@ static struct reports reports;
 
 static struct shmlimit_global *open_global(const char *url, uint64_t deadline_ns, uint32_t on_failure)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options),
-		                                   .deadline_ns = deadline_ns,
-		                                   .lease_ns = PATIENT_NS,
-		                                   .on_failure = on_failure,
-		                                   .open_ns = 1000000,
-		                                   .report = reports_take,
-		                                   .arg = &reports };
-	struct shmlimit_global *g;
-	int error = shmlimit_global_open(l, url, &options, &g);
+	struct shmlimit_global *g = global_open(l, url,
+	                                        (struct shmlimit_global_options){ .deadline_ns = deadline_ns,
+	                                                                          .lease_ns = PATIENT_NS,
+	                                                                          .on_failure = on_failure,
+	                                                                          .open_ns = 1000000,
+	                                                                          .report = reports_take,
+	                                                                          .arg = &reports });
 
-	if (error != 0)
-		bail("open: %s", shmlimit_strerror(error));
 	reports = (struct reports){ 0 };
 	return g;
 }

@@ -18,16 +18,13 @@
 static inline struct shmlimit_global *patient_open(struct shmlimit *l, const char *url, const char *prefix,
                                                    struct reports *reports)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options),
-		                                   .deadline_ns = PATIENT_NS,
-		                                   .open_ns = 1000000,
-		                                   .prefix = prefix,
-		                                   .report = reports_take,
-		                                   .arg = reports };
-	struct shmlimit_global *g;
+	struct shmlimit_global *g = global_open(l, url,
+	                                        (struct shmlimit_global_options){ .deadline_ns = PATIENT_NS,
+	                                                                          .open_ns = 1000000,
+	                                                                          .prefix = prefix,
+	                                                                          .report = reports_take,
+	                                                                          .arg = reports });
 
-	if (shmlimit_global_open(l, url, &options, &g) != 0)
-		bail("open %s", url);
 	*reports = (struct reports){ 0 };
 	return g;
 }

@@ -36,17 +36,10 @@ static struct shmlimit *l;
 
 static struct shmlimit_global *open_global(uint32_t agent, uint64_t deadline_ns)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options),
-		                                   .deadline_ns = deadline_ns,
-		                                   .lease_ns = PATIENT_NS,
-		                                   .open_ns = 1000000,
-		                                   .flags = agent };
-	struct shmlimit_global *g;
-	int error = shmlimit_global_open(l, server.url, &options, &g);
-
-	if (error != 0)
-		bail("open: %s", shmlimit_global_strerror(error));
-	return g;
+	return global_open(
+		l, server.url,
+		(struct shmlimit_global_options){
+			.deadline_ns = deadline_ns, .lease_ns = PATIENT_NS, .open_ns = 1000000, .flags = agent });
 }
 
 /* Take from a key that was never seen, which has to be asked for. */

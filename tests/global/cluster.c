@@ -61,14 +61,9 @@ static void raise_cluster(struct rng *rng)
 
 static struct shmlimit_global *handle(const char *url)
 {
-	struct shmlimit_global_options options = {
-		.struct_size = sizeof(options), .deadline_ns = PATIENT_NS, .report = reports_take, .arg = &reports
-	};
-	struct shmlimit_global *g;
-
-	if (shmlimit_global_open(l, url, &options, &g) != 0)
-		bail("open %s", url);
-	return g;
+	return global_open(
+		l, url,
+		(struct shmlimit_global_options){ .deadline_ns = PATIENT_NS, .report = reports_take, .arg = &reports });
 }
 
 static void slots(void)

@@ -17,30 +17,19 @@ static struct reports reports;
 
 static int counter_rule(struct shmlimit *l, const char *name)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_COUNTER, .period_ns = MINUTE };
-	int id = shmlimit_rule_set(l, name, &rule);
-
-	if (id < 0)
-		bail("rule %s: %s", name, shmlimit_strerror(id));
-	return id;
+	return stage_rule_of(l, name, (struct shmlimit_rule){ .algorithm = SHMLIMIT_COUNTER, .period_ns = MINUTE });
 }
 
 static struct shmlimit_global *open_global(struct shmlimit *l, uint32_t on_failure, uint64_t deadline_ns)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options),
-		                                   .on_failure = on_failure,
-		                                   .local_milli = 600,
-		                                   .deadline_ns = deadline_ns,
-		                                   .open_ns = MS,
-		                                   .report = reports_take,
-		                                   .arg = &reports,
-		                                   .flags = SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD };
-	struct shmlimit_global *g;
-	int error = shmlimit_global_open(l, server.url, &options, &g);
-
-	if (error != 0)
-		bail("open: %s", shmlimit_strerror(error));
-	return g;
+	return global_open(l, server.url,
+	                   (struct shmlimit_global_options){ .on_failure = on_failure,
+	                                                     .local_milli = 600,
+	                                                     .deadline_ns = deadline_ns,
+	                                                     .open_ns = MS,
+	                                                     .report = reports_take,
+	                                                     .arg = &reports,
+	                                                     .flags = SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD });
 }
 
 static struct shmlimit_count counted;

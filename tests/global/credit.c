@@ -18,30 +18,18 @@ static struct proxy proxy;
 
 static struct shmlimit_global *open_global(struct shmlimit *at, const char *url, uint64_t deadline_ns)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options),
-		                                   .lease_ns = PATIENT_NS,
-		                                   .deadline_ns = deadline_ns };
-	struct shmlimit_global *g;
-	int error = shmlimit_global_open(at, url, &options, &g);
-
-	if (error != 0)
-		bail("open: %s", shmlimit_strerror(error));
-	return g;
+	return global_open(at, url,
+	                   (struct shmlimit_global_options){ .lease_ns = PATIENT_NS, .deadline_ns = deadline_ns });
 }
 
 static int set_credit(struct shmlimit *at, const char *name, uint64_t capacity, uint32_t credit)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
-		                      .algorithm = SHMLIMIT_LEASE,
-		                      .capacity = capacity,
-		                      .refill = 1,
-		                      .period_ns = DAY,
-		                      .credit = credit };
-	int id = shmlimit_rule_set(at, name, &rule);
-
-	if (id < 0)
-		bail("rule %s: %s", name, shmlimit_strerror(id));
-	return id;
+	return stage_rule_of(at, name,
+	                     (struct shmlimit_rule){ .algorithm = SHMLIMIT_LEASE,
+	                                             .capacity = capacity,
+	                                             .refill = 1,
+	                                             .period_ns = DAY,
+	                                             .credit = credit });
 }
 
 static int take(struct shmlimit_global *g, int rule, const char *key, uint64_t cost)
@@ -214,17 +202,13 @@ static void changed(struct shmlimit_global *g)
 /* The host's share of the limit is charged with what is lent and debited. */
 static void charged(void)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options),
-		                                   .lease_ns = PATIENT_NS,
-		                                   .deadline_ns = 1000000,
-		                                   .on_failure = SHMLIMIT_GLOBAL_LOCAL,
-		                                   .local_milli = 1000 };
+	struct shmlimit_global_options options = {
+		.lease_ns = PATIENT_NS, .deadline_ns = 1000000, .on_failure = SHMLIMIT_GLOBAL_LOCAL, .local_milli = 1000
+	};
 	int rule = set_credit(l, "local", CAPACITY, CREDIT), share;
-	struct shmlimit_global *g;
+	struct shmlimit_global *g = global_open(l, proxy.url, options);
 	struct shmlimit_result r;
 
-	if (shmlimit_global_open(l, proxy.url, &options, &g) != 0)
-		bail("open");
 	is(take(g, rule, "k", 1), SHMLIMIT_ALLOWED, "a key of a rule that has a share here is lent its credit");
 	await(agent_status(l).waiting == 0);
 	share = shmlimit_rule_find(l, "~local:local");

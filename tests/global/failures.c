@@ -24,20 +24,14 @@ static int rule;
 /* A handle on the backend at `url`. No test depends on speed: only where none answers the deadline is a short one. */
 static struct shmlimit_global *handle(const char *url, uint32_t on_failure, uint64_t deadline_ns)
 {
-	struct shmlimit_global_options options = {
-		.struct_size = sizeof(options),
-		.on_failure = on_failure,
-		.deadline_ns = deadline_ns,
-		.open_ns = OPEN_NS,
-		.local_milli = 500,
-		.report = reports_take,
-		.arg = &reports,
-	};
-	struct shmlimit_global *g;
-	int error = shmlimit_global_open(l, url, &options, &g);
+	struct shmlimit_global *g = global_open(l, url,
+	                                        (struct shmlimit_global_options){ .on_failure = on_failure,
+	                                                                          .deadline_ns = deadline_ns,
+	                                                                          .open_ns = OPEN_NS,
+	                                                                          .local_milli = 500,
+	                                                                          .report = reports_take,
+	                                                                          .arg = &reports });
 
-	if (error != 0)
-		bail("open %s: %s", url, shmlimit_strerror(error));
 	reports = (struct reports){ 0 };
 	return g;
 }
@@ -245,14 +239,10 @@ static void permissions(void)
 /* A key with an error is not asked for again before open_ns is over. */
 static void remembered(void)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options),
-		                                   .deadline_ns = PATIENT_NS,
-		                                   .open_ns = UINT64_C(3600000000000) };
+	struct shmlimit_global_options options = { .deadline_ns = PATIENT_NS, .open_ns = UINT64_C(3600000000000) };
 	struct shmlimit_lease_counters before = counted();
-	struct shmlimit_global *g;
+	struct shmlimit_global *g = global_open(l, server.url, options);
 
-	if (shmlimit_global_open(l, server.url, &options, &g) != 0)
-		bail("open");
 	for (int i = 0; i < 20; i++)
 		shmlimit_global_take(g, rule, "sore", 4, 1, NULL);
 	is(counted().backend_errors - before.backend_errors, 1, "a key with an error is asked for once in open_ns");
@@ -312,7 +302,7 @@ static int take_all_of(struct shmlimit_global *g, int of, const char *key)
 static void mixed(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
-	struct shmlimit_global_options plain = { .struct_size = sizeof(plain), .deadline_ns = PATIENT_NS };
+	struct shmlimit_global_options plain = { .deadline_ns = PATIENT_NS };
 	struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
 	struct shmlimit_global *here = handle(server.url, SHMLIMIT_GLOBAL_DENY, PATIENT_NS), *there;
 	struct shmlimit *other;
@@ -323,8 +313,7 @@ static void mixed(void)
 	if (shmlimit_create(name, &options, &other) != 0)
 		bail("create %s", name);
 	other_rule = lease_rule(other, RULE, CAPACITY + 1, 1, 86400000000000);
-	if (shmlimit_global_open(other, server.url, &plain, &there) != 0)
-		bail("open");
+	there = global_open(other, server.url, plain);
 	is(shmlimit_global_take(here, rule, "mixed", 5, 1, NULL), SHMLIMIT_ALLOWED, "a key has a funnel");
 	is(shmlimit_global_take(there, other_rule, "mixed", 5, 1, NULL), SHMLIMIT_ALLOWED,
 	   "another host with a newer rule is served");

@@ -125,18 +125,11 @@ static void backend_end(struct backend *backend)
 
 static struct shmlimit_global *handle(const struct backend *backend, uint64_t deadline_ns)
 {
-	struct shmlimit_global_options options = {
-		.struct_size = sizeof(options),
-		.deadline_ns = deadline_ns,
-		.open_ns = OPEN_NS,
-		.report = reports_take,
-		.arg = &reports,
-	};
-	struct shmlimit_global *g;
-	int error = shmlimit_global_open(l, backend->url, &options, &g);
+	struct shmlimit_global *g = global_open(
+		l, backend->url,
+		(struct shmlimit_global_options){
+			.deadline_ns = deadline_ns, .open_ns = OPEN_NS, .report = reports_take, .arg = &reports });
 
-	if (error != 0)
-		bail("open %s: %s", backend->url, shmlimit_strerror(error));
 	reports = (struct reports){ 0 };
 	return g;
 }

@@ -16,20 +16,14 @@ static struct reports reports;
 
 static struct shmlimit_global *open_hasty(uint32_t on_failure)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options),
-		                                   .on_failure = on_failure,
-		                                   .local_milli = 1000,
-		                                   .lease_ns = PATIENT_NS,
-		                                   .deadline_ns = PATIENT_NS,
-		                                   .flags = SHMLIMIT_GLOBAL_OPTION_NO_WAIT,
-		                                   .report = reports_take,
-		                                   .arg = &reports };
-	struct shmlimit_global *g;
-	int error = shmlimit_global_open(l, proxy.url, &options, &g);
-
-	if (error != 0)
-		bail("open: %s", shmlimit_strerror(error));
-	return g;
+	return global_open(l, proxy.url,
+	                   (struct shmlimit_global_options){ .on_failure = on_failure,
+	                                                     .local_milli = 1000,
+	                                                     .lease_ns = PATIENT_NS,
+	                                                     .deadline_ns = PATIENT_NS,
+	                                                     .flags = SHMLIMIT_GLOBAL_OPTION_NO_WAIT,
+	                                                     .report = reports_take,
+	                                                     .arg = &reports });
 }
 
 static int take(struct shmlimit_global *g, int rule, const char *key, struct shmlimit_result *r)

@@ -65,7 +65,7 @@ static void ask_at_once(void)
 
 int main(void)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = PATIENT_NS };
+	struct shmlimit_global_options options = { .deadline_ns = PATIENT_NS };
 	time_t end = time(NULL) + 60;
 	long before;
 
@@ -75,8 +75,7 @@ int main(void)
 	server_begin(&server, NULL);
 	l = stage_create(4096, 0, 0);
 	rule = lease_rule(l, "login", 1, 1, DAY);
-	if (shmlimit_global_open(l, server.url, &options, &g) != 0)
-		bail("open");
+	g = global_open(l, server.url, options);
 	before = told("stats", "total_connections_received:");
 	/* Each look at the server is a connection of its own. */
 	for (int looks = 1; told("stats", "total_connections_received:") - before - looks <= POOL_KEPT; looks++) {

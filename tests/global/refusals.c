@@ -15,16 +15,11 @@ static struct shmlimit *l;
 /* The processes' deadline is so long that the test would be ended if they waited for it. */
 static struct shmlimit_global *open_patient(uint32_t on_failure)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options),
-		                                   .deadline_ns = PATIENT_NS,
-		                                   .lease_ns = PATIENT_NS,
-		                                   .open_ns = 1000000,
-		                                   .on_failure = on_failure };
-	struct shmlimit_global *g;
-
-	if (shmlimit_global_open(l, server.url, &options, &g) != 0)
-		bail("open");
-	return g;
+	return global_open(l, server.url,
+	                   (struct shmlimit_global_options){ .deadline_ns = PATIENT_NS,
+	                                                     .lease_ns = PATIENT_NS,
+	                                                     .open_ns = 1000000,
+	                                                     .on_failure = on_failure });
 }
 
 /* A script without end, on a connection that is not waited for. */

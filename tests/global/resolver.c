@@ -64,16 +64,11 @@ void freeaddrinfo(struct addrinfo *found)
 /* The processes' deadline is so long that the test would be ended if they waited for it. */
 static struct shmlimit_global *open_patient(uint32_t on_failure)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options),
-		                                   .deadline_ns = PATIENT_NS,
-		                                   .lease_ns = PATIENT_NS,
-		                                   .open_ns = 1000000,
-		                                   .on_failure = on_failure };
-	struct shmlimit_global *g;
-
-	if (shmlimit_global_open(l, "redis://no-such-host.invalid", &options, &g) != 0)
-		bail("open");
-	return g;
+	return global_open(l, "redis://no-such-host.invalid",
+	                   (struct shmlimit_global_options){ .deadline_ns = PATIENT_NS,
+	                                                     .lease_ns = PATIENT_NS,
+	                                                     .open_ns = 1000000,
+	                                                     .on_failure = on_failure });
 }
 
 static int take_some(struct shmlimit_global *g, int rule)

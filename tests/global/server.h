@@ -242,22 +242,28 @@ static inline void reports_take(void *arg, const char *text)
 	snprintf(reports->last, sizeof(reports->last), "%s", text);
 }
 
+/* A handle with these options, whose size is set here. */
+static inline struct shmlimit_global *global_open(struct shmlimit *l, const char *url,
+                                                  struct shmlimit_global_options options)
+{
+	struct shmlimit_global *g;
+	int error;
+
+	options.struct_size = sizeof(options);
+	error = shmlimit_global_open(l, url, &options, &g);
+	if (error != 0)
+		bail("open %s: %s", url, shmlimit_global_strerror(error));
+	return g;
+}
+
 /* A LEASE rule. */
 static inline int lease_rule(struct shmlimit *l, const char *name, uint64_t capacity, uint64_t count,
                              uint64_t period_ns)
 {
-	struct shmlimit_rule rule = {
-		.struct_size = sizeof(rule),
-		.algorithm = SHMLIMIT_LEASE,
-		.capacity = capacity,
-		.refill = count,
-		.period_ns = period_ns,
-	};
-	int id = shmlimit_rule_set(l, name, &rule);
-
-	if (id < 0)
-		bail("rule %s: %s", name, shmlimit_strerror(id));
-	return id;
+	return stage_rule_of(
+		l, name,
+		(struct shmlimit_rule){
+			.algorithm = SHMLIMIT_LEASE, .capacity = capacity, .refill = count, .period_ns = period_ns });
 }
 
 #endif

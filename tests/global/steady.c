@@ -56,8 +56,7 @@ static void longer(struct shmlimit_global *g, int rule, int in_steps, const char
 
 int main(void)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options),
-		                                   .deadline_ns = 100000000,
+	struct shmlimit_global_options options = { .deadline_ns = 100000000,
 		                                   .lease_ns = 200000000,
 		                                   .flags = SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD };
 	struct shmlimit_global *g;
@@ -69,8 +68,7 @@ int main(void)
 	server_begin(&server, NULL);
 	l = stage_create(1024, 0, 0);
 	rule = lease_rule(l, "page", 1000, 100, 1000000000);
-	if (shmlimit_global_open(l, server.url, &options, &g) != 0)
-		bail("open");
+	g = global_open(l, server.url, options);
 	longer(g, rule, 0, "a key that comes slowly gets tokens for the requests that will come");
 	longer(g, rule, 1, "a key that comes slowly gets tokens for the requests that will come, in steps");
 	shmlimit_global_close(g);

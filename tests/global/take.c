@@ -11,19 +11,12 @@ static struct reports reports;
 
 static struct shmlimit_global *open_global(struct shmlimit_global_options options)
 {
-	struct shmlimit_global *g;
-	int error;
-
-	options.struct_size = sizeof(options);
 	options.report = reports_take;
 	options.arg = &reports;
 	/* Tests do not depend on speed. */
 	if (options.deadline_ns == 0)
 		options.deadline_ns = 2000000000;
-	error = shmlimit_global_open(l, server.url, &options, &g);
-	if (error != 0)
-		bail("open: %s", shmlimit_strerror(error));
-	return g;
+	return global_open(l, server.url, options);
 }
 
 static void one_funnel(void)

@@ -22,32 +22,21 @@ static size_t failed;
 
 static struct shmlimit_global *open_global(uint64_t deadline_ns, uint32_t on_failure)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options),
-		                                   .deadline_ns = deadline_ns,
-		                                   .lease_ns = PATIENT_NS,
-		                                   .on_failure = on_failure,
-		                                   .local_milli = 1000,
-		                                   .open_ns = 1000000 };
-	struct shmlimit_global *g;
-	int error = shmlimit_global_open(l, proxy.url, &options, &g);
-
-	if (error != 0)
-		bail("open: %s", shmlimit_global_strerror(error));
-	return g;
+	return global_open(l, proxy.url,
+	                   (struct shmlimit_global_options){ .deadline_ns = deadline_ns,
+	                                                     .lease_ns = PATIENT_NS,
+	                                                     .on_failure = on_failure,
+	                                                     .local_milli = 1000,
+	                                                     .open_ns = 1000000 });
 }
 
 static int local_rule(const char *name, uint32_t algorithm, uint64_t capacity)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
-		                      .algorithm = algorithm,
-		                      .capacity = capacity,
-		                      .refill = algorithm == SHMLIMIT_FUNNEL,
-		                      .period_ns = DAY };
-	int id = shmlimit_rule_set(l, name, &rule);
-
-	if (id < 0)
-		bail("rule %s: %s", name, shmlimit_strerror(id));
-	return id;
+	return stage_rule_of(l, name,
+	                     (struct shmlimit_rule){ .algorithm = algorithm,
+	                                             .capacity = capacity,
+	                                             .refill = algorithm == SHMLIMIT_FUNNEL,
+	                                             .period_ns = DAY });
 }
 
 /* Fill in requests of one token each, of the rules up to -1. Returns how many. */

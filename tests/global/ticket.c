@@ -20,17 +20,11 @@ static struct proxy proxy;
 
 static struct shmlimit_global *open_global(uint64_t deadline_ns, uint32_t on_failure)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options),
-		                                   .deadline_ns = deadline_ns,
-		                                   .lease_ns = PATIENT_NS,
-		                                   .on_failure = on_failure,
-		                                   .open_ns = 1000000 };
-	struct shmlimit_global *g;
-	int error = shmlimit_global_open(l, proxy.url, &options, &g);
-
-	if (error != 0)
-		bail("open: %s", shmlimit_strerror(error));
-	return g;
+	return global_open(l, proxy.url,
+	                   (struct shmlimit_global_options){ .deadline_ns = deadline_ns,
+	                                                     .lease_ns = PATIENT_NS,
+	                                                     .on_failure = on_failure,
+	                                                     .open_ns = 1000000 });
 }
 
 static struct shmlimit_global_ticket ticket_of(uint32_t flags)

@@ -126,18 +126,9 @@ static int drive_about(uint64_t seed)
 
 static int mode_rule(const char *name, uint32_t mode)
 {
-	struct shmlimit_rule rule = {
-		.struct_size = sizeof(rule),
-		.mode = mode,
-		.capacity = 1,
-		.refill = 1,
-		.period_ns = 1000000000,
-	};
-	int id = shmlimit_rule_set(play->l, name, &rule);
+	struct shmlimit_rule rule = { .mode = mode, .capacity = 1, .refill = 1, .period_ns = 1000000000 };
 
-	if (id < 0)
-		bail("rule %s: %s", name, shmlimit_strerror(id));
-	return id;
+	return stage_rule_of(play->l, name, rule);
 }
 
 static void set_up(void)

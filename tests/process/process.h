@@ -354,20 +354,22 @@ static inline struct shmlimit *stage_create(uint64_t slots, uint32_t rules, uint
 	return l;
 }
 
-static inline int stage_rule(struct shmlimit *l, const char *name, uint64_t capacity, uint64_t count,
-                             uint64_t period_ns)
+static inline int stage_rule_of(struct shmlimit *l, const char *name, struct shmlimit_rule rule)
 {
-	struct shmlimit_rule rule = {
-		.struct_size = sizeof(rule),
-		.capacity = capacity,
-		.refill = count,
-		.period_ns = period_ns,
-	};
-	int id = shmlimit_rule_set(l, name, &rule);
+	int id;
 
+	rule.struct_size = sizeof(rule);
+	id = shmlimit_rule_set(l, name, &rule);
 	if (id < 0)
 		bail("rule %s: %s", name, shmlimit_strerror(id));
 	return id;
+}
+
+static inline int stage_rule(struct shmlimit *l, const char *name, uint64_t capacity, uint64_t count,
+                             uint64_t period_ns)
+{
+	return stage_rule_of(l, name,
+	                     (struct shmlimit_rule){ .capacity = capacity, .refill = count, .period_ns = period_ns });
 }
 
 /* Make its file as long as that: for tests that look at all of a mapping, which is as long as the segment can grow. */

@@ -27,18 +27,14 @@ static int rule;
 
 static void fresh(void)
 {
-	struct shmlimit_rule funnel = { .struct_size = sizeof(funnel),
-		                        .capacity = CAPACITY,
-		                        .refill = CAPACITY,
-		                        .period_ns = FILL_NS,
-		                        .max_wait_ns = WAIT_NS };
+	struct shmlimit_rule funnel = {
+		.capacity = CAPACITY, .refill = CAPACITY, .period_ns = FILL_NS, .max_wait_ns = WAIT_NS
+	};
 
 	shmlimit_close(l);
 	(void)unlink(path);
 	l = stage_create(16, 4, SHMLIMIT_FULL_EVICT);
-	rule = shmlimit_rule_set(l, "r", &funnel);
-	if (rule < 0)
-		bail("rule_set");
+	rule = stage_rule_of(l, "r", funnel);
 }
 
 static int take(uint64_t tokens, uint64_t now_ns)

@@ -20,17 +20,10 @@ static struct shmlimit *l;
 
 static struct shmlimit_global *open_global(const char *url, uint32_t agent)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options),
-		                                   .deadline_ns = PATIENT_NS,
-		                                   .lease_ns = PATIENT_NS,
-		                                   .open_ns = 1000000,
-		                                   .flags = agent };
-	struct shmlimit_global *g;
-	int error = shmlimit_global_open(l, url, &options, &g);
-
-	if (error != 0)
-		bail("open: %s", shmlimit_global_strerror(error));
-	return g;
+	return global_open(
+		l, url,
+		(struct shmlimit_global_options){
+			.deadline_ns = PATIENT_NS, .lease_ns = PATIENT_NS, .open_ns = 1000000, .flags = agent });
 }
 
 /* Run `work` in all threads, and wait for them. */

@@ -34,11 +34,7 @@ static int set(const char *name, uint64_t capacity, uint64_t period_ns)
 
 static int rule(const char *name, uint64_t capacity, uint64_t period_ns)
 {
-	int id = set(name, capacity, period_ns);
-
-	if (id < 0)
-		bail("rule_set: %s", shmlimit_strerror(id));
-	return id;
+	return unit_id(set(name, capacity, period_ns));
 }
 
 static int count(int id, int64_t n, uint64_t ttl_ns, int64_t bound, uint32_t flags, uint64_t at)

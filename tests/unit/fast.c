@@ -27,21 +27,13 @@ static struct shmlimit *l;
 
 static int rule_of(const char *name, uint32_t algorithm)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
-		                      .algorithm = algorithm,
-		                      .capacity = 10,
-		                      .refill = 10,
-		                      .period_ns = 60 * SECOND };
-	int id;
+	struct shmlimit_rule rule = { .algorithm = algorithm, .capacity = 10, .refill = 10, .period_ns = 60 * SECOND };
 
 	if (algorithm == SHMLIMIT_WARMUP) {
 		rule.capacity = 0;
 		rule.warmup_ns = 60 * SECOND;
 	}
-	id = shmlimit_rule_set_at(l, name, &rule, T0);
-	if (id < 0)
-		bail("rule_set: %s", shmlimit_strerror(id));
-	return id;
+	return unit_rule_at(l, name, rule, T0);
 }
 
 /* How many of three kinds of call on a key go the slow way. */

@@ -40,11 +40,7 @@ static int set(const char *name, uint64_t capacity, uint64_t period_ns, uint32_t
 
 static int rule(const char *name, uint64_t capacity, uint64_t period_ns)
 {
-	int id = set(name, capacity, period_ns, SHMLIMIT_ENFORCE);
-
-	if (id < 0)
-		bail("rule_set: %s", shmlimit_strerror(id));
-	return id;
+	return unit_id(set(name, capacity, period_ns, SHMLIMIT_ENFORCE));
 }
 
 static struct shmlimit_place none(void)

@@ -35,25 +35,16 @@ static int set(const char *name, uint64_t capacity)
 /* Of `refill` tokens in a period. */
 static int rule_of(const char *name, uint64_t capacity, uint64_t refill, uint64_t period_ns)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
-		                      .algorithm = SHMLIMIT_LEASE,
-		                      .capacity = capacity,
-		                      .refill = refill,
-		                      .period_ns = period_ns };
-	int id = shmlimit_rule_set_at(l, name, &rule, T0);
-
-	if (id < 0)
-		bail("rule_set: %s", shmlimit_strerror(id));
-	return id;
+	return unit_rule_at(
+		l, name,
+		(struct shmlimit_rule){
+			.algorithm = SHMLIMIT_LEASE, .capacity = capacity, .refill = refill, .period_ns = period_ns },
+		T0);
 }
 
 static int rule(const char *name, uint64_t capacity)
 {
-	int id = set(name, capacity);
-
-	if (id < 0)
-		bail("rule_set: %s", shmlimit_strerror(id));
-	return id;
+	return unit_id(set(name, capacity));
 }
 
 static int ask(int id, uint64_t cost, uint64_t at)

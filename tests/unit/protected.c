@@ -38,18 +38,13 @@ static struct shmlimit *make(uint64_t slots, uint32_t on_full)
 
 static int set(const char *name, uint32_t algorithm, uint64_t capacity, uint64_t period_ns, uint32_t flags)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
-		                      .algorithm = algorithm,
+	struct shmlimit_rule rule = { .algorithm = algorithm,
 		                      .flags = flags,
 		                      .capacity = capacity,
+		                      .refill = algorithm == SHMLIMIT_FUNNEL ? capacity : 0,
 		                      .period_ns = period_ns };
-	int id;
 
-	rule.refill = algorithm == SHMLIMIT_FUNNEL ? capacity : 0;
-	id = shmlimit_rule_set_at(l, name, &rule, T0);
-	if (id < 0)
-		bail("rule %s: %s", name, shmlimit_strerror(id));
-	return id;
+	return unit_rule_at(l, name, rule, T0);
 }
 
 static void set_rules(void)

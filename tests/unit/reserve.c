@@ -18,17 +18,13 @@ static struct shmlimit_result r;
 
 static int rule(const char *name, uint64_t capacity, uint64_t count, uint64_t max_wait_ns, uint32_t flags)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
-		                      .capacity = capacity,
-		                      .refill = count,
-		                      .period_ns = SECOND,
-		                      .max_wait_ns = max_wait_ns,
-		                      .flags = flags };
-	int id = shmlimit_rule_set_at(l, name, &rule, T0);
-
-	if (id < 0)
-		bail("rule_set: %s", shmlimit_strerror(id));
-	return id;
+	return unit_rule_at(l, name,
+	                    (struct shmlimit_rule){ .capacity = capacity,
+	                                            .refill = count,
+	                                            .period_ns = SECOND,
+	                                            .max_wait_ns = max_wait_ns,
+	                                            .flags = flags },
+	                    T0);
 }
 
 static int reserve(int id, uint64_t cost, uint64_t max_wait_ns, uint64_t at)

@@ -16,13 +16,7 @@ static int denying;
 
 static int rule_of(const char *name, struct shmlimit_rule rule)
 {
-	int id;
-
-	rule.struct_size = sizeof(rule);
-	id = shmlimit_rule_set_at(l, name, &rule, T0);
-	if (id < 0)
-		bail("rule_set: %s", shmlimit_strerror(id));
-	return id;
+	return unit_rule_at(l, name, rule, T0);
 }
 
 /* A request of the first rule, then one that is denied. */

@@ -65,17 +65,6 @@ static int ask_in_vain(int rule, const char *key, uint64_t cost, unsigned stop)
 	return answer;
 }
 
-static int rule_of(const char *name, struct shmlimit_rule rule)
-{
-	int id;
-
-	rule.struct_size = sizeof(rule);
-	id = shmlimit_rule_set(l, name, &rule);
-	if (id < 0)
-		bail("rule_set %s: %s", name, shmlimit_strerror(id));
-	return id;
-}
-
 static int take(int rule, const char *key, uint64_t cost)
 {
 	return shmlimit_take(l, rule, key, strlen(key), cost, &r);
@@ -231,8 +220,9 @@ static void in_debt(void)
 {
 	uint64_t wait_ns;
 
-	rule = rule_of("debt", (struct shmlimit_rule){
-				       .capacity = 5, .refill = 1, .period_ns = SECOND, .max_wait_ns = 100 * SECOND });
+	rule = unit_rule_of(
+		l, "debt",
+		(struct shmlimit_rule){ .capacity = 5, .refill = 1, .period_ns = SECOND, .max_wait_ns = 100 * SECOND });
 	in_between = others_reserve;
 	ask_in_vain(rule, KEY, 3, NEW);
 	is(taken, SHMLIMIT_ALLOWED, "another one reserves behind a call that is denied");
@@ -250,7 +240,7 @@ static void others_take_later(void)
 
 static void in_parts(void)
 {
-	rule = rule_of("parts", (struct shmlimit_rule){ .capacity = 10, .refill = 1, .period_ns = SECOND });
+	rule = unit_rule_of(l, "parts", (struct shmlimit_rule){ .capacity = 10, .refill = 1, .period_ns = SECOND });
 	in_between = others_take_later;
 	ask_in_vain(rule, KEY, 4, NEW);
 	is(taken, SHMLIMIT_ALLOWED, "another one takes a quarter of a token's time later");
@@ -274,7 +264,7 @@ static void others_change_the_rule(void)
 static void others_replace_the_rule(void)
 {
 	shmlimit_rule_remove(l, "replaced");
-	taken = rule_of("replaced", (struct shmlimit_rule){ .capacity = 10, .refill = 1, .period_ns = SECOND });
+	taken = unit_rule_of(l, "replaced", (struct shmlimit_rule){ .capacity = 10, .refill = 1, .period_ns = SECOND });
 	take(taken, KEY, 6);
 }
 
@@ -285,7 +275,7 @@ static void under_another_rule(void)
 	ask_in_vain(rule, KEY, 4, NEW);
 	is(taken, rule, "a rule is changed during a denied call");
 	is(left(rule, KEY), 6, "what was taken under the old one does not come back");
-	rule = rule_of("replaced", (struct shmlimit_rule){ .capacity = 10, .refill = 1, .period_ns = SECOND });
+	rule = unit_rule_of(l, "replaced", (struct shmlimit_rule){ .capacity = 10, .refill = 1, .period_ns = SECOND });
 	in_between = others_replace_the_rule;
 	ask_in_vain(rule, KEY, 4, NEW);
 	is(taken, rule, "a rule is removed during a denied call, and its id given to another one");
@@ -307,11 +297,12 @@ static void warming_up(void)
 {
 	uint64_t cold, wait_ns;
 
-	rule = rule_of("warmup", (struct shmlimit_rule){ .algorithm = SHMLIMIT_WARMUP,
-	                                                 .refill = 10,
-	                                                 .period_ns = SECOND,
-	                                                 .warmup_ns = 100 * SECOND,
-	                                                 .max_wait_ns = 100 * SECOND });
+	rule = unit_rule_of(l, "warmup",
+	                    (struct shmlimit_rule){ .algorithm = SHMLIMIT_WARMUP,
+	                                            .refill = 10,
+	                                            .period_ns = SECOND,
+	                                            .warmup_ns = 100 * SECOND,
+	                                            .max_wait_ns = 100 * SECOND });
 	cold = left(rule, ORACLE);
 	in_between = others_wait_their_turn;
 	ask_in_vain(rule, KEY, 4, NEW);
@@ -331,9 +322,9 @@ static void others_lease_again(void)
 
 static void leased(void)
 {
-	rule = rule_of("lease",
-	               (struct shmlimit_rule){
-			       .algorithm = SHMLIMIT_LEASE, .capacity = 100, .refill = 1, .period_ns = SECOND });
+	rule = unit_rule_of(l, "lease",
+	                    (struct shmlimit_rule){
+				    .algorithm = SHMLIMIT_LEASE, .capacity = 100, .refill = 1, .period_ns = SECOND });
 	shmlimit_lease_deposit(l, rule, KEY, strlen(KEY), 8, 0, SECOND, NULL);
 	in_between = others_take_at_once;
 	ask_in_vain(rule, KEY, 4, KNOWN);
@@ -351,13 +342,14 @@ int main(void)
 	rng = (struct rng){ rng_seed() };
 	clock_ns = 1000000 * SECOND;
 	l = unit_create("undo", &options);
-	denying = rule_of("denying", (struct shmlimit_rule){ .capacity = 1, .refill = 1, .period_ns = 1000 * SECOND });
+	denying = unit_rule_of(l, "denying",
+	                       (struct shmlimit_rule){ .capacity = 1, .refill = 1, .period_ns = 1000 * SECOND });
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		char name[16];
 
 		kind = &kinds[i];
 		snprintf(name, sizeof(name), "kind%zu", i);
-		kinds[i].id = rule_of(name, kind->rule);
+		kinds[i].id = unit_rule_of(l, name, kind->rule);
 		beside_the_oracle();
 	}
 	in_debt();

@@ -59,17 +59,33 @@ __attribute__((unused)) static void unit_extend(uint64_t size)
 		bail("truncate: %s", strerror(errno));
 }
 
-__attribute__((unused)) static int unit_rule(struct shmlimit *l, const char *name, uint64_t capacity, uint64_t count,
-                                             uint64_t period_ns)
+/* `id`, or the end where there is none. */
+__attribute__((unused)) static int unit_id(int id)
 {
-	struct shmlimit_rule rule = {
-		.struct_size = sizeof(rule), .capacity = capacity, .refill = count, .period_ns = period_ns
-	};
-	int id = shmlimit_rule_set(l, name, &rule);
-
 	if (id < 0)
 		bail("rule_set: %s", shmlimit_strerror(id));
 	return id;
+}
+
+__attribute__((unused)) static int unit_rule_of(struct shmlimit *l, const char *name, struct shmlimit_rule rule)
+{
+	rule.struct_size = sizeof(rule);
+	return unit_id(shmlimit_rule_set(l, name, &rule));
+}
+
+__attribute__((unused)) static int unit_rule_at(struct shmlimit *l, const char *name, struct shmlimit_rule rule,
+                                                uint64_t now_ns)
+{
+	rule.struct_size = sizeof(rule);
+	return unit_id(shmlimit_rule_set_at(l, name, &rule, now_ns));
+}
+
+__attribute__((unused)) static int unit_rule(struct shmlimit *l, const char *name, uint64_t capacity, uint64_t count,
+                                             uint64_t period_ns)
+{
+	struct shmlimit_rule rule = { .capacity = capacity, .refill = count, .period_ns = period_ns };
+
+	return unit_rule_of(l, name, rule);
 }
 
 __attribute__((unused)) static struct shmlimit_counters unit_counters(struct shmlimit *l, int rule)
@@ -123,14 +139,10 @@ __attribute__((unused)) static void unit_rules(struct shmlimit *l, int *ids, int
 	};
 
 	for (int i = 0; i < n; i++) {
-		struct shmlimit_rule rule = what[i];
 		char name[8];
 
-		rule.struct_size = sizeof(rule);
 		snprintf(name, sizeof(name), "r%d", i);
-		ids[i] = shmlimit_rule_set_at(l, name, &rule, now_ns);
-		if (ids[i] < 0)
-			bail("rule %d: %s", i, shmlimit_strerror(ids[i]));
+		ids[i] = unit_rule_at(l, name, what[i], now_ns);
 	}
 }
 

@@ -31,11 +31,7 @@ static struct shmlimit_rule warm(uint64_t count, uint64_t period_ns, uint64_t wa
 
 static int set(const char *name, const struct shmlimit_rule *rule)
 {
-	int id = shmlimit_rule_set_at(l, name, rule, T0);
-
-	if (id < 0)
-		bail("rule_set: %s", shmlimit_strerror(id));
-	return id;
+	return unit_id(shmlimit_rule_set_at(l, name, rule, T0));
 }
 
 /* Off by less than a hundredth of a second. */

@@ -35,11 +35,7 @@ static int rule_of(const char *name, uint64_t capacity, uint64_t period_ns, uint
 
 static int rule(const char *name, uint64_t capacity, uint64_t period_ns, uint64_t max_wait_ns, uint32_t flags)
 {
-	int id = rule_of(name, capacity, period_ns, max_wait_ns, flags);
-
-	if (id < 0)
-		bail("rule_set: %s", shmlimit_strerror(id));
-	return id;
+	return unit_id(rule_of(name, capacity, period_ns, max_wait_ns, flags));
 }
 
 static int take(int id, uint64_t cost, uint64_t at)
