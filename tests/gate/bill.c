@@ -120,21 +120,6 @@ static void own_limits(void)
 	shmlimit_gate_close(g);
 }
 
-static void set_mode(uint32_t mode)
-{
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
-	struct shmlimit *l;
-
-	if (shmlimit_open(unit_name, 0, NULL, &l) != 0)
-		bail("shmlimit_open");
-	shmlimit_rule_get(l, shmlimit_rule_find(l, "mode"), &rule);
-	rule.mode = mode;
-	rule.set_unix_ns = 0;
-	if (shmlimit_rule_set(l, "mode", &rule) < 0)
-		bail("shmlimit_rule_set");
-	shmlimit_close(l);
-}
-
 static void modes(void)
 {
 	struct shmlimit_gate *g =

@@ -83,8 +83,7 @@ static void changed(void)
 	rule.mode = SHMLIMIT_DRY_RUN;
 	rule.capacity = 7;
 	rule.set_unix_ns = 0;
-	if (shmlimit_rule_set(l, "day", &rule) < 0)
-		bail("rule_set");
+	unit_id(shmlimit_rule_set(l, "day", &rule));
 	shmlimit_close(l);
 	shmlimit_gate_attach(old);
 	shmlimit_close(look(&rule, "day"));

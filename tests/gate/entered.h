@@ -41,4 +41,19 @@ __attribute__((unused)) static uint64_t left(const char *rule, const char *key)
 	return r.remaining;
 }
 
+/* Of the rule "mode". */
+__attribute__((unused)) static void set_mode(uint32_t mode)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	struct shmlimit *l;
+
+	if (shmlimit_open(unit_name, 0, NULL, &l) != 0)
+		bail("shmlimit_open");
+	shmlimit_rule_get(l, shmlimit_rule_find(l, "mode"), &rule);
+	rule.mode = mode;
+	rule.set_unix_ns = 0;
+	unit_id(shmlimit_rule_set(l, "mode", &rule));
+	shmlimit_close(l);
+}
+
 #endif

@@ -299,8 +299,7 @@ static void threads(void)
 	for (int i = 0; i < CHANGES; i++) {
 		struct shmlimit_rule rule = rate(capacity[i % 3], seconds[i % 3]);
 
-		if (shmlimit_rule_set(l, "site", &rule) < 0)
-			bail("shmlimit_rule_set");
+		unit_id(shmlimit_rule_set(l, "site", &rule));
 		(void)ASK(shared, "erin", 0);
 		stale += strcmp(gate_field("RateLimit-Policy"), shapes[i % 3]) != 0;
 	}

@@ -89,8 +89,7 @@ int main(void)
 	return tap_skip_all("a sanitizer needs memory");
 #endif
 	l = unit_create("gate.memory", NULL);
-	if (shmlimit_rule_set(l, "login", &rule) < 0)
-		bail("no rule");
+	unit_id(shmlimit_rule_set(l, "login", &rule));
 	shmlimit_close(l);
 	pid = fork();
 	if (pid == 0)

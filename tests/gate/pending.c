@@ -27,8 +27,7 @@ static void set(const char *name, uint32_t algorithm, uint64_t capacity)
 		                      .refill = algorithm != SHMLIMIT_HOLD,
 		                      .period_ns = 3600 * SECOND };
 
-	if (shmlimit_rule_set(l, name, &rule) < 0)
-		bail("rule_set %s", name);
+	unit_id(shmlimit_rule_set(l, name, &rule));
 }
 
 static void prepare(void)

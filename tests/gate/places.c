@@ -44,18 +44,9 @@ static void modes(void)
 	static const uint32_t held[] = { [SHMLIMIT_OFF] = 0, [SHMLIMIT_DRY_RUN] = 1 };
 
 	for (uint32_t mode = SHMLIMIT_DRY_RUN; mode <= SHMLIMIT_OFF; mode++) {
-		struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
 		struct shmlimit_gate_held a, b;
-		struct shmlimit *l;
 
-		if (shmlimit_open(unit_name, 0, NULL, &l) != 0)
-			bail("shmlimit_open");
-		shmlimit_rule_get(l, shmlimit_rule_find(l, "mode"), &rule);
-		rule.mode = mode;
-		rule.set_unix_ns = 0;
-		if (shmlimit_rule_set(l, "mode", &rule) < 0)
-			bail("rule_set");
-		shmlimit_close(l);
+		set_mode(mode);
 		is(ENTER(g, &a, "m", 0), SHMLIMIT_ALLOWED, "a rule in mode %u allows a first request", mode);
 		is(a.count, held[mode], "a first request holds what a rule in mode %u gives", mode);
 		is(ENTER(g, &b, "m", 0), SHMLIMIT_ALLOWED, "a rule in mode %u allows a second request", mode);

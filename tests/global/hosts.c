@@ -208,16 +208,8 @@ static uint64_t given_ns(void)
 
 static void raise_hosts(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .rules = 4 };
-	char name[96];
-
 	for (int i = 0; i < HOSTS; i++) {
-		int error;
-
-		snprintf(name, sizeof(name), "%s.%d", stage_name, i);
-		error = shmlimit_create(name, &options, &host[i]);
-		if (error != 0)
-			bail("create %s: %s", name, shmlimit_strerror(error));
+		host[i] = host_create(i, 4);
 		play->rule[i] = lease_rule(host[i], "hosts", CAPACITY, COUNT, PERIOD_NS);
 	}
 }

@@ -145,17 +145,9 @@ static void await_errors(int i, uint64_t n)
 
 static void raise_hosts(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .rules = 8 };
-	char name[96];
-
 	memset(play, 0, sizeof(*play));
 	for (int i = 0; i < HOSTS; i++) {
-		int error;
-
-		snprintf(name, sizeof(name), "%s.%d", stage_name, i);
-		error = shmlimit_create(name, &options, &host[i]);
-		if (error != 0)
-			bail("create %s: %s", name, shmlimit_strerror(error));
+		host[i] = host_create(i, 8);
 		play->rule[i] = lease_rule(host[i], "cut", CAPACITY, COUNT, PERIOD_NS);
 	}
 }

@@ -256,6 +256,21 @@ static inline struct shmlimit_global *global_open(struct shmlimit *l, const char
 	return g;
 }
 
+/* The segment of host number i, a name of its own. */
+static inline struct shmlimit *host_create(int i, uint32_t rules)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .rules = rules };
+	struct shmlimit *l;
+	char name[96];
+	int error;
+
+	snprintf(name, sizeof(name), "%s.%d", stage_name, i);
+	error = shmlimit_create(name, &options, &l);
+	if (error != 0)
+		bail("create %s: %s", name, shmlimit_strerror(error));
+	return l;
+}
+
 /* A LEASE rule. */
 static inline int lease_rule(struct shmlimit *l, const char *name, uint64_t capacity, uint64_t count,
                              uint64_t period_ns)

@@ -170,9 +170,7 @@ int main(void)
 		bail("create");
 	atomic_store(&play->now_ns, FIRST_NS);
 	play->rule[FUNNEL] = stage_rule(play->l, "funnel", CAPACITY, 1, PERIOD_NS);
-	play->rule[WINDOWED] = shmlimit_rule_set(play->l, "window", &window);
-	if (play->rule[WINDOWED] < 0)
-		bail("rule window: %s", shmlimit_strerror(play->rule[WINDOWED]));
+	play->rule[WINDOWED] = stage_rule_of(play->l, "window", window);
 	/* From here on no funnel is ever full: nothing that comes back is lost. */
 	take_rest(play->l);
 	for (uint64_t slots = SLOTS_FIRST * 4; slots <= SLOTS_LAST && off == 0 && bad == 0; slots *= 4) {

@@ -323,15 +323,12 @@ static int work(const struct scene *scene)
 
 static void make_rule(const struct scene *scene)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
-		                      .capacity = scene->capacity,
+	struct shmlimit_rule rule = { .capacity = scene->capacity,
 		                      .refill = scene->count,
 		                      .period_ns = scene->period_ns,
 		                      .max_wait_ns = scene->max_wait_ns };
 
-	play->rule = shmlimit_rule_set(play->l, "interval", &rule);
-	if (play->rule < 0)
-		bail("rule_set: %s", shmlimit_strerror(play->rule));
+	play->rule = stage_rule_of(play->l, "interval", rule);
 }
 
 static void perform(const struct scene *scene, uint64_t seed)

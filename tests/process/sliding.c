@@ -61,9 +61,7 @@ static void begin(uint64_t capacity, uint64_t period_ns, uint64_t max_cost)
 	error = shmlimit_create(stage_name, &options, &play->l);
 	if (error != 0)
 		bail("create: %s", shmlimit_strerror(error));
-	play->rule = shmlimit_rule_set(play->l, "sliding", &rule);
-	if (play->rule < 0)
-		bail("rule_set: %s", shmlimit_strerror(play->rule));
+	play->rule = stage_rule_of(play->l, "sliding", rule);
 	atomic_store(&play->now_ns, T0);
 }
 

@@ -921,9 +921,7 @@ static void every_algorithm(void)
 
 		snprintf(name, sizeof(name), "kind%zu", i);
 		kind->rule.struct_size = sizeof(kind->rule);
-		kind->id = shmlimit_rule_set(l, name, &kind->rule);
-		if (kind->id < 0)
-			bail("%s: %s", kind->name, shmlimit_strerror(kind->id));
+		kind->id = unit_id(shmlimit_rule_set(l, name, &kind->rule));
 		shmlimit_rule_range(l, kind->id, &range);
 		kind->ahead_ns = range.ahead_ns;
 		wrong = 0;

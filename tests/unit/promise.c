@@ -130,9 +130,7 @@ static int renew(void)
 		int id;
 
 		rule.struct_size = sizeof(rule);
-		id = shmlimit_rule_set_at(l, rules[i].name, &rule, T0);
-		if (id < 0)
-			bail("%s: %s", rules[i].name, shmlimit_strerror(id));
+		id = unit_id(shmlimit_rule_set_at(l, rules[i].name, &rule, T0));
 		for (int key = 0; key < KEYS; key++)
 			use(l, id, rule.algorithm, &"abc"[key], key < KEYS - 1 ? key + 1 : 20);
 	}

@@ -48,9 +48,7 @@ static int set(const struct shmlimit_rule *like)
 	int id;
 
 	rule.struct_size = sizeof(rule);
-	id = shmlimit_rule_set_at(l, "rule", &rule, T0);
-	if (id < 0)
-		bail("rule_set: %s", shmlimit_strerror(id));
+	id = unit_id(shmlimit_rule_set_at(l, "rule", &rule, T0));
 	range = (struct shmlimit_range){ .struct_size = sizeof(range) };
 	if (shmlimit_rule_range(l, id, &range) != 0)
 		bail("rule_range");

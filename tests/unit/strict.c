@@ -27,9 +27,7 @@ static int rule_of(const char *text)
 	if (shmlimit_rule_parse(text, &rule, NULL) != 0)
 		bail("%s", text);
 	shmlimit_rule_remove(l, "r");
-	id = shmlimit_rule_set(l, "r", &rule);
-	if (id < 0)
-		bail("%s: %s", text, shmlimit_strerror(id));
+	id = unit_id(shmlimit_rule_set(l, "r", &rule));
 	return id;
 }
 

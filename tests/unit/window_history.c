@@ -174,9 +174,7 @@ static void set(struct window_rule *w, const char *name, uint64_t now_ns)
 
 	w->rule.struct_size = sizeof(w->rule);
 	w->rule.algorithm = SHMLIMIT_WINDOW;
-	w->id = shmlimit_rule_set_at(l, name, &w->rule, now_ns);
-	if (w->id < 0)
-		bail("rule_set: %s", shmlimit_strerror(w->id));
+	w->id = unit_id(shmlimit_rule_set_at(l, name, &w->rule, now_ns));
 	if (rule_load(l, (uint32_t)w->id, &view) != 0)
 		bail("rule_load");
 	w->params = view.params;
