@@ -6,6 +6,7 @@
  * The inline functions are compiled five times: for a take without and with a result
  * (without, all stays in registers, which is 1.5 ns less), for a peek, in fast.c for a
  * take whose time or hash is known, and there once more for every other operation.
+ * WHY NOT a copy for each call: sixteen took 18 KB more, and a charge or a refund 3 to 4 ns less.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

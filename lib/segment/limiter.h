@@ -1,6 +1,6 @@
 /*
  * limiter: a process's handle on one segment. Private memory, written once by shmlimit_open() and
- * only read afterwards, except for what unnamed.c remembers, what generation.c learns of larger
+ * only read afterwards, except for what throttle.c remembers, what generation.c learns of larger
  * tables, and the hints of fast_hold.h: that is what makes it safe in threads, signal handlers and
  * forked children, and why a header that a process overwrites later misleads no process that has
  * the segment open.

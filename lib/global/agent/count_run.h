@@ -5,6 +5,10 @@
  * the count ends: no more than the backend has. So a process denies by itself what the slot shows
  * to be beyond the bound, and each addition is one question for the backend.
  *
+ * INVARIANT No more is allowed than the bound: the script reads and adds in one step on the server,
+ * and a process allows only what such a step has added. (With LOCAL, on_failure adds to the slot; the
+ * next answer replaces it.)
+ *
  * INVARIANT An addition counts once, however many agents ask for it. The backend keeps, beside the
  * count, the numbers of those of this host that an agent may not have delivered yet, with what was
  * added. An agent that is killed before it delivers is replaced by one that asks under the same number.
