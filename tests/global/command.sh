@@ -72,7 +72,7 @@ is "$rc $err" "0 shmlimit: warning: rule plain: not a lease, so its tokens are t
 	"a rule of this host only is asked here, with a warning"
 
 run shmlimit global inspect "$segment" "$url" login key $patient
-is "$rc $(printf '%s\n' "$out" | sed -n '1,2p;4,5p' | tr '\n' ';')" "0 limit: 15;remaining: 0;lease: 5s;held here: 0;" \
+is "$rc $(printf '%s\n' "$out" | sed -n '1,2p;4,5p' | tr '\n' ';')" "0 limit: 15;remaining: 0;lease: 10s;held here: 0;" \
 	"inspect shows the funnel there, and what is held here"
 run shmlimit global inspect "$segment" "$url" login never $patient --json
 is "$(printf '%s\n' "$out" | jq -c '[.limit, .remaining, .reset_after_ns, .held]')" '[15,15,0,0]' "inspect of a key that was never asked for has a full funnel as JSON"
