@@ -101,8 +101,7 @@ struct shmlimit_global_options {
 	/*
 	 * Duration of a lease, which also sets its size: 1 ms to 10 s, default 100 ms. It is at
 	 * least twice the deadline, but at most an eighth of the rule's time to full; and at least
-	 * the deadline in any case. A backend whose answers take longer than half of a lease lends
-	 * this host few tokens at a time.
+	 * the deadline in any case.
 	 */
 	uint64_t lease_ns;
 	uint64_t open_ns;     /* a failing backend is left alone for about this long: 1 ms to 1 h, default 200 ms */

@@ -8,6 +8,7 @@
 #include "backoff.h"
 #include "policy.h"
 #include "failed_keys.h"
+#include "lease.h"
 #include "../rng.h"
 
 #define MS UINT64_C(1000000)
@@ -33,6 +34,58 @@ static void leases(struct rng *rng)
 		long_of += ns > 100 * MS;
 	}
 	is(short_of + long_of, 0, "a lease is never out of these");
+}
+
+static void wants(void)
+{
+	struct script_params large = { .full = 1e6, .token = 10, .lease_us = 100000 };
+	struct script_params small = { .full = 60e6, .token = 1e6, .lease_us = 100000 };
+
+	is(policy_want(&large, 5, 0), 5, "where no answer came yet, a key is asked for as it wants");
+	is(policy_want(&large, 5, 50 * MS), 5, "the same where answers take half of a lease");
+	is(policy_want(&large, 5, 51 * MS), 10, "where they take longer, twice as much is asked for");
+	is(policy_want(&small, 5, 51 * MS), 5, "of a small limit no more is asked for");
+}
+
+/*
+ * However long the backend takes, less than a lease: a key that spends its leases as soon as they come gets
+ * larger ones, until the limit holds it up. Small limits are leased as they are needed.
+ */
+static void growing(struct rng *rng)
+{
+	unsigned tried = 0, stuck = 0;
+
+	for (unsigned i = 0; i < 20000; i++) {
+		struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+			                      .algorithm = SHMLIMIT_LEASE,
+			                      .capacity = 8192 + (rng_below(rng, SHMLIMIT_LEASE_CAPACITY_MAX - 8192) >>
+			                                          rng_below(rng, 8)),
+			                      .refill = 1 + rng_below(rng, 100000),
+			                      .period_ns = S };
+		uint64_t deadline_ns = MS + rng_below(rng, S), took_ns, lease_ns, tokens = 1;
+		struct script_params params;
+		struct layout_params compiled;
+		unsigned rounds = 0;
+
+		lease_ns = policy_lease_ns(rule.capacity, rule.refill, S, 100 * MS, deadline_ns);
+		if (lease_compile(&rule, &compiled) != 0 ||
+		    script_params(&params, rule.capacity, rule.refill, S, lease_ns / 1000) != 0)
+			continue;
+		took_ns = MS / 2 + rng_below(rng, lease_ns / 100 * 99 - MS / 2);
+		for (tried++; tokens < rule.capacity / 2 && rounds < 200; rounds++) {
+			struct lease spent = { .left_ns = lease_ns - took_ns,
+				               .state = LEASE_TOKENS,
+				               .size = lease_size(&compiled, tokens) };
+
+			tokens = policy_want(&params, lease_next(&compiled, &spent, 0, lease_ns), took_ns);
+		}
+		if (rounds == 200 && stuck++ == 0)
+			diag("capacity %llu, %llu a second, lease %llu, answers after %llu ns: at %llu tokens",
+			     (unsigned long long)rule.capacity, (unsigned long long)rule.refill,
+			     (unsigned long long)lease_ns, (unsigned long long)took_ns, (unsigned long long)tokens);
+	}
+	ok(tried > 10000, "most limits can be leased");
+	is(stuck, 0, "a key that spends each lease as soon as it comes gets larger ones, however late that is");
 }
 
 static void denials(struct rng *rng)
@@ -106,6 +159,8 @@ int main(void)
 	struct rng rng = { rng_seed() };
 
 	leases(&rng);
+	wants();
+	growing(&rng);
 	denials(&rng);
 	shares();
 	naps();

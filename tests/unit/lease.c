@@ -779,42 +779,6 @@ static void any_bits(void)
 	is(wrong, 0, "any bits say something in its range");
 }
 
-/* Leases that are spent as soon as they come, after half of their time at most, grow until they are as large as the limit. */
-static void grows(void)
-{
-	struct rng rng = { rng_seed() };
-	int stuck = 0, tried = 0;
-
-	for (int i = 0; i < 10000; i++) {
-		uint64_t capacity = 1 + (rng_below(&rng, SHMLIMIT_LEASE_CAPACITY_MAX) >> rng_below(&rng, 21));
-		uint64_t lease_ns = 1000000 + rng_below(&rng, 10 * SECOND), took_ns = 1 + rng_below(&rng, lease_ns / 2);
-		struct shmlimit_rule rule = { .struct_size = sizeof(rule),
-			                      .algorithm = SHMLIMIT_LEASE,
-			                      .capacity = capacity,
-			                      .refill = 1,
-			                      .period_ns = SECOND };
-		struct layout_params params;
-		uint64_t tokens = 1;
-		int rounds = 0;
-
-		if (lease_compile(&rule, &params) != 0)
-			continue;
-		tried++;
-		while (tokens < capacity - capacity / 8 && rounds++ < 100) {
-			struct lease spent = { .left_ns = lease_ns - took_ns,
-				               .state = LEASE_TOKENS,
-				               .size = lease_size(&params, tokens) };
-
-			tokens = lease_next(&params, &spent, 0, lease_ns);
-		}
-		if (rounds > 100 && stuck++ == 0)
-			diag("capacity %llu lease %llu took %llu: at %llu", (unsigned long long)capacity,
-			     (unsigned long long)lease_ns, (unsigned long long)took_ns, (unsigned long long)tokens);
-	}
-	ok(tried > 1000, "most random limits can be leased");
-	is(stuck, 0, "a key that spends its leases at once gets larger ones");
-}
-
 /*
  * The oracle: a bag of tokens, each with the time at which it is over. Whatever
  * is spent must be in it; taking those that are over first leaves most.
@@ -1124,7 +1088,6 @@ int main(void)
 	breaker();
 	sizes();
 	any_bits();
-	grows();
 	any_history();
 	full();
 	shmlimit_close(l);

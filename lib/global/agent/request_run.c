@@ -147,6 +147,7 @@ static void note_round_trip(struct agent *a, uint64_t ns)
 
 	while (bucket < SHMLIMIT_GLOBAL_ROUND_TRIPS - 1 && ns > UINT64_C(100000) << bucket)
 		bucket++;
+	a->g->round_trip_ns = ns;
 	mailbox_set(&board->round_trip_ns, ns);
 	mailbox_set(&board->round_trips_ns, board->round_trips_ns + ns);
 	mailbox_set(&board->round_trips[bucket], board->round_trips[bucket] + 1);

@@ -46,6 +46,7 @@ struct shmlimit_global {
 	struct cluster cluster; /* `lent` */
 	struct breaker breaker; /* `key`, `rule` and `claim_ns` do not change, and are read by all */
 	struct failed_keys failed_keys;
+	uint64_t round_trip_ns; /* time that the backend's last answer took; 0: none yet */
 	uint64_t rng;
 	struct backend_error reported;     /* the last backend error that was reported; NONE: it works */
 	uint64_t reported_of[ERROR_KINDS]; /* the same for keys: one bit for each rule, modulo 64 */

@@ -88,6 +88,8 @@ static void call_backend(struct shmlimit_global *g, struct lease_request *reques
 	sent_ns = shmlimit_now(g->limiter);
 	asked_ns = monotonic_now_ns();
 	cluster_lease(&g->cluster, questions, m, until_ns);
+	if (questions[0].failure.kind == ERROR_NONE)
+		g->round_trip_ns = monotonic_now_ns() - asked_ns;
 	count_outcome(g, questions, m, waited);
 	for (size_t i = 0; i < m; i++)
 		if (lease_request_settle(g, of[i], &questions[i], sent_ns, asked_ns) == LEASE_REQUEST_FAILED)

@@ -19,6 +19,10 @@ typedef unsigned __int128 u128;
  */
 #define ANSWER_PARTS 2u
 
+/* As in algorithm/lease.c. */
+#define SMALL_CAPACITY 8192
+#define SMALL_SPARE 8
+
 #define NAP_MIN_NS 20000u
 #define NAP_MAX_NS 500000u
 #define LOOK_MIN_NS UINT64_C(100000)
@@ -38,6 +42,15 @@ uint64_t policy_lease_ns(uint64_t capacity, uint64_t count, uint64_t period_ns, 
 
 	lease_ns = lease_ns < part_ns ? lease_ns : part_ns;
 	return lease_ns > deadline_ns ? lease_ns : deadline_ns;
+}
+
+/* WHY NOT of small limits: what a host holds of them in vain, others are denied (lease_spare()). */
+uint64_t policy_want(const struct script_params *params, uint64_t want, uint64_t round_trip_ns)
+{
+	double lease_us = (double)params->lease_us;
+	int is_small = lease_us / 4 < SMALL_SPARE * params->token && params->full < SMALL_CAPACITY * params->token;
+
+	return round_trip_ns / 1000 > params->lease_us / ANSWER_PARTS && !is_small ? 2 * want : want;
 }
 
 /* The extra quarter covers the work before and after the call. */

@@ -21,6 +21,13 @@
 uint64_t policy_lease_ns(uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t wanted_ns,
                          uint64_t deadline_ns);
 
+/*
+ * Returns how many tokens to ask for, where a key wants `want`, and the last answer took `round_trip_ns`. A key
+ * is known by how long its last lease lasted, in which it could spend nothing until the answer came. Where that
+ * is more than half of a lease, keys look half as busy as they are, and leases would not grow.
+ */
+uint64_t policy_want(const struct script_params *params, uint64_t want, uint64_t round_trip_ns);
+
 /* Returns the duration of a claim: after it another process may ask for the key. */
 uint64_t policy_claim_ns(uint64_t deadline_ns);
 

@@ -60,7 +60,7 @@ enum lease_request_state lease_request_prepare(struct shmlimit_global *g, struct
 		.key = lr->text,
 		.key_len = handle_key(g, lr->of.name, lr->key, lr->key_len, lr->text),
 		.need = lr->lease.need,
-		.want = lr->lease.want,
+		.want = policy_want(&lr->of.params, lr->lease.want, g->round_trip_ns),
 		.most = (1 + (uint64_t)lr->lease.steady) * lr->lease.need,
 	};
 	if (failed_keys_have(&g->failed_keys, q->key, q->key_len, monotonic_now_ns()))
