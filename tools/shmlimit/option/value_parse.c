@@ -66,11 +66,15 @@ int duration_parse(const char *what, const char *text, uint64_t *ns)
 int duration_range_parse(const char *what, const char *text, uint64_t least, uint64_t most, uint64_t *ns)
 {
 	char from[DURATION_TEXT_MAX], to[DURATION_TEXT_MAX];
-	int status = duration_parse(what, text, ns);
+	uint64_t value;
+	int status = duration_parse(what, text, &value);
 
-	if (status == STATUS_OK && (*ns < least || *ns > most))
+	if (status != STATUS_OK)
+		return status;
+	if (value < least || value > most)
 		return fail("%s %s: must be %s to %s", what, text, duration_text(from, least), duration_text(to, most));
-	return status;
+	*ns = value;
+	return STATUS_OK;
 }
 
 int limit_option_parse(const char *what, const char *text, struct shmlimit_rule *rule)
