@@ -171,8 +171,6 @@ static int get_times(struct loading *f, const struct table *t, const struct layo
 	uint64_t now_ns = f->rebase.now_ns, kept = 0, latest_ns = now_ns + params->ahead;
 	int64_t before = INT64_MAX;
 
-	if (n == 0 || n > t->window_max)
-		return -EUCLEAN;
 	for (uint64_t i = 0; i < n; i++) {
 		int64_t told;
 		int error = state_get(&f->file, &told, sizeof(told));
@@ -230,6 +228,9 @@ static int get_slot(struct loading *f, uint64_t index)
 	    !algorithm_is_saved(algorithm_of(&view.params)))
 		return -EUCLEAN;
 	if (algorithm_of(&view.params)->has_log) {
+		/* WHY NOT of `t`: a check has one table only. */
+		if (s.quota == 0 || s.quota > (in_old ? f->header.old_window_max : f->header.window_max))
+			return -EUCLEAN;
 		error = get_times(f, t, slot, &view.params, s.quota, &word);
 	} else {
 		if (algorithm_of(&view.params)->fault != NULL && s.quota > view.params.capacity)
