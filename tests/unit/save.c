@@ -593,17 +593,31 @@ static void damage(void)
 }
 
 /* What a process may write that knows how checks are made. */
+/* Write numbers as they are, with the seals of a file that is whole, and load it. */
+static int load_resealed(int fd, const unsigned char *content, size_t n, uint64_t elapsed_ns, uint64_t now_ns)
+{
+	struct state_file file = { .fd = fd };
+
+	if (ftruncate(fd, 0) != 0 || lseek(fd, 0, SEEK_SET) != 0 || state_put(&file, content, n) != 0 ||
+	    state_end(&file) != 0)
+		bail("state_put");
+	return load_copy(fd, elapsed_ns, now_ns);
+}
+
 static void hostile(void)
 {
 	static unsigned char bytes[4 * STATE_PAGE], content[4 * STATE_PAGE];
 	unsigned loaded = 0, refused = 0, unsound = 0, locked = 0;
+	const uint64_t none = 0, all = 16;
 	size_t len, n = 0;
 	int fd = small_file(bytes, &len);
 
 	for (size_t at = 0; at < len; at += STATE_PAGE, n += STATE_PAGE_ROOM)
 		memcpy(content + n, bytes + at, STATE_PAGE_ROOM);
+	memcpy(content + offsetof(struct state_header, old_slots), &all, 8);
+	is(load_resealed(fd, content, n, 0, T0), -EUCLEAN, "an old table without windows has none of a window's keys");
+	memcpy(content + offsetof(struct state_header, old_slots), &none, 8);
 	for (uint64_t i = 0; i < scaled(RESEALED); i++) {
-		struct state_file file = { .fd = fd };
 		size_t at = rng_below(&rng, rng_below(&rng, 2) ? 900 : n - 8);
 		uint64_t kept, word = rng_draw(&rng) >> rng_below(&rng, 64);
 		int error;
@@ -614,10 +628,7 @@ static void hostile(void)
 			word = rng_below(&rng, 2) ? kept ^ (uint64_t)1 << rng_below(&rng, 64)
 			                          : kept + rng_below(&rng, 5) - 2;
 		memcpy(content + at, &word, 8);
-		if (ftruncate(fd, 0) != 0 || lseek(fd, 0, SEEK_SET) != 0 || state_put(&file, content, n) != 0 ||
-		    state_end(&file) != 0)
-			bail("state_put");
-		error = load_copy(fd, some_time(7200 * SECOND), T0 + some_time(T0));
+		error = load_resealed(fd, content, n, some_time(7200 * SECOND), T0 + some_time(T0));
 		memcpy(content + at, &kept, 8);
 		loaded += error == 0;
 		refused += error != 0;
