@@ -10,6 +10,10 @@ unset MAKEFLAGS MAKELEVEL INSTALL T
 make_it() { run make -s -C "$SOURCE" --no-print-directory O="$TMP/build" "$@"; }
 has() { printf '%s\n' "$out" | grep -q -e "$1" && echo yes || echo no; }
 
+# tests/tap.sh is read by others, and run by none.
+is "$(cd "$SOURCE" && grep -ohE '(tests|tools|bench)/[a-z_/]+\.sh' Makefile tests/tests.mk tools/*.mk | sort -u |
+	while read -r script; do [ -x "$script" ] || echo "$script"; done)" "tests/tap.sh" "make can run each script that it runs"
+
 # ---- make, where the compiler finds no header of some packages ----
 
 make_it -n all
