@@ -393,11 +393,10 @@ static void prepare(void)
 		all_rule[i] = bench_rule(precise, (char[]){ 'a', (char)('0' + i), 0 }, 1000000000, 1000, SECOND);
 	coarse = bench_create(&options);
 	coarse_rule = bench_rule(coarse, "open", 1000000000, 1000, SECOND);
-	options = (struct shmlimit_options){ .struct_size = sizeof(options), .slots = 1024, .window_max = 100 };
+	options = (struct shmlimit_options){ .struct_size = sizeof(options), .slots = 1024 };
 	windows = bench_create(&options);
 	window_rule = set(windows, "window", &window);
 	full_rule = set(windows, "full", &full);
-	options.window_max = PLACES;
 	places = bench_create(&options);
 	empty_rule = set(places, "empty", &held);
 	half_rule = set(places, "half", &held);
@@ -413,10 +412,10 @@ static void deposit(int rule)
 /* Before a round: what is open is full, what is shut is empty. */
 static void refill(void)
 {
-	shmlimit_reset(precise, -1, NULL, 0);
-	shmlimit_reset(coarse, -1, NULL, 0);
-	shmlimit_reset(windows, -1, NULL, 0);
-	shmlimit_reset(places, -1, NULL, 0);
+	shmlimit_reset(precise, SHMLIMIT_ALL_RULES, NULL, 0);
+	shmlimit_reset(coarse, SHMLIMIT_ALL_RULES, NULL, 0);
+	shmlimit_reset(windows, SHMLIMIT_ALL_RULES, NULL, 0);
+	shmlimit_reset(places, SHMLIMIT_ALL_RULES, NULL, 0);
 	bench_expect(shmlimit_take(precise, shut_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_ALLOWED);
 	bench_expect(shmlimit_take(precise, dry_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_ALLOWED);
 	bench_expect(shmlimit_take(windows, full_rule, key, KEY_LEN, 100, NULL), SHMLIMIT_ALLOWED);

@@ -205,7 +205,7 @@ static void hold(const char *name, double demand, double seconds)
 	for (int i = 0; i < HOSTS; i++) {
 		struct crew_job job = { sit, spend, &hosts[i] };
 
-		shmlimit_reset(hosts[i].limiter, -1, NULL, 0);
+		shmlimit_reset(hosts[i].limiter, SHMLIMIT_ALL_RULES, NULL, 0);
 		hosts[i].demand = demand;
 		hosts[i].owed = 0;
 		atomic_store(&hosts[i].tally->decisions, 0);

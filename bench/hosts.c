@@ -7,7 +7,7 @@
  *	        denied for longer than leases explain is lost: `usable` lacks it, and no later denial counts
  *	over    requests admitted although the limit had no token
  *	longest time that a key was denied, while requests went on and the limit had a token, by what
- *	        was admitted: no longer than lease.h proves
+ *	        was admitted: no longer than script.h proves
  *
  * The library and the script are as they are; the clock, the pauses and chance are made up, and so
  * is the agent of each host: it asks as the real one does, and the answer takes its time. A request
@@ -152,7 +152,7 @@ void __wrap_via_agent(struct shmlimit_global *g, struct lease_request *lr, size_
 	if (n != 1 || lr->answer != SHMLIMIT_LEASE_ASK || lease_request_prepare(g, lr, &q) != LEASE_REQUEST_READY)
 		bench_fail("a question", "not one");
 	ask(&q);
-	if (lease_request_settle(g, lr, &q, sent_ns, asked_ns) != LEASE_REQUEST_DECIDED)
+	if (lease_request_conclude(g, lr, &q, sent_ns, asked_ns) != LEASE_REQUEST_DECIDED)
 		bench_fail("a question", "not decided");
 }
 
@@ -242,7 +242,7 @@ static double lease_s(const struct limit *limit)
 	return fmin(0.1, full_s(limit) / 8);
 }
 
-/* How long a key may be denied while its limit has a token: see lease_spare(). */
+/* How long a key may be denied while its limit has a token: see script.h. */
 static double longest_s(const struct limit *limit)
 {
 	double token_s = (double)limit->period_s / (double)limit->count, lease = lease_s(limit),
@@ -250,7 +250,7 @@ static double longest_s(const struct limit *limit)
 
 	if (longest < 8 * lease || lease >= 32 * token_s)
 		longest = lease;
-	return fmax(token_s, lease / 8) + 2.5 * lease + longest / 3 + 4e-9 * (double)LATENCY_NS;
+	return token_s + 3 * lease + fmax(longest / 3, lease) + 4e-9 * (double)LATENCY_NS;
 }
 
 /* A request was denied. Returns how long all were, since the limit has had a token. */

@@ -48,7 +48,7 @@ done
 ask "$build/bench/decide"
 ask "$here/bindings.sh" "$build"
 ask "$here/web.sh" "$build"
-ask "$here/lua.sh" "$build"
+for part in "$here"/../*/*/bench/*.sh; do ask "$part" "$build"; done
 ask "$here/outage.sh" "$build"
 
 {

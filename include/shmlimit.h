@@ -41,11 +41,16 @@ enum shmlimit_answer {
 #define SHMLIMIT_LAYOUT_MAX 999999 /* largest layout version */
 #define SHMLIMIT_RULE_NAME_MAX 63  /* longest name of a rule, bytes without the NUL */
 #define SHMLIMIT_RULES_MAX 4096    /* largest number of rules in a segment */
-#define SHMLIMIT_REQUESTS_MAX 16   /* most limits in one call of shmlimit_take_all() */
-#define SHMLIMIT_FIELD_MAX 192     /* longest header field of shmlimit_fields(), bytes with the NUL */
-#define SHMLIMIT_RULE_TEXT_MAX 96  /* longest text of shmlimit_rule_text(), bytes with the NUL */
-#define SHMLIMIT_KEY_IP_MAX 18     /* longest key that shmlimit_key_ip() makes, bytes */
-#define SHMLIMIT_SLOTS_MIN 16      /* fewest slots of a segment, 16 bytes each */
+/*
+ * In place of a rule's id, where a call says so: all rules. No call returns it, neither as an id
+ * nor as an error: so a name that was not found is never all rules.
+ */
+#define SHMLIMIT_ALL_RULES (-2147483647 - 1)
+#define SHMLIMIT_REQUESTS_MAX 16  /* most limits in one call of shmlimit_take_all() */
+#define SHMLIMIT_FIELD_MAX 192    /* longest header field of shmlimit_fields(), bytes with the NUL */
+#define SHMLIMIT_RULE_TEXT_MAX 96 /* longest text of shmlimit_rule_text(), bytes with the NUL */
+#define SHMLIMIT_KEY_IP_MAX 18    /* longest key that shmlimit_key_ip() makes, bytes */
+#define SHMLIMIT_SLOTS_MIN 16     /* fewest slots of a segment, 16 bytes each */
 #define SHMLIMIT_SLOTS_MAX ((uint64_t)1 << 36)
 #define SHMLIMIT_CAPACITY_MAX ((uint64_t)1 << 48) /* largest capacity of a FUNNEL rule */
 #define SHMLIMIT_WINDOW_MAX 65536                 /* largest capacity of a WINDOW or HOLD rule */
@@ -130,18 +135,21 @@ enum shmlimit_open_flags {
 /* shmlimit_load() */
 enum shmlimit_load_flags {
 	SHMLIMIT_LOAD_NO_ELAPSED = 0x1000, /* ignore the time between saving and loading */
-	SHMLIMIT_LOAD_CHECK_ONLY = 0x2000  /* read and check the whole file, but create nothing */
+	SHMLIMIT_LOAD_CHECK_ONLY = 0x2000, /* read and check the whole file, but create nothing */
+	SHMLIMIT_LOAD_CAN_GROW = 0x4000    /* to 16 times its slots, if the saved segment could not */
 };
 
 /* shmlimit_count() */
 enum shmlimit_count_flags {
 	SHMLIMIT_COUNT_SATURATE = 0x10000, /* beyond the bound, or below 0: add what fits */
-	SHMLIMIT_COUNT_RESTART = 0x20000   /* the time to live begins again with this call */
+	SHMLIMIT_COUNT_RESTART = 0x20000,  /* the time to live begins again with this call */
+	SHMLIMIT_COUNT_LONGER = 0x40000    /* ... unless the count lives longer already */
 };
 
 /* shmlimit_options.flags */
 enum shmlimit_option_flags {
-	SHMLIMIT_OPTION_GROUP = 0x1000000 /* the segment's group is `gid`, not the creator's */
+	SHMLIMIT_OPTION_GROUP = 0x1000000, /* the segment's group is `gid`, not the creator's */
+	SHMLIMIT_OPTION_FIT = 0x2000000    /* fewer slots, where /dev/shm has too little room for `slots` */
 };
 
 /* shmlimit_limit.flags: one of them, and all else of the limit is ignored; or 0 */
@@ -153,43 +161,37 @@ enum shmlimit_limit_flags {
 /* A process's handle on one segment. */
 struct shmlimit;
 
-/* Options of shmlimit_create() and shmlimit_open(). Zero everything, set struct_size, then each field that differs from its default. */
+/*
+ * Options of shmlimit_create() and shmlimit_open(). Zero everything, set struct_size, then each
+ * field that differs from its default.
+ */
 struct shmlimit_options {
 	uint32_t struct_size; /* sizeof(struct shmlimit_options) */
-	uint32_t mode;        /* permission bits of the segment, default 0600; the umask is not applied */
+	uint32_t mode;        /* permission bits, 0600 (the default) and others; the umask is not applied */
 	/*
 	 * Keys that can be live at once, SHMLIMIT_SLOTS_MIN to _MAX, default 65536, rounded up to a
 	 * multiple of 4.
 	 */
 	uint64_t slots;
 	uint32_t rules; /* room for this many rules at first, 1 to rules_max, default 64, or rules_max if that is less */
-	/* largest capacity of WINDOW and HOLD rules, 16 bytes of each slot per token; it grows with the rules: 0 = none yet */
-	uint32_t window_max;
-	uint32_t on_full; /* SHMLIMIT_FULL_EVICT (default), _ALLOW, _DENY */
-	uint32_t clock;   /* SHMLIMIT_CLOCK_PRECISE (default), _COARSE */
-	uint32_t gid;     /* the segment's group, with SHMLIMIT_OPTION_GROUP; else 0 */
-	uint32_t owner;   /* shmlimit_open(), with SHMLIMIT_OPEN_TRUSTED: a user id that is trusted too; else 0 */
+	uint32_t rules_max; /* the list of rules can grow to this many, default SHMLIMIT_RULES_MAX */
+	uint32_t on_full;   /* SHMLIMIT_FULL_EVICT (default), _ALLOW, _DENY */
+	uint32_t clock;     /* SHMLIMIT_CLOCK_PRECISE (default), _COARSE */
+	uint32_t gid;       /* the segment's group, with SHMLIMIT_OPTION_GROUP; else 0 */
+	uint32_t owner;     /* shmlimit_open(), with SHMLIMIT_OPEN_TRUSTED: a user id that is trusted too; else 0 */
 	/*
 	 * Bytes of each key stored for display by `inspect` and `top`, up to SHMLIMIT_KEY_MAX; 0 =
 	 * none. Each slot takes that much more memory, and 2 bytes, rounded up to words of 8 bytes,
 	 * at least two. Any process that may read the segment can then read the keys.
 	 */
 	uint32_t store_keys;
-	uint32_t flags; /* SHMLIMIT_OPTION_GROUP or 0 */
+	uint32_t flags; /* SHMLIMIT_OPTION_GROUP, _FIT or 0 */
 	/*
 	 * The segment can grow to this many slots, `slots` or more; default 16 * slots. It costs
 	 * address space in each process, but no memory.
 	 */
 	uint64_t slots_max;
-	/*
-	 * The largest window_max that the segment can grow to, `window_max` to SHMLIMIT_WINDOW_MAX. Default 1024; twice
-	 * window_max where that is 1024 or more. The larger, the coarser is the time of long windows: see
-	 * shmlimit_rule_range(). It costs address space in each process, but no memory: at most 1 GiB and 32 times the first
-	 * table, so a table of a million slots may not grow as far. Then give window_max.
-	 */
-	uint32_t window_limit;
-	uint32_t rules_max;   /* the list of rules can grow to this many, default SHMLIMIT_RULES_MAX */
-	uint64_t reserved[1]; /* must be zero */
+	uint64_t reserved[2]; /* must be zero */
 };
 
 /* A rule. Zero everything, set struct_size, then at least capacity, refill and period_ns. */
@@ -200,9 +202,9 @@ struct shmlimit_rule {
 	uint32_t flags;       /* SHMLIMIT_RULE_NEXT_PAYS, _COUNT_REFUSED, _PROTECTED, _NO_WAIT or none */
 	/*
 	 * Largest burst, 1 to SHMLIMIT_CAPACITY_MAX. WINDOW, HOLD: tokens of a window, or places,
-	 * up to the segment's window_max. LEASE: up to SHMLIMIT_LEASE_CAPACITY_MAX. COUNTER: the
-	 * largest count; 0 = 2^31 - 1. WARMUP: 0, or what follows from the rest. GCRA: 0, also as refill and
-	 * period_ns, of a rule that has no limit of its own.
+	 * up to SHMLIMIT_WINDOW_MAX. LEASE: up to SHMLIMIT_LEASE_CAPACITY_MAX. COUNTER: the
+	 * largest count; 0 = 2^31 - 1. WARMUP: 0, or what follows from the rest. GCRA: 0, also as
+	 * refill and period_ns, of a rule that has no limit of its own.
 	 */
 	uint64_t capacity;
 	uint64_t refill; /* `refill` tokens come back, 1 or more; WINDOW, COUNTER, HOLD: 0, or the capacity ... */
@@ -234,8 +236,9 @@ struct shmlimit_rule {
 	 */
 	uint64_t mark;
 	/*
-	 * shmlimit_rule_get(): when shmlimit_rule_ensure() was last refused another limit for the rule,
-	 * nanoseconds since 1970; 0: not since a change of it succeeded. Otherwise ignored. Not saved.
+	 * shmlimit_rule_get(): when shmlimit_rule_ensure() was last refused another limit for the
+	 * rule, nanoseconds since 1970; 0: not since a change of it succeeded. Otherwise ignored.
+	 * Not saved.
 	 */
 	uint64_t refused_unix_ns;
 	uint64_t reserved[1]; /* must be zero */
@@ -290,7 +293,7 @@ struct shmlimit_counters {
 /* What shmlimit_count() is asked for. Zero everything, set struct_size, `n` and `bound`. */
 struct shmlimit_count_request {
 	uint32_t struct_size; /* sizeof(struct shmlimit_count_request) */
-	uint32_t flags;       /* SHMLIMIT_COUNT_SATURATE, _RESTART or none */
+	uint32_t flags;       /* SHMLIMIT_COUNT_SATURATE, _RESTART, _LONGER or none */
 	int64_t n;            /* what to add; below 0: to take away; 0: only read */
 	int64_t bound;        /* the largest sum, 0 or more, and at most the rule's capacity */
 	uint64_t ttl_ns;      /* time to live of a count that begins; 0: the rule's period, the longest */
@@ -305,7 +308,10 @@ struct shmlimit_count {
 	uint64_t ttl_ns; /* how long the count lives from now; 0 = there is none */
 };
 
-/* A place that shmlimit_enter() took, for shmlimit_renew() and shmlimit_leave(). Any thread or process may have a copy. */
+/*
+ * A place that shmlimit_enter() took, for shmlimit_renew() and shmlimit_leave(). Any thread or
+ * process may have a copy.
+ */
 struct shmlimit_place {
 	uint32_t struct_size; /* sizeof(struct shmlimit_place) */
 	uint32_t index;       /* which of the key's places */
@@ -316,7 +322,7 @@ struct shmlimit_place {
 struct shmlimit_info {
 	uint32_t struct_size;    /* sizeof(struct shmlimit_info) */
 	uint32_t layout_version; /* of the segment's bytes */
-	uint64_t size;           /* bytes of reserved shared memory */
+	uint64_t size;           /* bytes of reserved shared memory, logs and places apart: see du(1) */
 	uint64_t slots;          /* slots of the current table */
 	uint32_t rules;          /* rules that the segment has room for */
 	uint32_t rules_used;     /* rules that are defined */
@@ -326,18 +332,20 @@ struct shmlimit_info {
 	uint32_t mode;              /* permission bits, as they were when it was opened */
 	uint32_t uid, gid;          /* owner, then */
 	uint64_t created_unix_ns;   /* nanoseconds of the real-time clock since 1970 */
-	uint32_t window_max;        /* largest capacity of WINDOW and HOLD rules that there are cells for */
+	uint32_t rules_max;         /* the list of rules can grow to this many */
 	uint32_t store_keys;        /* bytes of each key stored for display, rounded up to whole words; 0 = none */
 	uint64_t old_slots;         /* slots of the old table while keys may be left in it; else 0 */
 	uint64_t slots_max;         /* the segment can grow to this many slots */
 	uint64_t undecided_passed;  /* requests that servers let pass because the limiter could not decide */
 	uint64_t undecided_refused; /* requests that servers refused for that reason */
-	uint32_t window_limit;      /* window_max can grow to this */
-	uint32_t rules_max;         /* the list of rules can grow to this many */
+	uint64_t slots_asked; /* more slots, which were asked for with SHMLIMIT_OPTION_FIT; 0 = none are lacking */
 	uint64_t reserved[1];
 };
 
-/* A limit that comes with a call. Zero everything, set struct_size, then each member, or use shmlimit_limit_parse(). */
+/*
+ * A limit that comes with a call. Zero everything, set struct_size, then each member, or use
+ * shmlimit_limit_parse().
+ */
 struct shmlimit_limit {
 	uint32_t struct_size; /* sizeof(struct shmlimit_limit) */
 	uint32_t flags;       /* SHMLIMIT_LIMIT_BLOCK, _UNLIMITED or 0 */
@@ -385,7 +393,10 @@ struct shmlimit_slot {
 	uint64_t debt_ns; /* LIVE: time until all borrowed tokens are back; WARMUP, WINDOW: until the last reservation */
 };
 
-/* One finding of shmlimit_verify(), one repair of shmlimit_repair(), or what shmlimit_rule_parse() could not read. */
+/*
+ * One finding of shmlimit_verify(), one repair of shmlimit_repair(), or what shmlimit_rule_parse()
+ * could not read.
+ */
 struct shmlimit_problem {
 	uint64_t offset; /* offset of the damaged bytes in the segment, or of what is wrong in the text */
 	char text[120];  /* what is wrong, and what would be right; one line, NUL-terminated */
@@ -403,14 +414,14 @@ struct shmlimit_fields {
 /*
  * ---- Segments -------------------------------------------------------------
  *
- * A segment is a file in /dev/shm. The segment web of layout version 8 is /dev/shm/shmlimit.8.web. A
- * library has one layout version, and only shmlimit_next_layout() and shmlimit_destroy_layout() reach
- * segments of others. So two versions of the library can run side by side, as they do during an
- * upgrade, each with segments of its own.
+ * A segment is a file in /dev/shm. The segment web of layout version 9 is /dev/shm/shmlimit.9.web.
+ * A library has one layout version, and only shmlimit_next_layout() and shmlimit_destroy_layout()
+ * reach segments of others. So two versions of the library can run side by side, as they do during
+ * an upgrade, each with segments of its own.
  *
  * A segment's name has 1 to SHMLIMIT_NAME_MAX bytes, contains no '/' and no control character, and
- * does not begin with '.'. Errors that all these functions share: -EILSEQ and -ENAMETOOLONG for a bad
- * name, -EACCES, and errors of the system (-EMFILE, -ENOMEM ...).
+ * does not begin with '.'. Errors that all these functions share: -EILSEQ and -ENAMETOOLONG for a
+ * bad name, -EACCES, and errors of the system (-EMFILE, -ENOMEM ...).
  *
  * Threads: safe. Signals: do not call these functions in handlers. Fork: a handle that was
  * opened before fork() works in parent and children alike. A process may open a segment several
@@ -423,6 +434,10 @@ struct shmlimit_fields {
  * appears under its name in one step, complete. A creator that is killed at any point leaves
  * nothing behind.
  *
+ * With SHMLIMIT_OPTION_FIT a /dev/shm that has too little room for the slots gets a smaller table:
+ * as many as shmlimit_fit() says. shmlimit_info() has both numbers, and shmlimit_grow() makes it
+ * larger when there is room.
+ *
  * Returns 0, or: -EEXIST the name is taken; -ENOSPC /dev/shm has too little room; -EINVAL an
  * option is out of range; -E2BIG a field is set that this library does not know; -EPERM the
  * group cannot be set; -ENOSYS, -ENODEV, -EDQUOT, as shmlimit_strerror() has them. After any error
@@ -431,28 +446,44 @@ struct shmlimit_fields {
 int shmlimit_create(const char *name, const struct shmlimit_options *options, struct shmlimit **out);
 
 /*
+ * How many slots would a segment of these `options` have that is created now with
+ * SHMLIMIT_OPTION_FIT? options->slots, if /dev/shm has room for them. Otherwise half as many, or a
+ * quarter and so on, down to SHMLIMIT_SLOTS_MIN, so that the slots take half of the room at most.
+ * Creates and reserves nothing. The limit of a cgroup or of RLIMIT_FSIZE is not seen here; where
+ * that is the narrower one, shmlimit_create() makes still fewer slots. So it does where several
+ * processes create segments at the same moment, also one of one name, since each holds room that
+ * the others do not see: shmlimit_grow() then gives the segment the slots that fit.
+ *
+ * Returns 0, or 1: fewer than were asked for. Then *slots is set. Otherwise: -ENOSPC there is no
+ * room for a segment of any size; -EINVAL `slots` is NULL or an option is out of range; -E2BIG a
+ * field is set that this library does not know.
+ */
+int shmlimit_fit(const struct shmlimit_options *options, uint64_t *slots);
+
+/*
  * Open a segment, and with SHMLIMIT_OPEN_CREATE create it with these `options` if there is none of
- * this name. Any number of processes may do that at once: one of them creates the segment, complete,
- * and all open the same one. A segment that exists stays as it is, whatever the options say.
- * `options` NULL means all defaults.
+ * this name. Any number of processes may do that at once: one of them creates the segment,
+ * complete, and all open the same one. A segment that exists stays as it is, whatever the options
+ * say. `options` NULL means all defaults.
  *
  * With SHMLIMIT_OPEN_READ_ONLY it is mapped without write permission: read permission on the file
- * suffices, and every call that would write returns -EROFS. The header is checked before it is used,
- * and the checked values are kept. A header that is overwritten later misleads no process that
- * already has the segment open.
+ * suffices, and every call that would write returns -EROFS. The header is checked before it is
+ * used, and the checked values are kept. A header that is overwritten later misleads no process
+ * that already has the segment open.
  *
- * The owner of a file can truncate it, which kills every process that has it mapped with SIGBUS. Any
- * user can create a segment under a free name. So set SHMLIMIT_OPEN_TRUSTED unless you trust all
- * users of the host. The file is then checked before it is mapped: its owner must be root, the
+ * The owner of a file can truncate it, which kills every process that has it mapped with SIGBUS.
+ * Any user can create a segment under a free name. So set SHMLIMIT_OPEN_TRUSTED unless you trust
+ * all users of the host. The file is then checked before it is mapped: its owner must be root, the
  * effective user of this process or options->owner, it must have no other hard link, and the file
  * system must have reserved its first table.
  *
- * Returns 0, or: -ENOENT no such segment; -EMEDIUMTYPE the file is not a segment; -EPERM its owner is
- * not trusted, or it has another hard link; -EPROTO it has another layout version; -EUCLEAN it is
- * damaged (see shmlimit_verify()); -ESTALE it was created before the last boot; -EXDEV it was created
- * in another time namespace, where clocks differ; -EINVAL a flag is unknown, an option is out of
- * range, CREATE goes with READ_ONLY, or an owner without TRUSTED; with CREATE also the errors of
- * shmlimit_create() except -EEXIST. After any error *out is untouched and the segment unchanged.
+ * Returns 0, or: -ENOENT no such segment; -EMEDIUMTYPE the file is not a segment; -EPERM its owner
+ * is not trusted, or it has another hard link; -EPROTO it has another layout version; -EUCLEAN it
+ * is damaged (see shmlimit_verify()); -ESTALE it was created before the last boot; -EXDEV it was
+ * created in another time namespace, where clocks differ; -EINVAL a flag is unknown, an option is
+ * out of range, CREATE goes with READ_ONLY, or an owner without TRUSTED; with CREATE also the
+ * errors of shmlimit_create() except -EEXIST. After any error *out is untouched and the segment
+ * unchanged.
  */
 int shmlimit_open(const char *name, uint32_t flags, const struct shmlimit_options *options, struct shmlimit **out);
 
@@ -472,8 +503,8 @@ void shmlimit_close(struct shmlimit *limiter);
 int shmlimit_destroy(const char *name);
 
 /*
- * Like shmlimit_destroy(), but remove the segment of another layout version, which another version of
- * this library made. Returns also -EINVAL for a layout that is not 1 to SHMLIMIT_LAYOUT_MAX.
+ * Like shmlimit_destroy(), but remove the segment of another layout version, which another version
+ * of this library made. Returns also -EINVAL for a layout that is not 1 to SHMLIMIT_LAYOUT_MAX.
  */
 int shmlimit_destroy_layout(const char *name, uint32_t layout);
 
@@ -482,7 +513,8 @@ uint32_t shmlimit_layout(void);
 
 /*
  * Write the path of the segment's file, whether there is one or not, to `path`: for programs that
- * change its permissions, or watch it. Returns 0, or -EINVAL `path` is NULL. Pure, and safe anywhere.
+ * change its permissions, or watch it. Returns 0, or -EINVAL `path` is NULL. Pure, and safe
+ * anywhere.
  */
 int shmlimit_path(const char *name, char path[SHMLIMIT_PATH_MAX]);
 
@@ -519,35 +551,24 @@ int shmlimit_check_names(const char *name, const char *rule_name);
 
 /*
  * Give the segment a larger table of `slots` slots, at least twice as many as it has. Its name
- * stays, and all processes that have it open use the new table. Decisions go on: each key
- * migrates when it is next used, and no answer fails or differs because of it, except that a lease, a
- * claim and a backend's denial of a LEASE rule stay behind: the key asks its backend again. The memory of
+ * stays, and all processes that have it open use the new table. Decisions go on: each key migrates
+ * when it is next used, and no answer fails or differs because of it, except that a lease, a claim
+ * and a backend's denial of a LEASE rule stay behind: the key asks its backend again. The memory of
  * the old table stays in use.
  *
  * Before the segment can grow again, all keys of the old table must have migrated or refilled;
  * this call checks that. With `slots` 0 it only checks. A key that a process had copied to the new
  * table when it was killed has migrated.
  *
- * Returns 0, or, with nothing changed: -EALREADY keys are left in the old table, so call again
- * when they have refilled; -EINVAL fewer than twice as many slots; -EFBIG more than
- * options.slots_max of the segment, or than its address space has room for; -ENOSPC /dev/shm has too little room; -EROFS; -EACCES;
- * -EAGAIN another process holds the lock; -ENOENT the segment was destroyed; -EUCLEAN it is
- * damaged. If killed inside: the segment has the larger table, or not. Calls exclude each other
- * and the writers of rules, and wait for them. Signals: not to be called from handlers. Cost:
- * reserving the memory, and one pass over the old table.
+ * Returns 0, or, with nothing changed: -EALREADY keys are left in the old table, so call again when
+ * they have refilled; -EINVAL fewer than twice as many slots; -EFBIG more than options.slots_max of
+ * the segment, or than its address space has room for; -ENOSPC /dev/shm has too little room;
+ * -EROFS; -EACCES; -EAGAIN another process holds the lock; -ENOENT the segment was destroyed;
+ * -EUCLEAN it is damaged. If killed inside: the segment has the larger table, or not. Calls exclude
+ * each other and the writers of rules, and wait for them. Signals: not to be called from handlers.
+ * Cost: reserving the memory, and one pass over the old table.
  */
 int shmlimit_grow(struct shmlimit *limiter, uint64_t slots);
-
-/*
- * The same with as many slots, for larger WINDOW and HOLD rules: capacities up to `window_max`, or twice what there is
- * room for, if that is more. shmlimit_rule_set() does this by itself where a rule needs it; a program that sets
- * several such rules asks here first for the largest, since a segment that has just grown does not grow again until
- * its keys have migrated or refilled.
- *
- * Returns as shmlimit_grow(), or 0 with nothing changed where there is room already; -EFBIG more than the segment's
- * window_limit, or than its address space has room for. Cost: 16 bytes of memory a slot and token, all at once.
- */
-int shmlimit_grow_windows(struct shmlimit *limiter, uint32_t window_max);
 
 /* Fill *out; set out->struct_size to the size that the caller knows. Returns 0, -EINVAL. */
 int shmlimit_info(struct shmlimit *limiter, struct shmlimit_info *out);
@@ -593,8 +614,11 @@ int shmlimit_save(struct shmlimit *limiter, int fd);
  * key has up to one tick of its rule less, never more. Counters start at 0. Mode and group are
  * the saved segment's; so is the owner if the caller is root.
  *
- * With SHMLIMIT_LOAD_CHECK_ONLY the whole file is read and nothing is created. 0 then means that the
- * file can be loaded, given room and permissions. `name` and `out` are ignored.
+ * With SHMLIMIT_LOAD_CAN_GROW the segment can grow as one that shmlimit_create() makes with as many
+ * slots, if that is more than the saved one could: for a segment that has grown as far as it can.
+ *
+ * With SHMLIMIT_LOAD_CHECK_ONLY the whole file is read and nothing is created. 0 then means that
+ * the file can be loaded, given room and permissions. `name` and `out` are ignored.
  *
  * Reading starts at the file's current position and goes to its end. The checks detect
  * accidents, not attacks: trust the file only as far as you trust everyone who can write to it.
@@ -668,44 +692,47 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  * FUNNEL: a burst of `capacity`, then `refill` tokens every `period_ns`.
  * WINDOW: at most `capacity` tokens in any stretch of `period_ns`, exactly; `refill` is 0.
  * GCRA: as FUNNEL, for calls that bring no limit; all three can be 0. max_wait_ns is then what
- * programs give limits that they read from text. A key keeps its time when the rule is changed, as
- * where it is asked with another limit.
+ * programs give limits that they read from text. A key keeps the time at which it was empty when
+ * the rule is changed, as where it is asked with another limit.
  * WARMUP: `refill` tokens every `period_ns` once warm. Each request waits for the debt before
  * it, as in Guava's RateLimiter.create(rate, warmupPeriod). The capacity is Guava's stored
- * permits, and follows from the rest.
+ * permits, and follows from the rest. When the rule is changed, as by setRate(), a key keeps the
+ * same part of the capacity, so that it is as cold as before, and its debt as time.
  * LEASE: capacity, refill and period of a funnel that many hosts share. A key without a slot has
  * no tokens: see shmlimit_lease_take().
- * HOLD: at most `capacity` places at once; one that is not left ends after `period_ns`, at most 2^54
- * (208 days): see shmlimit_enter(). `refill` is 0.
+ * HOLD: at most `capacity` places at once; one that is not left ends after `period_ns`, at most
+ * 2^54 (208 days): see shmlimit_enter(). `refill` is 0.
  *
- * Returns the id (0 or more), or: -EDOM capacity, refill, period_ns or warmup_ns is 0 (GCRA:
- * some of the three are, but not all); -ERANGE
- * the rule cannot be represented exactly (see shmlimit_rule_range()), a WARMUP rule stores no
- * whole token, or a LEASE rule's capacity is above SHMLIMIT_LEASE_CAPACITY_MAX or, times the
- * period over its common factor with 1000 * refill, is 2^53 or more; -EFBIG, -EALREADY, -ENOSPC a WINDOW
- * or HOLD rule's capacity is above the segment's window_max, and it cannot grow, or not now: see
- * shmlimit_grow_windows(), also for -EUCLEAN; -EBUSY the rule exists and has another algorithm;
- * -EINVAL a mode, algorithm or flag is unknown or does not go with the others, or a WARMUP
- * rule's capacity or cold factor is out of range; -E2BIG a field is set that this library does
- * not know; -EXFULL the segment has rules_max rules; -ENOSPC the list of rules is full and cannot grow; -EROFS; -ENOENT the segment was
- * destroyed. After any error nothing was changed. The rule is checked first: on a
- * read-only handle -EROFS means that the rule is valid.
+ * Returns the id (0 or more), or: -EDOM capacity, refill, period_ns or warmup_ns is 0 (GCRA: some
+ * of the three are, but not all); -ERANGE the rule cannot be represented exactly (see
+ * shmlimit_rule_range()), a WARMUP rule stores no whole token, or a LEASE rule's capacity is above
+ * SHMLIMIT_LEASE_CAPACITY_MAX or, times the period over its common factor with 1000 * refill, is
+ * 2^53 or more; -EFBIG a WINDOW or HOLD rule's capacity is above SHMLIMIT_WINDOW_MAX;
+ * -EBUSY the rule exists and has another algorithm; -EINVAL a mode, algorithm or flag is unknown or
+ * does not go with the others, or a WARMUP rule's capacity or cold factor is out of range; -E2BIG a
+ * field is set that this library does not know; -EXFULL the segment has rules_max rules; -ENOSPC
+ * the list of rules is full and cannot grow; -ENOMEM the keys of a WINDOW or HOLD rule need more
+ * memory for a larger capacity, and this process has no addresses for it (RLIMIT_AS); -EROFS;
+ * -ENOENT the segment was destroyed. After any error nothing was changed. The rule is checked
+ * first: on a read-only handle -EROFS means that the rule is valid.
  */
 int shmlimit_rule_set(struct shmlimit *limiter, const char *rule_name, const struct shmlimit_rule *rule);
 
 /*
  * Give a rule to a program that brings its own limits, when it starts: the rule is set if it is
- * missing, or if this call was given another one last. So a program that starts with another
- * limit changes it, also to another algorithm: then its keys begin again. So does the first call
- * for a rule that was only set by hand before. A rule that an operator has changed since is left
- * alone, and so is what the call does not say: a mode, if the given one is SHMLIMIT_ENFORCE; flags;
- * and max_wait_ns and credit, if they are 0. `mark` is ignored.
+ * missing, or if this call was given another one last. So a program that starts with another limit
+ * changes it, also to another algorithm: then its keys begin again, while its counters continue. A
+ * call that runs during the change finds the old rule or the new one, and one that began before may
+ * still be decided by the old one. So does the first call for a rule that was only set by hand
+ * before. A rule that an operator has changed since is left alone, and so is what the call does not
+ * say: a mode, if the given one is SHMLIMIT_ENFORCE; flags; and max_wait_ns and credit, if they are
+ * 0. `mark` is ignored.
  *
  * Returns the id, or an error of shmlimit_rule_set() but -EBUSY. After an error nothing was
  * changed, so an old rule stays in force; the rule has the time in refused_unix_ns until this call
- * or shmlimit_rule_set() succeeds for it, and shmlimit check tells of it. Threads and processes may call it at once. Killed
- * inside: the rule is the old one, the new one, or missing. Cost: of an unchanged rule that of
- * shmlimit_rule_get().
+ * or shmlimit_rule_set() succeeds for it, and shmlimit check tells of it. Threads and processes may
+ * call it at once. Killed inside: the rule is the old one or the new one. Cost: of an
+ * unchanged rule that of shmlimit_rule_get().
  */
 int shmlimit_rule_ensure(struct shmlimit *limiter, const char *rule_name, const struct shmlimit_rule *rule);
 
@@ -715,6 +742,7 @@ int shmlimit_rule_ensure(struct shmlimit *limiter, const char *rule_name, const 
  * the other members stay as they are.
  *
  *	5/minute, 100 per hour, 10r/s, 2 per 5 seconds, 1k/s, 1/1.5s      a rate, and a burst of its count
+ *	0.5/s, 2.5 per minute, 1e-3/s                                     exactly 1/2s, 5/2m, 1/1000s
  *	10/s burst 20                                                     a burst of its own
  *	1000/hour strict                                                  at most 1000 in any hour
  *	1000/hour window                                                  the same, as a WINDOW
@@ -722,25 +750,42 @@ int shmlimit_rule_ensure(struct shmlimit *limiter, const char *rule_name, const 
  *	0, 0/s, block                                                     BLOCK: denies always
  *	unlimited, off                                                    OFF: allows always
  *
- * Units are ns, us, ms, s, m, h, d, w, month (30 days) and y (365 days), and their English words. Case
- * does not matter. shmlimit(7) has the whole grammar. A `strict` limit has half its count as burst and
- * half as rate, so a cost of more than half never fits.
+ * Units are ns, us, ms, s, m, h, d, w, month (30 days) and y (365 days), and their English words.
+ * Case does not matter. shmlimit(7) has the whole grammar. The burst of a count that is a fraction
+ * is the next whole number, such as 3 of 2.5/minute. A `strict` limit has half its count as burst
+ * and half as rate, so a cost of more than half never fits.
  *
- * Returns 0; or -EINVAL, with *rule unchanged: the text is no limit, or not one that the algorithm has.
- * *wrong (unless NULL) then says where and why, and which limit is the nearest. A rule whose numbers are
- * too large is refused later, by shmlimit_rule_set(). Pure: no allocation, no system call; threads and
- * forks are safe. Signals: not to be called from handlers. Cost: about a microsecond.
+ * Returns 0; or -EINVAL, with *rule unchanged: the text is no limit, or not one that the algorithm
+ * has. *wrong (unless NULL) then says where and why, and which limit is the nearest. A rule whose
+ * numbers are too large is refused later, by shmlimit_rule_set(). Pure: no allocation, no system
+ * call; threads and forks are safe. Signals: not to be called from handlers. Cost: about a
+ * microsecond.
  */
 int shmlimit_rule_parse(const char *text, struct shmlimit_rule *rule, struct shmlimit_problem *wrong);
 
 /*
- * Write the limit of a rule as a text that shmlimit_rule_parse(), given the same algorithm, reads as
- * the same mode, capacity, refill and period; of a rule that is BLOCK or OFF only the mode is written.
- * A DRY_RUN rule is written as if enforced, and nothing that has no place in such a text is.
- * Returns 0; -EINVAL, also for a rule without a limit of its own, as GCRA and COUNTER can be; or
- * -E2BIG. Pure, like shmlimit_rule_parse().
+ * Write the limit of a rule as a text that shmlimit_rule_parse(), given the same algorithm, reads
+ * as the same mode, capacity, refill and period; of a rule that is BLOCK or OFF only the mode is
+ * written. A DRY_RUN rule is written as if enforced, and nothing that has no place in such a text
+ * is. Returns 0; -EINVAL, also for a rule without a limit of its own, as GCRA and COUNTER can be;
+ * or -E2BIG. Pure, like shmlimit_rule_parse().
  */
 int shmlimit_rule_text(const struct shmlimit_rule *rule, char text[SHMLIMIT_RULE_TEXT_MAX]);
+
+/*
+ * Of a rate that is a double, `rate` tokens every `per_ns` nanoseconds, set *refill and *period_ns
+ * for a rule or a limit: whole tokens, and whole nanoseconds. The rate is what its shortest decimal
+ * says, as if that were written in shmlimit_rule_parse(): 0.1 every second is exactly 1 in 10
+ * seconds. Where that decimal has more digits than fit, because the double was computed, it is the
+ * simplest fraction that is the same double, so 1.0 / 3 becomes 1/3. It differs from `rate` by at
+ * most one part in 2^53.
+ *
+ * Returns 0; or, with nothing changed: -EINVAL `rate` is NaN, infinite, 0 or below, `per_ns` is 0,
+ * or a pointer is NULL; -ERANGE *refill would be 2^64 or more, or *period_ns above 2^60, which is
+ * 36 years. Pure: no allocation, no system call; does not depend on the locale; threads and forks
+ * are safe. Signals: not to be called from handlers. Cost: some microseconds.
+ */
+int shmlimit_rate_from_double(double rate, uint64_t per_ns, uint64_t *refill, uint64_t *period_ns);
 
 /* Returns the id of a rule, or -ESRCH. No system call; cost: one comparison per rule. */
 int shmlimit_rule_find(struct shmlimit *limiter, const char *rule_name);
@@ -753,17 +798,18 @@ int shmlimit_rule_find(struct shmlimit *limiter, const char *rule_name);
 int shmlimit_rule_get(struct shmlimit *limiter, int rule, struct shmlimit_rule *out);
 
 /*
- * Returns the rule's algorithm (SHMLIMIT_FUNNEL ...), or -ESRCH, -EINVAL. An id can have
- * another algorithm after its rule was removed and another one set. No system call; cost:
- * reading two cache lines, little enough to ask before each decision.
+ * Returns the rule's algorithm (SHMLIMIT_FUNNEL ...), or -ESRCH, -EINVAL. An id can have another
+ * algorithm after shmlimit_rule_ensure(), or after its rule was removed and another one set. No
+ * system call; cost: reading two cache lines, little enough to ask before each decision.
  */
 int shmlimit_rule_algorithm(struct shmlimit *limiter, int rule);
 
 /*
- * Set *version to a number that says whether the rule of this id has changed: as long as it is equal,
- * so are the rule's name and all that shmlimit_rule_get() fills in but `mark` and refused_unix_ns. A caller that keeps
- * what it makes of a rule compares it before each use. It says nothing across segments, and versions have no order.
- * Returns 0, -ESRCH, -EINVAL. No system call; cost: reading one cache line.
+ * Set *version to a number that says whether the rule of this id has changed: as long as it is
+ * equal, so are the rule's name and all that shmlimit_rule_get() fills in but `mark` and
+ * refused_unix_ns. A caller that keeps what it makes of a rule compares it before each use. It says
+ * nothing across segments, and versions have no order. Returns 0, -ESRCH, -EINVAL. No system call;
+ * cost: reading one cache line.
  */
 int shmlimit_rule_version(struct shmlimit *limiter, int rule, uint64_t *version);
 
@@ -830,26 +876,31 @@ int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t ke
 
 /*
  * Take as shmlimit_take() does, by a limit that comes with the call, under a rule of GCRA. One rule
- * serves any number of limits, such as those of a million customers. Nothing of the limit is stored: a
- * key has one time, at which it is full again, in steps of 1/16 ns. A token costs the time in which it
- * comes back, rounded up to a step, so just `capacity` pass at one instant, and then tokens come back
- * no faster than `refill` in a period.
+ * serves any number of limits, such as those of a million customers. Nothing of the limit is
+ * stored: a key has one time, at which its bucket was empty, in steps of 1/4 ns. A token costs the
+ * time in which it comes back, rounded up to a step, so just `capacity` pass at one instant, and
+ * then tokens come back no faster than `refill` in a period.
  *
- * A key that is asked with another limit keeps its time, as in redis-cell: what was spent under the one
- * is owed, as time, under the other. With a smaller limit it can be denied for as long as the larger one
- * had been spent for, and a larger limit finds it nearly full. Count each token as the time in which it
- * comes back: in any stretch of time, all that is allowed adds up to at most that time and the longest time
- * to full of these limits.
+ * A key that is asked with another limit keeps that time, and what has come back since is counted
+ * by the limit that is asked. So a key never owes more than one time to full of that limit, and the
+ * debt of reservations and charges on top: 5 a day that are used up deny 5 an hour for 12 minutes.
+ * Of limits that alternate on a key each is allowed at most what it would be alone. All together,
+ * each token counted as the time in which it comes back, are in any stretch of time at most that
+ * time and the longest time to full of these limits. The price: a token of a short limit leaves
+ * little to a longer one, until all limits that the key was asked with since would be full: after
+ * one of 5 an hour, 5 a day are denied for up to 12 minutes. Where two limits hold at once, give
+ * each a rule.
  *
- * limit->max_wait_ns is the longest wait of a reservation and of an acquisition. Results are those of the
- * calls without _limit, `limit` and `remaining` being the call's own; with SHMLIMIT_LIMIT_UNLIMITED both are
- * UINT64_MAX, with _BLOCK 0, and nothing is stored.
+ * limit->max_wait_ns is the longest wait of a reservation and of an acquisition. Results are those
+ * of the calls without _limit, `limit` and `remaining` being the call's own; with
+ * SHMLIMIT_LIMIT_UNLIMITED both are UINT64_MAX, with _BLOCK 0, and nothing is stored.
  *
- * Returns as those calls do, or, with nothing changed: -EINVAL `limit` is NULL or too small, or a flag is
- * unknown; -E2BIG a member is set that this library does not know; -EDOM capacity, refill or period_ns is 0,
- * as it is for a call without _limit if the rule has no limit of its own; -ERANGE the capacity is above
- * SHMLIMIT_CAPACITY_MAX, or the time to full or max_wait_ns above 366 days; -EOPNOTSUPP the rule is not a
- * GCRA rule. Threads, processes, signals, fork, progress: as shmlimit_take(). Cost: a take's and a division.
+ * Returns as those calls do, or, with nothing changed: -EINVAL `limit` is NULL or too small, or a
+ * flag is unknown; -E2BIG a member is set that this library does not know; -EDOM capacity, refill
+ * or period_ns is 0, as it is for a call without _limit if the rule has no limit of its own;
+ * -ERANGE the capacity is above SHMLIMIT_CAPACITY_MAX, or the time to full or max_wait_ns above 366
+ * days; -EOPNOTSUPP the rule is not a GCRA rule. Threads, processes, signals, fork, progress: as
+ * shmlimit_take(). Cost: a take's and a division.
  */
 int shmlimit_take_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                         const struct shmlimit_limit *limit, struct shmlimit_result *r);
@@ -881,7 +932,7 @@ int shmlimit_limit_parse(const char *text, struct shmlimit_limit *limit, struct 
  * (unless NULL) is the index of that request. Results are filled up to that one. Each key is
  * then as it was before, unless another process changed it since. Then it gets back what was
  * taken, less what has refilled since, as far as its count's period, its lease and its rule are
- * still the same.
+ * still the same. A key whose state ended in the meantime is like a new one.
  *
  * The requests are decided one after the other, in their order and as of one time; put the one
  * that denies most first. Until tokens are given back, other callers see fewer tokens than there
@@ -949,7 +1000,8 @@ int shmlimit_charge(struct shmlimit *limiter, int rule, const void *key, size_t 
  * Where the sum would be above `bound` (0 or more; at most the rule's capacity counts) or below 0:
  * SHMLIMIT_DENIED, nothing is written, and the answer's `applied` is 0; with
  * SHMLIMIT_COUNT_SATURATE the count becomes the bound, or 0, and `applied` is what that made of
- * `n`. With SHMLIMIT_COUNT_RESTART the time to live begins again, unless the call was denied.
+ * `n`. With SHMLIMIT_COUNT_RESTART the time to live begins again, unless the call was denied; with
+ * SHMLIMIT_COUNT_LONGER it does so only if the count then lives longer than without this call.
  *
  * Returns SHMLIMIT_ALLOWED or SHMLIMIT_DENIED, and fills *out unless it is NULL; or -EINVAL:
  * `request` is NULL or too small, its bound below 0, a flag unknown, or `out` says no size; -E2BIG:
@@ -989,42 +1041,44 @@ int shmlimit_enter(struct shmlimit *limiter, int rule, const void *key, size_t k
                    struct shmlimit_result *r);
 
 /*
- * Renew a place: its period begins again now, and *place is changed. Returns 0, also where place->value
- * is 0; -ETIME: it is not held any more: it ended, was left, reset or evicted; nothing was changed; or -EINVAL,
- * -EMSGSIZE, -EROFS, -ESRCH, -EOPNOTSUPP as shmlimit_enter(). Not counted. Cost: as shmlimit_enter().
+ * Renew a place: its period begins again now, and *place is changed. Returns 0, also where
+ * place->value is 0; -ETIME: it is not held any more: it ended, was left, reset or evicted; nothing
+ * was changed; or -EINVAL, -EMSGSIZE, -EROFS, -ESRCH, -EOPNOTSUPP as shmlimit_enter(). Not counted.
+ * Cost: as shmlimit_enter().
  */
 int shmlimit_renew(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place);
 
 /*
- * Bind a place to a process: once that is dead, an entry that would be denied gives its place to the
- * new holder. Without it a killed holder's place is held until its period is over. `pid` is a process
- * of the caller's pid namespace, 0 = the caller's own. Any process that has a copy of *place can
- * still renew it and leave it. *place is changed, so bind before you copy it.
+ * Bind a place to a process: once that is dead, an entry that would be denied gives its place to
+ * the new holder. Without it a killed holder's place is held until its period is over. `pid` is a
+ * process of the caller's pid namespace, 0 = the caller's own. Any process that has a copy of
+ * *place can still renew it and leave it. *place is changed, so bind before you copy it.
  *
  * Returns 0, also where place->value is 0; -ETIME as shmlimit_renew(); -ECHILD: there is no such
- * process, or it is a zombie; -ENODEV: /proc is missing, is of another namespace, or does not show the
- * process; -EXDEV: places of this segment are bound in another pid namespace, that of the first call;
- * or -EINVAL, -EMSGSIZE, -EROFS, -ESRCH, -EOPNOTSUPP as shmlimit_enter(). On an error the place is held
- * as before, and ends with its period.
+ * process, or it is a zombie; -ENODEV: /proc is missing, is of another namespace, or does not show
+ * the process; -EXDEV: places of this segment are bound in another pid namespace, that of the first
+ * call; or -EINVAL, -EMSGSIZE, -EROFS, -ESRCH, -EOPNOTSUPP as shmlimit_enter(). On an error the
+ * place is held as before, and ends with its period.
  *
- * A living process's place is never given away: a pid that another process got counts as alive unless
- * /proc tells the two apart, as does all that a sandbox or hidepid hides. The place is bound to the
- * whole process, through execve(2), and not to its children. One that is bound again is bound to
- * the new process alone. A renewal keeps it bound; a larger table and a clock that stepped back do not.
- * An entry from another pid namespace frees nothing. Entries that are not denied cost as before. One
- * that is denied asks the kernel about each process with a bound place: 1 us each, and 10 us more once
- * in 10 ms. A process that was alive then, and is a zombie since, counts as alive until the next time.
- * shmlimit_peek() and `remaining` count a dead process's place until an entry has freed it. If killed
- * inside: the place is bound or not. Threads, fork: as shmlimit_take(). Signals: not to be called from
- * handlers. Cost: two takes, and about 20 us to read /proc.
+ * A living process's place is never given away: a pid that another process got counts as alive
+ * unless /proc tells the two apart, as does all that a sandbox or hidepid hides. The place is bound
+ * to the whole process, through execve(2), and not to its children. One that is bound again is
+ * bound to the new process alone. A renewal keeps it bound; a larger table and a clock that stepped
+ * back do not. An entry from another pid namespace frees nothing. Entries that are not denied cost
+ * as before. One that is denied asks the kernel about each process with a bound place: 1 us each,
+ * and 10 us more once in 10 ms. A process that was alive then, and is a zombie since, counts as
+ * alive until the next time. shmlimit_peek() and `remaining` count a dead process's place until an
+ * entry has freed it. If killed inside: the place is bound or not. Threads, fork: as
+ * shmlimit_take(). Signals: not to be called from handlers. Cost: two takes, and about 20 us to
+ * read /proc.
  */
 int shmlimit_bind(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
                   uint32_t pid);
 
 /*
- * Leave a place, from any process. Returns as shmlimit_renew(); *place is not changed. A place is left
- * once: a second leave returns -ETIME and changes nothing, also if another holder has the place by then. Works
- * while the rule is OFF. Not counted. Cost: less than a take.
+ * Leave a place, from any process. Returns as shmlimit_renew(); *place is not changed. A place is
+ * left once: a second leave returns -ETIME and changes nothing, also if another holder has the
+ * place by then. Works while the rule is OFF. Not counted. Cost: less than a take.
  */
 int shmlimit_leave(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
                    const struct shmlimit_place *place);
@@ -1041,8 +1095,9 @@ int shmlimit_peek(struct shmlimit *limiter, int rule, const void *key, size_t ke
  * redis-cell's CL.THROTTLE key capacity count period [quantity] and its reply, for programs that
  * pass the limit with each request. Takes `quantity` tokens (0: peeks) from a funnel of `capacity`
  * that gets `refill` tokens back every `period_s` seconds. All triples are under one GCRA rule,
- * ~throttle, which the first call makes. A key that is asked with another triple keeps its time: see
- * shmlimit_take_limit().
+ * ~throttle, which the first call makes. A key that is asked with another triple never owes more
+ * than one time to full of that triple, see shmlimit_take_limit(); in redis-cell it owes as much
+ * time as it did.
  *
  *	reply[0]   0 allowed, 1 denied: also the value returned
  *	reply[1]   capacity
@@ -1070,11 +1125,12 @@ int shmlimit_refund(struct shmlimit *limiter, int rule, const void *key, size_t 
 
 /*
  * Restore all tokens of one key (`key` not NULL), of every key of one rule (`key` NULL), or of
- * every key of every rule (`rule` < 0; `key` is then ignored). Returns the number of keys that
- * were in the table, at most INT_MAX, or an error. 0 means that there was nothing to reset:
- * each of these keys already had all its tokens. A key that has refilled may still be counted.
- * A concurrent decision falls before or after the reset, for each key by itself. If killed inside:
- * each key is as it was, or full. Cost: for one key, a look-up; else one pass over the table.
+ * every key of every rule (`rule` SHMLIMIT_ALL_RULES, `key` NULL). Returns the number of keys that
+ * were in the table, at most INT_MAX, or an error: -ESRCH for any other id that no rule has,
+ * -EINVAL a key with all rules. 0 means that there was nothing to reset: each of these keys already
+ * had all its tokens. A key that has refilled may still be counted. A concurrent decision falls
+ * before or after the reset, for each key by itself. If killed inside: each key is as it was, or
+ * full. Cost: for one key, a look-up; else one pass over the table.
  */
 int shmlimit_reset(struct shmlimit *limiter, int rule, const void *key, size_t key_len);
 
@@ -1097,8 +1153,8 @@ uint64_t shmlimit_now(struct shmlimit *limiter);
  */
 
 /*
- * Fill *out (set its struct_size first) for one rule, or with the sum of all rules (`rule` <
- * 0). Returns 0, -ESRCH, -EINVAL.
+ * Fill *out (set its struct_size first) for one rule, or with the sum of all rules (`rule`
+ * SHMLIMIT_ALL_RULES). Returns 0, -ESRCH, -EINVAL.
  */
 int shmlimit_counters(struct shmlimit *limiter, int rule, struct shmlimit_counters *out);
 
@@ -1212,7 +1268,7 @@ int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answ
  *	EMSGSIZE      a key is not 1 to 1024 bytes long
  *	EDOM          a rule's capacity, refill, period or warm-up is 0
  *	ERANGE        a rule cannot be represented exactly
- *	EFBIG         a window or a table is larger than the segment was created for
+ *	EFBIG         a table is larger than the segment was created for, or a window than 65,536
  *	EBUSY         a rule's algorithm cannot be changed: remove the rule first
  *	EOPNOTSUPP    the rule's algorithm does not have this operation
  *	EALREADY      the table grew, and keys are left in the old one

@@ -77,7 +77,6 @@ int shmlimit_leave_at(struct shmlimit *limiter, int rule, const void *key, size_
 int shmlimit_rule_set_at(struct shmlimit *limiter, const char *rule_name, const struct shmlimit_rule *rule,
                          uint64_t now_ns);
 int shmlimit_grow_at(struct shmlimit *limiter, uint64_t slots, uint64_t now_ns);
-int shmlimit_grow_windows_at(struct shmlimit *limiter, uint32_t window_max, uint64_t now_ns);
 
 #ifdef __cplusplus
 }

@@ -35,10 +35,13 @@ enum shmlimit_gate_outcome {
 	SHMLIMIT_GATE_REJECTED = 2,         /* a limit denies the request */
 	SHMLIMIT_GATE_REJECTED_DRY_RUN = 3, /* the request goes on; a limit in a dry run would have denied it */
 	/*
-	 * The segment or a rule is missing, or with fail=closed a LEASE rule's Redis server does not answer: the failure
-	 * policy decided. Or there is no room for a rule, and the others allow.
+	 * The segment or a rule is missing, or with fail=closed a LEASE rule's Redis server does
+	 * not answer: the failure policy decided. Or there is no room for a rule, and the others
+	 * allow.
 	 */
-	SHMLIMIT_GATE_FAILED = 4
+	SHMLIMIT_GATE_FAILED = 4,
+	SHMLIMIT_GATE_DELAYED = 5,        /* the request goes on after it waited for a limit with delay= */
+	SHMLIMIT_GATE_DELAYED_DRY_RUN = 6 /* the request goes on; a limit in a dry run would have made it wait */
 };
 
 /* An answer of shmlimit_gate_begin() and shmlimit_gate_poll(): not decided yet. */
@@ -53,7 +56,10 @@ struct shmlimit_gate;
 /* What is wrong with a spec. */
 struct shmlimit_gate_wrong {
 	uint32_t struct_size; /* sizeof(struct shmlimit_gate_wrong) */
-	/* the word that is wrong; length 0: the whole limit whose rule= is at offset, or with offset 0 the whole spec */
+	/*
+	 * The word that is wrong; length 0: the whole limit whose rule= is at offset, or with
+	 * offset 0 the whole spec.
+	 */
 	uint32_t offset, length;
 	char text[180]; /* "must be cost=N, 1 or more" */
 };
@@ -85,13 +91,17 @@ struct shmlimit_gate_field {
 
 /* The answer to a request. Set the first three members before the call. */
 struct shmlimit_gate_answer {
-	uint32_t struct_size;    /* sizeof(struct shmlimit_gate_answer) */
-	uint32_t buffer_size;    /* bytes of `buffer` */
-	char *buffer;            /* where the fields' values go; NULL: write no fields */
-	uint32_t outcome;        /* SHMLIMIT_GATE_PASSED ... */
-	uint32_t status;         /* HTTP status of the refusal; 0: the request goes on */
-	int32_t error;           /* FAILED: why, as shmlimit_strerror() explains it; else 0 */
-	uint32_t denied_by;      /* REJECTED: index in `keys` of the limit that denies */
+	uint32_t struct_size; /* sizeof(struct shmlimit_gate_answer) */
+	uint32_t buffer_size; /* bytes of `buffer` */
+	char *buffer;         /* where the fields' values go; NULL: write no fields */
+	uint32_t outcome;     /* SHMLIMIT_GATE_PASSED ... */
+	uint32_t status;      /* HTTP status of the refusal; 0: the request goes on */
+	int32_t error;        /* FAILED: why, as shmlimit_strerror() explains it; else 0 */
+	/*
+	 * REJECTED, DELAYED: index in `keys` of the limit that denied or delayed the request; in a
+	 * dry run, that would have; else 0.
+	 */
+	uint32_t denied_by;
 	uint64_t remaining;      /* tokens left in the limit that has the fewest, or in the one that denies;
 	                              UINT64_MAX: not known */
 	uint64_t retry_after_ns; /* REJECTED: the same request fits after this long; UINT64_MAX: never; else 0 */
@@ -120,7 +130,10 @@ struct shmlimit_gate_bill {
 	uint64_t paid; /* tokens */
 };
 
-/* All places that a request holds, and what it has paid where that is not its cost yet. Set struct_size before the call. */
+/*
+ * All places that a request holds, and what it has paid where that is not its cost yet. Set
+ * struct_size before the call.
+ */
 struct shmlimit_gate_held {
 	uint32_t struct_size; /* sizeof(struct shmlimit_gate_held) */
 	uint32_t count;       /* 0: there is nothing to leave */
@@ -153,20 +166,23 @@ int shmlimit_gate_open(const char *spec, struct shmlimit_gate **out);
 void shmlimit_gate_close(struct shmlimit_gate *gate);
 
 /*
- * Check a spec. Returns 0, or -EINVAL after filling *wrong (unless NULL; set its struct_size first), or -ENOMEM.
- * Opens nothing. `spec` may lack rules, and may have only words of a limit after rule=.
+ * Check a spec. Returns 0, or -EINVAL after filling *wrong (unless NULL; set its struct_size
+ * first), or -ENOMEM. Opens nothing. `spec` may lack rules, and may have only words of a limit
+ * after rule=.
  */
 int shmlimit_gate_check(const char *spec, struct shmlimit_gate_wrong *wrong);
 
 /*
- * Compare a spec with its segment as it is now, to check a configuration before it is used. `report` gets a line of text for each
- * limit that would not be in force, whose rule is missing or whose cost is above the rule's capacity; for slots=, mode= and
- * group= that differ from what the segment has; and for a segment that is missing, unless there is create=yes, or that cannot be
- * opened. `offset` is where the limit's rule= begins in `spec`, or 0. Nothing is created or changed.
+ * Compare a spec with its segment as it is now, to check a configuration before it is used.
+ * `report` gets a line of text for each limit that would not be in force, whose rule is missing or
+ * whose cost is above the rule's capacity; for slots=, mode= and group= that differ from what the
+ * segment has; where /dev/shm had, or has, too little room for the slots; and for a segment that is
+ * missing, unless there is create=yes, or that cannot be opened or created. `offset` is where the
+ * limit's rule= begins in `spec`, or 0. Nothing is created or changed.
  *
- * Returns the number of lines, or: -EINVAL an argument is NULL or the spec is wrong; -ENOMEM. A segment of any user
- * is opened, and its owner can truncate it, which ends this process by SIGBUS: call it in a process that only checks. Cost:
- * system calls.
+ * Returns the number of lines, or: -EINVAL an argument is NULL or the spec is wrong; -ENOMEM. A
+ * segment of any user is opened, and its owner can truncate it, which ends this process by SIGBUS:
+ * call it in a process that only checks. Cost: system calls.
  */
 int shmlimit_gate_compare(const char *spec, void (*report)(void *arg, size_t offset, const char *text), void *arg);
 
@@ -174,70 +190,93 @@ int shmlimit_gate_compare(const char *spec, void (*report)(void *arg, size_t off
 size_t shmlimit_gate_limits(const struct shmlimit_gate *gate);
 
 /*
- * Set the function that gets one line of text when a problem begins (bad is 1) and when it ends (bad is 0). The
- * same text comes at most once a minute in each process. Set it before other threads use the gate; any thread may
- * call it. It must not call the gate.
+ * Set the function that gets one line of text when a problem begins (bad is 1) and when it ends
+ * (bad is 0). The same text comes at most once a minute in each process. Set it before other
+ * threads use the gate; any thread may call it. It must not call the gate.
  */
 void shmlimit_gate_report(struct shmlimit_gate *gate, void (*report)(void *arg, int bad, const char *text), void *arg);
 
 /*
- * Open the segment in this process now, and not with the first request, so that problems are reported at
- * start-up. Creates what create=yes allows; a rule gets the rate of the spec, unless that is the rate that a gate gave it
- * last: what was changed by hand since stays. Returns 0, or what shmlimit_open() or shmlimit_create() returned: the gate
- * is usable all the same, and tries again each second.
+ * Report that clients behind a proxy are one, since the proxy's address is the key of a limit: once
+ * in each process, however many gates it has, by the function of shmlimit_gate_report(), unless the
+ * spec has proxy_warning=no.
+ * `peer` is the address that connected, as text of `length` bytes, or "unix:"; `keys` are those of
+ * the request. It is a proxy if it is loopback, private (RFC 1918, 6598, 4193), link-local or a
+ * Unix socket, and the request has a header field that proxies write. `field` is its name, such as
+ * X-Forwarded-For, or NULL to ask whether it matters; `advice` says how proxies are configured in
+ * the server. Where they are, the key is the client's address, and nothing is reported.
+ *
+ * Returns 1: it was reported now, or would be if the request had the field; 0: neither; -EINVAL an
+ * argument is NULL. Threads, fork, signals: as shmlimit_gate_ask(). Cost: a few comparisons.
+ */
+int shmlimit_gate_forwarded(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
+                            const char *peer, size_t length, const char *field, const char *advice);
+
+/*
+ * Open the segment in this process now, and not with the first request, so that problems are
+ * reported at start-up. Creates what create=yes allows; a rule gets the rate of the spec, unless
+ * that is the rate that a gate gave it last: what was changed by hand since stays. Returns 0, or
+ * what shmlimit_open() or shmlimit_create() returned: the gate is usable all the same, and tries
+ * again each second.
  */
 int shmlimit_gate_attach(struct shmlimit_gate *gate);
 
 /*
- * Ask the limits of a request, 0 to SHMLIMIT_REQUESTS_MAX, all or none. Those with `peek` are asked first, so that one
- * that refuses costs no tokens; then the one that denied the gate's last denied request, and the rest is not asked if
- * it denies again. Where several deny, the answer names the one that was asked first. Those with `peek` have fields only when they refuse, `remaining` leaves them out, and a rule
- * that is missing refuses nothing. A LEASE rule cannot be peeked at: that is a failure. Those in a dry run are asked when
- * the others allow, each by itself. A key longer than SHMLIMIT_KEY_MAX is replaced by its SHA-512. With prefix=, an
- * address as text, with or without a port, or a list of them (see shmlimit_key_ip_text()), is replaced by the net of the
- * address that nth= chooses, and any other text is used as it is.
+ * Ask the limits of a request, 0 to SHMLIMIT_REQUESTS_MAX, all or none. Those with `peek` are asked
+ * first, so that one that refuses costs no tokens; then the one that denied the gate's last denied
+ * request, and the rest is not asked if it denies again. Where several deny, the answer names the
+ * one that was asked first. Those with `peek` have fields only when they refuse, `remaining` leaves
+ * them out, and a rule that is missing refuses nothing. A LEASE rule cannot be peeked at: that is a
+ * failure. Those in a dry run are asked when the others allow, each by itself. A key longer than
+ * SHMLIMIT_KEY_MAX is replaced by its SHA-512. With prefix=, an address as text, with or without a
+ * port, or a list of them (see shmlimit_key_ip_text()), is replaced by the net of the address that
+ * nth= chooses, and any other text is used as it is.
  *
- * Returns SHMLIMIT_ALLOWED: the request goes on; SHMLIMIT_DENIED: answer it with out->status. In both cases
- * add out->fields to the response. A missing segment or rule is no error here: the failure policy gives the
- * answer. Or, nothing being asked: -EINVAL an argument is NULL or out of its range, also of a limit that is
- * `parsed`; -E2BIG a member is set that this library does not know; -ENOBUFS the buffer is smaller than 128
- * bytes and SHMLIMIT_GATE_BUFFER_EACH for each key.
+ * Returns SHMLIMIT_ALLOWED: the request goes on; SHMLIMIT_DENIED: answer it with out->status. In
+ * both cases add out->fields to the response. A missing segment or rule is no error here: the
+ * failure policy gives the answer. Or, nothing being asked: -EINVAL an argument is NULL or out of
+ * its range, also of a limit that is `parsed`; -E2BIG a member is set that this library does not
+ * know; -ENOBUFS the buffer is smaller than 128 bytes and SHMLIMIT_GATE_BUFFER_EACH for each key.
  *
- * A limit with delay= reserves, before the others are asked, and the call returns when the tokens are there, after
- * that time at most: an event loop calls shmlimit_gate_begin() instead. What is reserved is given back if another limit denies.
- * If killed while it waits: the tokens stay taken.
+ * A limit with delay= reserves, before the others are asked, and the call returns when the tokens
+ * are there, after that time at most: an event loop calls shmlimit_gate_begin() instead. What is
+ * reserved is given back if another limit denies. If killed while it waits: the tokens stay taken.
  *
- * Threads: safe. Fork: a child may go on with the gate. Signals: not to be called from handlers. No memory is
- * allocated. Cost: the decisions, and once a second a few system calls, to check whether the segment was replaced under
- * its name. A LEASE rule may ask its Redis server, and then waits up to the deadline.
+ * Threads: safe. Fork: a child may go on with the gate. Signals: not to be called from handlers. No
+ * memory is allocated. Cost: the decisions, and once a second a few system calls, to check whether
+ * the segment was replaced under its name. A LEASE rule may ask its Redis server, and then waits up
+ * to the deadline.
  */
 int shmlimit_gate_ask(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
                       struct shmlimit_gate_answer *out);
 
 /*
- * Like shmlimit_gate_ask(), for requests that also have limits of HOLD rules: how many at once. A request that goes on
- * holds a place in each, until shmlimit_gate_leave(), or until the rule's period is over. Places come first: a
- * request that one of them denies takes no tokens, and one that another limit denies leaves its places. Under a rule
- * that is off, or in a dry run without a free place, the request holds none. Under a limit with the word dry_run it
- * holds one, so that the answers are what they would be without that word. A place whose request was killed ends with
- * the period of its rule, so the period is longer than a request takes. The cost of
- * such a limit must be 1. Its field RateLimit says how many places are free; it has no Retry-After, since nobody
+ * Like shmlimit_gate_ask(), for requests that also have limits of HOLD rules: how many at once. A
+ * request that goes on holds a place in each, until shmlimit_gate_leave(), or until the rule's
+ * period is over. Places come first: a request that one of them denies takes no tokens, and one
+ * that another limit denies leaves its places. Under a rule that is off, or in a dry run without a
+ * free place, the request holds none. Under a limit with the word dry_run it holds one, so that the
+ * answers are what they would be without that word. A place whose request was killed ends with the
+ * period of its rule, so the period is longer than a request takes. The cost of such a limit must
+ * be 1. Its field RateLimit says how many places are free; it has no Retry-After, since nobody
  * knows when a place will become free.
  *
- * Limits with the word estimate=N take N tokens, and are settled afterwards: see shmlimit_gate_settle().
+ * Limits with the word estimate=N take N tokens, and are settled afterwards: see
+ * shmlimit_gate_settle().
  *
- * Set the struct_size of *held first; held->count is 0 when nothing is held, and held->bill_count when nothing is to be
- * settled, also after an error. With shmlimit_gate_ask()
- * a request takes a place, too, which ends only with the period, and pays its estimate. More errors: -EINVAL `held` is NULL or its struct_size is
- * too small.
+ * Set the struct_size of *held first; held->count is 0 when nothing is held, and held->bill_count
+ * when nothing is to be settled, also after an error. With shmlimit_gate_ask() a request takes a
+ * place, too, which ends only with the period, and pays its estimate. More errors: -EINVAL `held`
+ * is NULL or its struct_size is too small.
  */
 int shmlimit_gate_enter(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
                         struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held);
 
 /*
- * Leave all places of a request, and set held->count to 0. `keys` are those of shmlimit_gate_enter(), with the same
- * bytes; `n` is their number. Call it in the same process, or in one that was forked since. A place that has ended, or whose
- * segment was replaced, is skipped. Returns 0, or -EINVAL: an argument is NULL, or `keys` are others. Threads, fork, signals: as
+ * Leave all places of a request, and set held->count to 0. `keys` are those of
+ * shmlimit_gate_enter(), with the same bytes; `n` is their number. Call it in the same process, or
+ * in one that was forked since. A place that has ended, or whose segment was replaced, is skipped.
+ * Returns 0, or -EINVAL: an argument is NULL, or `keys` are others. Threads, fork, signals: as
  * shmlimit_gate_ask(). Cost: less than a take for each place.
  */
 int shmlimit_gate_leave(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
@@ -246,68 +285,78 @@ int shmlimit_gate_leave(struct shmlimit_gate *gate, const struct shmlimit_gate_k
 #define SHMLIMIT_GATE_NOT_KNOWN UINT64_MAX
 
 /*
- * Charge a request that goes on, such as a download, for what it has used so far, in its limits with estimate=: used[i] is
- * the number of tokens that keys[i] has used, or SHMLIMIT_GATE_NOT_KNOWN. A limit is charged when the request has used as much as
- * the estimate, or more, beyond what it has paid; nothing is given back. So call it as often as something was used: a request is
- * never behind by more than its estimate and what it used since the last call. shmlimit_gate_settle() then charges the rest, so that
- * the sum is what the request cost. If the process is killed, what was charged stays charged. The estimate is the cost of
- * the key, or the limit's if that is 0.
+ * Charge a request that goes on, such as a download, for what it has used so far, in its limits
+ * with estimate=: used[i] is the number of tokens that keys[i] has used, or
+ * SHMLIMIT_GATE_NOT_KNOWN. A limit is charged when the request has used as much as the estimate, or
+ * more, beyond what it has paid; nothing is given back. So call it as often as something was used:
+ * a request is never behind by more than its estimate and what it used since the last call.
+ * shmlimit_gate_settle() then charges the rest, so that the sum is what the request cost. If the
+ * process is killed, what was charged stays charged. The estimate is the cost of the key, or the
+ * limit's if that is 0.
  *
- * Arguments, errors, threads, fork, signals and what cannot be charged: as shmlimit_gate_settle(). Cost: a few
- * comparisons; where a limit is charged, a take.
+ * Arguments, errors, threads, fork, signals and what cannot be charged: as shmlimit_gate_settle().
+ * Cost: a few comparisons; where a limit is charged, a take.
  */
 int shmlimit_gate_charge(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
                          const uint64_t *used, struct shmlimit_gate_held *held);
 
 /*
- * Settle what a request turned out to cost, in its limits with estimate=: used[i] is the number of tokens that keys[i] has used
- * in all, or SHMLIMIT_GATE_NOT_KNOWN, which leaves what it has paid. The difference to what it has paid is charged or given
- * back, and held->bills then says what it has paid: so the same call again changes nothing, and a request can be settled as often
- * as its cost is known better. Whatever is never settled, such as a request of a killed process, has paid its estimate, and what
- * shmlimit_gate_charge() charged. What is charged makes debt, which is never denied: later requests of the key are, until it is
+ * Settle what a request turned out to cost, in its limits with estimate=: used[i] is the number of
+ * tokens that keys[i] has used in all, or SHMLIMIT_GATE_NOT_KNOWN, which leaves what it has paid.
+ * The difference to what it has paid is charged or given back, and held->bills then says what it
+ * has paid: so the same call again changes nothing, and a request can be settled as often as its
+ * cost is known better. Whatever is never settled, such as a request of a killed process, has paid
+ * its estimate, and what shmlimit_gate_charge() charged. The charge itself is never
+ * denied: it makes debt, up to charge_max=. Later requests of the key are denied until that is
  * paid.
  *
- * `keys` are those of shmlimit_gate_enter(), with the same bytes and limits; `n` is their number, also of `used`. Call it before
- * or after shmlimit_gate_leave(), in the same process, or in one that was forked since. Where the segment was
- * replaced since, nothing is settled. Where a rule allows no more debt, by its max-wait, or cannot be charged, as a window, what
- * could be is charged, which is reported once a minute.
+ * `keys` are those of shmlimit_gate_enter(), with the same bytes and limits; `n` is their number,
+ * also of `used`. Call it before or after shmlimit_gate_leave(), in the same process, or in one
+ * that was forked since. Where the segment was replaced since, nothing is settled. Where a rule
+ * allows no more debt, by its max-wait, or cannot be charged, as a window, what could be is
+ * charged, which is reported once a minute.
  *
- * Returns 0, or -EINVAL: an argument is NULL, or `keys` are others. Threads, fork, signals: as shmlimit_gate_ask(). If killed
- * inside: some are settled. Cost: less than a take for each bill.
+ * Returns 0, or -EINVAL: an argument is NULL, or `keys` are others. Threads, fork, signals: as
+ * shmlimit_gate_ask(). If killed inside: some are settled. Cost: less than a take for each bill.
  */
 int shmlimit_gate_settle(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
                          const uint64_t *used, struct shmlimit_gate_held *held);
 
 /*
- * For event loops: shmlimit_gate_ask() or, unless `held` is NULL, shmlimit_gate_enter() in steps, none of which waits for the
- * host's agent (see shmlimit_global_serve()), or for the tokens of a limit with delay=. Returns what they return; or
- * SHMLIMIT_GATE_PENDING: a LEASE rule is asked for, or the request waits for its tokens, and *pending is set. Then only out->retry_after_ns is meant: poll again after this long. Other requests, and those whose
- * tokens are in the host's lease, are decided at once.
+ * For event loops: shmlimit_gate_ask() or, unless `held` is NULL, shmlimit_gate_enter() in steps,
+ * none of which waits for the host's agent (see shmlimit_global_serve()), or for the tokens of a
+ * limit with delay=. Returns what they return; or SHMLIMIT_GATE_PENDING: a LEASE rule is asked for,
+ * or the request waits for its tokens, and *pending is set. Then only out->retry_after_ns is meant:
+ * poll again after this long. Other requests, and those whose tokens are in the host's lease, are
+ * decided at once.
  *
- * -EAGAIN: the backend must be asked for a LEASE rule, or such a rule is in a dry run, and there is no agent for it. Nothing is
- * taken. Call shmlimit_gate_ask() or shmlimit_gate_enter() instead, perhaps in another thread. shmlimit_gate_poll() returns it
- * if the agent has ended. If it ends when only a dry run is left, that is a failure of the dry run, and the request goes on.
+ * -EAGAIN: the backend must be asked for a LEASE rule, or such a rule is in a dry run, and there is
+ * no agent for it. Nothing is taken. Call shmlimit_gate_ask() or shmlimit_gate_enter() instead,
+ * perhaps in another thread. shmlimit_gate_poll() returns it if the agent has ended. If it ends
+ * when only a dry run is left, that is a failure of the dry run, and the request goes on.
  *
- * While a request is pending, its places and the tokens of LEASE rules stay taken; those of this host's limits are taken at
- * the end, but before a wait for delay=. The caller keeps `held`; keys, `out` and its buffer are needed no longer. More errors: -ENOMEM.
+ * While a request is pending, its places and the tokens of LEASE rules stay taken; those of this
+ * host's limits are taken at the end, but before a wait for delay=. The caller keeps `held`; keys,
+ * `out` and its buffer are needed no longer. More errors: -ENOMEM.
  */
 int shmlimit_gate_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
                         struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held,
                         struct shmlimit_gate_pending **pending);
 
 /*
- * Ask whether a pending request has been decided. Set out->struct_size, buffer and buffer_size as for the first call.
- * `held` is what the first call had, or a copy of it. Any other
- * answer than SHMLIMIT_GATE_PENDING, -EINVAL and -ENOBUFS releases `pending`. Call it in the process that began the request, one thread
- * at a time. If the segment was replaced since, the request begins again in the new one.
+ * Ask whether a pending request has been decided. Set out->struct_size, buffer and buffer_size as
+ * for the first call. `held` is what the first call had, or a copy of it. Any other answer than
+ * SHMLIMIT_GATE_PENDING, -EINVAL and -ENOBUFS releases `pending`. Call it in the process that began
+ * the request, one thread at a time. If the segment was replaced since, the request begins again in
+ * the new one.
  */
 int shmlimit_gate_poll(struct shmlimit_gate *gate, struct shmlimit_gate_pending *pending,
                        struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held);
 
 /*
- * The request is no longer wanted, such as that of a client that has gone. Gives back what it has taken, and releases
- * `pending`. If held->count is still above 0, call shmlimit_gate_leave() as for any request that ends. `pending` NULL is
- * allowed.
+ * The request is no longer wanted, such as that of a client that has gone. Gives back what it has
+ * taken, and releases `pending`. If held->count is still above 0, call shmlimit_gate_leave() as for
+ * any request that ends. `pending` NULL is allowed.
  */
 void shmlimit_gate_cancel(struct shmlimit_gate *gate, struct shmlimit_gate_pending *pending,
                           struct shmlimit_gate_held *held);

@@ -7,19 +7,19 @@
  *
  *	capacity + refill * (time / period)
  *
- * tokens; and where they give tokens back, what refills in one lease more. A busy key makes about ten
- * calls per second per host, regardless of its request rate.
- * A denial is remembered until a retry can succeed, so a flooded key costs the backend nothing.
- * shmlimit_global_count() shares counts that expire, of COUNTER rules.
+ * tokens; and where they give tokens back, what refills in one lease more. A busy key makes about
+ * ten calls per second per host, regardless of its request rate. A denial is remembered until a
+ * retry can succeed, so a flooded key costs the backend nothing. shmlimit_global_count() shares
+ * counts that expire, of COUNTER rules.
  *
- * Small limits lose nothing. Below a capacity of 8,192, and below 320 tokens a second at the default
- * lease, a host leases no more than a request needs and what comes back in a quarter of a lease. So
- * a request is denied, though the limit has a token, for at most one lease and a half and
+ * Small limits lose nothing. Below a capacity of 8,192, and below 320 tokens a second at the
+ * default lease, a host leases no more than a request needs and what comes back in a quarter of a
+ * lease. So a request is denied, though the limit has a token, for at most one lease and a half and
  * a quarter of a lease for each host. A key of such a limit costs up to a call for each request
  * that is allowed. If its requests come slowly, and its funnel is over three quarters full, a host
  * leases up to 8 tokens more, for a quarter of the time to full or 20 s: far from its limit a key
- * costs about one call for three requests. These tokens do not come back before they expire: at most
- * a quarter of the funnel.
+ * costs about one call for three requests. These tokens do not come back before they expire: at
+ * most a quarter of the funnel.
  *
  * Every function that can fail returns a negative errno value. errno itself is undefined
  * afterwards.
@@ -47,16 +47,16 @@ enum shmlimit_global_on_failure {
 	SHMLIMIT_GLOBAL_ALLOW = 1, /* allowed */
 	/*
 	 * The answer of a funnel on this host, with a share of the limit. What the host leases is
-	 * charged to it, so a host that uses its share up through the backend gets no more while the
-	 * backend is gone. The backend does not learn what the share gave: in the worst stretch of
-	 * time the hosts admit 1 + hosts * local_milli / 1000 times the limit. With a share of
+	 * charged to it, so a host that uses its share up through the backend gets no more while
+	 * the backend is gone. The backend does not learn what the share gave: in the worst stretch
+	 * of time the hosts admit 1 + hosts * local_milli / 1000 times the limit. With a share of
 	 * 1000 / hosts the limit holds while all hosts are cut off. The funnel's rule is
 	 * ~local:NAME, which the library creates.
 	 */
 	SHMLIMIT_GLOBAL_LOCAL = 2,
 	/*
-	 * -EHOSTDOWN, with nothing taken. So the caller knows that the client has done nothing wrong, and can
-	 * answer 503 where it answers 429 to a client over its limit.
+	 * -EHOSTDOWN, with nothing taken. So the caller knows that the client has done nothing
+	 * wrong, and can answer 503 where it answers 429 to a client over its limit.
 	 */
 	SHMLIMIT_GLOBAL_ERROR = 3
 };
@@ -64,22 +64,22 @@ enum shmlimit_global_on_failure {
 /* shmlimit_global_options.flags */
 enum shmlimit_global_option_flags {
 	/*
-	 * While the host has no agent (see shmlimit_global_serve()), a thread of this process is it.
-	 * The thread is started by shmlimit_global_open(), and again by a call that needs the backend
-	 * and finds no agent. So if the process of the agent is killed, the next one that needs the
-	 * backend replaces it, within a second. A thread that finds an agent ends at once: a host has
-	 * one, however many processes it has. shmlimit_global_close() ends the thread.
-	 * options.report may be called in it, beside other threads. All signals are blocked in it. A
-	 * child of fork() has no thread until it needs one. Without this flag the library starts no
-	 * thread.
+	 * While the host has no agent (see shmlimit_global_serve()), a thread of this process is
+	 * it. The thread is started by shmlimit_global_open(), and again by a call that needs the
+	 * backend and finds no agent. So if the process of the agent is killed, the next one that
+	 * needs the backend replaces it, within a second. A thread that finds an agent ends at
+	 * once: a host has one, however many processes it has. shmlimit_global_close() ends the
+	 * thread. options.report may be called in it, beside other threads. All signals are blocked
+	 * in it. A child of fork() has no thread until it needs one. Without this flag the library
+	 * starts no thread.
 	 */
 	SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD = 0x2000000,
 	/*
 	 * No call waits. on_failure decides at once what this host's lease cannot, and the agent
 	 * leases, so that the next requests for the key find tokens or a denial. It needs an agent:
 	 * without one on_failure decides whatever is not leased, which is reported once. Nothing is
-	 * taken for a request that on_failure allowed. Without this flag a call waits for the backend,
-	 * up to deadline_ns.
+	 * taken for a request that on_failure allowed. Without this flag a call waits for the
+	 * backend, up to deadline_ns.
 	 */
 	SHMLIMIT_GLOBAL_OPTION_NO_WAIT = 0x4000000
 };
@@ -93,9 +93,9 @@ struct shmlimit_global_options {
 	uint32_t on_failure;  /* SHMLIMIT_GLOBAL_DENY (default), _ALLOW, _LOCAL, _ERROR */
 	/*
 	 * Longest time that a call waits for the backend, including the time to connect: 100 us to
-	 * 10 s, default 50 ms: a busy host answers late now and then. A connection that takes longer
-	 * to open is kept, and the next call uses it: so a round trip that is shorter than the
-	 * deadline suffices.
+	 * 10 s, default 50 ms: a busy host answers late now and then. A connection that takes
+	 * longer to open is kept, and the next call uses it: so a round trip that is shorter than
+	 * the deadline suffices.
 	 */
 	uint64_t deadline_ns;
 	/*
@@ -105,7 +105,7 @@ struct shmlimit_global_options {
 	 */
 	uint64_t lease_ns;
 	uint64_t open_ns;     /* a failing backend is left alone for about this long: 1 ms to 1 h, default 200 ms */
-	uint32_t open_after;  /* ... after this many failures in a row in one process: default 3 */
+	uint32_t open_after;  /* ... after this many failures in a row in one process, or of its agent: default 3 */
 	uint32_t local_milli; /* LOCAL: this host's share in thousandths of the limit: 1 to 1000, must be set */
 	const char *prefix;   /* of the backend's keys PREFIX{RULE/KEY}, without '{': default "shmlimit:" */
 	/*
@@ -131,8 +131,8 @@ enum shmlimit_global_ticket_flags {
 	/* Without an agent, on_failure decides at once, instead of waiting for the backend. */
 	SHMLIMIT_GLOBAL_TICKET_NO_WAIT = 0x100000,
 	/*
-	 * Without an agent, -EAGAIN is returned at once. Nothing is taken: the caller may take where
-	 * waiting is allowed.
+	 * Without an agent, -EAGAIN is returned at once. Nothing is taken: the caller may take
+	 * where waiting is allowed.
 	 */
 	SHMLIMIT_GLOBAL_TICKET_AGENT_ONLY = 0x200000
 };
@@ -178,7 +178,7 @@ struct shmlimit_global_status {
 	uint64_t pid;           /* the agent's process id, in its own namespace; of the last agent if there is none */
 	uint64_t running_ns;    /* time since it became the agent */
 	uint64_t connections;   /* its connections to backend servers */
-	uint64_t round_trip_ns; /* time that its last answer from the backend took; 0: none yet */
+	uint64_t round_trip_ns; /* time that an answer from the backend usually takes; 0: none yet */
 	uint64_t breaker_ns; /* while the URL's server fails: time until it connects again, or open_ns while it does; else 0 */
 	uint64_t waiting; /* requests that wait for it now, up to 64 */
 	/* Counts since the segment was created. */
@@ -228,8 +228,8 @@ struct shmlimit_global_server {
  * Returns 0, or: -EINVAL an argument is NULL, the URL is wrong (options.report gets the reason), an
  * option is out of range, or LOCAL has no share; -E2BIG a field is set that this library does not
  * know; -ELIBBAD libshmlimit has another layout version than this library was built with, as in a
- * program that runs since before an upgrade; -ENOMEM; or an error of shmlimit_rule_set(): -EROFS, -EXFULL, -ENOENT ...; or with
- * SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD -EAGAIN: no thread can be made.
+ * program that runs since before an upgrade; -ENOMEM; or an error of shmlimit_rule_set(): -EROFS,
+ * -EXFULL, -ENOENT ...; or with SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD -EAGAIN: no thread can be made.
  *
  * Threads: any number may use the handle at once, in all functions but shmlimit_global_close().
  * None waits for another one, except for the result of a key that both ask for: each thread
@@ -292,11 +292,12 @@ int shmlimit_global_take_many(struct shmlimit_global *global, const struct shmli
  * The limits of this host are looked at first: if one of them would deny, the backend is not asked.
  * Then LEASE rules are taken from: first all that this host has leased, so that a denial that is
  * known here costs no lease of the others; then all the rest is asked for in one round trip, with
- * one deadline. The limits of this host are taken from at the end, as shmlimit_take_all() does; so none of their tokens is held
- * while the backend is waited for, and they are as they were if another limit denies. Tokens of
- * LEASE rules are then given back to this host's leases. A lease that has expired in the meantime
- * takes none back, and they are lost as if they were spent. What on_failure gave is given back too:
- * ALLOW gave nothing, and LOCAL tokens of the host's share. No limit is ever exceeded.
+ * one deadline. The limits of this host are taken from at the end, as shmlimit_take_all() does; so
+ * none of their tokens is held while the backend is waited for, and they are as they were if
+ * another limit denies. Tokens of LEASE rules are then given back to this host's leases. A lease
+ * that has expired in the meantime takes none back, and they are lost as if they were spent. What
+ * on_failure gave is given back too: ALLOW gave nothing, and LOCAL tokens of the host's share. No
+ * limit is ever exceeded.
  *
  * Returns SHMLIMIT_ALLOWED, SHMLIMIT_DENIED, or with nothing taken: -EINVAL an argument is NULL,
  * `n` is out of range; -E2BIG a reserved32 is not zero; -EOPNOTSUPP a request of a LEASE rule has
@@ -315,20 +316,20 @@ int shmlimit_global_take_all(struct shmlimit_global *global, const struct shmlim
  *
  * The request goes through the agent of this host: see shmlimit_global_serve() and
  * SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD. The time to live begins with the count, on the backend, to a
- * millisecond. `n` of 0 reads what this host knows, which may be less than the count. A rule that is
- * in DRY_RUN, BLOCK or OFF, and one of a segment that is disabled, is of this host alone.
+ * millisecond. `n` of 0 reads what this host knows, which may be less than the count. A rule that
+ * is in DRY_RUN, BLOCK or OFF, and one of a segment that is disabled, is of this host alone.
  *
  * If there is no agent, or no answer by the deadline, on_failure decides: LOCAL counts on this host
- * alone, with local_milli thousandths of the bound; ALLOW counts nothing; ERROR returns -EHOSTDOWN. The next answer of the
- * backend replaces this host's count. A request whose answer was late, or whose agent was killed,
- * may have been counted on the backend: so no more than the bound is ever allowed, and at most what
- * was asked for in that time is lost.
+ * alone, with local_milli thousandths of the bound; ALLOW counts nothing; ERROR returns -EHOSTDOWN.
+ * The next answer of the backend replaces this host's count. A request whose answer was late, or
+ * whose agent was killed, may have been counted on the backend: so no more than the bound is ever
+ * allowed, and at most what was asked for in that time is lost.
  *
- * Returns SHMLIMIT_ALLOWED or SHMLIMIT_DENIED, and fills *out unless it is NULL; or -EOPNOTSUPP: `n`
- * is below 0, SHMLIMIT_COUNT_RESTART is set, it is no COUNTER rule, or the handle must not wait
- * (SHMLIMIT_GLOBAL_OPTION_NO_WAIT); or as shmlimit_count(). On an
- * error nothing was changed. Threads: safe. Signals: not to be called from handlers. Fork: as
- * shmlimit_global_open() says. Cost: two counts, or a round trip, at most the deadline.
+ * Returns SHMLIMIT_ALLOWED or SHMLIMIT_DENIED, and fills *out unless it is NULL; or -EOPNOTSUPP:
+ * `n` is below 0, SHMLIMIT_COUNT_RESTART is set, it is no COUNTER rule, or the handle must not wait
+ * (SHMLIMIT_GLOBAL_OPTION_NO_WAIT); or as shmlimit_count(). On an error nothing was changed.
+ * Threads: safe. Signals: not to be called from handlers. Fork: as shmlimit_global_open() says.
+ * Cost: two counts, or a round trip, at most the deadline.
  */
 int shmlimit_global_count(struct shmlimit_global *global, int rule, const void *key, size_t key_len,
                           const struct shmlimit_count_request *request, struct shmlimit_count *out);
@@ -343,8 +344,8 @@ int shmlimit_global_count(struct shmlimit_global *global, int rule, const void *
  *
  * Without an agent for this backend and prefix, shmlimit_global_begin() waits for the backend as
  * shmlimit_global_take() does, and so does shmlimit_global_poll() if the agent has ended since.
- * With SHMLIMIT_GLOBAL_TICKET_NO_WAIT, on_failure decides at once instead; with SHMLIMIT_GLOBAL_TICKET_AGENT_ONLY
- * they return -EAGAIN. Then neither ever waits.
+ * With SHMLIMIT_GLOBAL_TICKET_NO_WAIT, on_failure decides at once instead; with
+ * SHMLIMIT_GLOBAL_TICKET_AGENT_ONLY they return -EAGAIN. Then neither ever waits.
  *
  * A ticket belongs to the process that began it. Any of its handles for the same limiter, URL and
  * options may poll it, one thread at a time. Several tickets may have the same key. A ticket that
@@ -397,6 +398,7 @@ void shmlimit_global_cancel_all(struct shmlimit_global *global, struct shmlimit_
  *	ENOEXEC        the server does not keep scripts
  *	EPROTO         the server is too old
  *	EPROTOTYPE     the server is a sentinel, and the URL is not one of sentinels
+ *	ENOTUNIQ       the server is no sentinel, and the URL is one of sentinels
  *	ERANGE         the backend cannot count the rule exactly: shmlimit_rule_set() refuses such a
  *	               rule, so the segment was damaged
  *	ETIMEDOUT      there was no answer by the deadline
@@ -439,11 +441,13 @@ const char *shmlimit_global_strerror(int error);
  * backend and prefix, over one connection per server, until proceed(arg, serving) returns 0.
  * proceed() is called several times a second, and after a signal; `serving` is 1 while this
  * process is the agent, and 0 while another one is. A segment has one agent at a time; another
- * process takes its place within a second if it is stopped or killed. A killed one is replaced as
- * soon as its parent has waited for it, by processes of the same pid namespace. Of the
+ * process takes its place within a second if it is stopped or killed. A killed one is replaced
+ * within 100 ms by processes of the same pid namespace, also while it is a zombie. Of the
  * handle's options lease_ns, prefix and report are in force for all processes that use this agent.
- * The backend has failed if it sends nothing for 100 ms, or for deadline_ns if that is longer; then
- * on_failure of each process decides its requests, and the backend is tried again after open_ns.
+ * A server fails if it sends nothing for 50 ms, or deadline_ns or two usual round trips if that is
+ * longer, and this open_after times in a row. Then on_failure of each process decides its requests,
+ * until the server answers, however late; after open_ns it is connected to again. While only the
+ * connection is late, questions go over a second one.
  *
  * The agent keeps answers that come after the process's deadline: their tokens serve the next
  * request. When it ends, by itself or killed, processes ask the backend themselves.

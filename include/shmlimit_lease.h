@@ -44,21 +44,31 @@ struct shmlimit_lease {
 	uint64_t held;    /* tokens that can be spent here now; less than the cost */
 	uint64_t wait_ns; /* time until the current claim ends; 0 if there is none */
 	/*
-	 * ASK with a claim: requests of the key that will come in a lease that lasts for a quarter of the
-	 * time to full, 20 s at most, if they go on as slowly as they did: up to 8. 0: not known, or they
-	 * come faster.
+	 * ASK with a claim: requests of the key that will come in a lease that lasts for a quarter
+	 * of the time to full, 20 s at most, if they go on as slowly as they did: up to 8. 0: not
+	 * known, or they come faster.
 	 */
 	uint32_t steady;
 	uint32_t reserved32;
 };
 
-/* What shmlimit_lease_take() is asked for. Zero everything, set struct_size, then each member that is not 0. */
+#define SHMLIMIT_LEASE_FEW_TIMES_MAX 16u
+
+/*
+ * What shmlimit_lease_take() is asked for. Zero everything, set struct_size, then each member that
+ * is not 0.
+ */
 struct shmlimit_lease_request {
 	uint32_t struct_size; /* sizeof(struct shmlimit_lease_request) */
-	uint32_t reserved32;  /* must be zero */
-	uint64_t cost;        /* tokens to take */
-	uint64_t lease_ns;    /* how long tokens that are leased can be spent */
-	uint64_t claim_ns;    /* how long the caller may ask the backend; 0: no caller gets a claim */
+	/*
+	 * Leases of 30 tokens or fewer last lease_ns times this number, up to
+	 * SHMLIMIT_LEASE_FEW_TIMES_MAX. 0: as long as others, as they must where the capacity is
+	 * above 131,071.
+	 */
+	uint32_t few_times;
+	uint64_t cost;     /* tokens to take */
+	uint64_t lease_ns; /* how long tokens that are leased can be spent */
+	uint64_t claim_ns; /* how long the caller may ask the backend; 0: no caller gets a claim */
 };
 
 /* Totals of all LEASE rules since the segment was created. They never decrease. */
@@ -111,8 +121,8 @@ struct shmlimit_lease_counters {
  * of which 1 is spent, or deny. WAIT and DENIED: the breaker is open, or another caller is
  * probing.
  *
- * Errors besides those of decisions: -EOPNOTSUPP the rule is not a LEASE rule. `_at` variants (see shmlimit_at.h),
- * threads, processes, signals, fork, progress and cost are as for decisions.
+ * Errors besides those of decisions: -EOPNOTSUPP the rule is not a LEASE rule. `_at` variants (see
+ * shmlimit_at.h), threads, processes, signals, fork, progress and cost are as for decisions.
  */
 
 /*
@@ -123,8 +133,12 @@ struct shmlimit_lease_counters {
  * expire with the claim, or at once if they would expire before it.
  *
  * lease->want is what this key spends here in about three quarters of `lease_ns`, judged by its
- * last lease. If that was used up early, the next one is up to twice as large; if a part
- * expired, it is smaller. A cold key wants just the cost. If the key cannot get a slot, every
+ * last lease; with `few_times`, in all of it as long as that is at most 28. If the last lease was
+ * used up early, the next one is up to twice as large, and up to eight times where the last one was
+ * more than a small limit should lend; if a part expired, it is smaller. The backend may lease
+ * fewer. A limit is small if its capacity is below 8,192 and less than 8 tokens come back in a
+ * quarter of `lease_ns`: of such a one a host should hold no more than that beyond what it needs. A
+ * cold key wants just the cost. If the key cannot get a slot, every
  * caller gets ASK (with on_full = DENY: DENIED).
  *
  * With a `claim_ns` of 0 no caller gets a claim. SHMLIMIT_LEASE_ASK then says that the backend
@@ -132,10 +146,10 @@ struct shmlimit_lease_counters {
  * can so decide what is here and leave the rest to one that may wait.
  *
  * The lease runs low when a take leaves less than a quarter of what it began with. To that one take
- * the answer is ALLOWED with lease->want filled: a caller can lease that number of tokens
- * ahead and deposit them with a cost of 0, best when the key has next to nothing left. With any other
- * ALLOWED *lease is left alone, so set `want` to 0 before the call. A lease of
- * less than about 32 tokens does not run low (more where the capacity is above 131,071).
+ * the answer is ALLOWED with lease->want filled: a caller can lease that number of tokens ahead and
+ * deposit them with a cost of 0, best when the key has next to nothing left. With any other ALLOWED
+ * *lease is left alone, so set `want` to 0 before the call. A lease of less than about 32 tokens
+ * does not run low (more where the capacity is above 131,071).
  *
  * Under an OFF rule the answer is ALLOWED. Only ALLOWED and DENIED are counted; a request that
  * gets ASK or WAIT is counted when it is decided. -EINVAL also: `lease` is NULL or its
@@ -174,11 +188,16 @@ int shmlimit_lease_deny(struct shmlimit *limiter, int rule, const void *key, siz
 int shmlimit_lease_deny_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                            uint64_t for_ns, struct shmlimit_result *r, uint64_t now_ns);
 
-/* The backend did not answer: end the claim, so that the next caller asks. Returns 0 or an error. */
+/*
+ * The backend did not answer: end the claim, so that the next caller asks. Returns 0 or an error.
+ */
 int shmlimit_lease_abandon(struct shmlimit *limiter, int rule, const void *key, size_t key_len);
 int shmlimit_lease_abandon_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t now_ns);
 
-/* Count `n` events that only the caller can see: SHMLIMIT_LEASE_BACKEND_ERRORS ... Returns 0, -EINVAL, -EROFS. */
+/*
+ * Count `n` events that only the caller can see: SHMLIMIT_LEASE_BACKEND_ERRORS ... Returns 0,
+ * -EINVAL, -EROFS.
+ */
 int shmlimit_lease_count(struct shmlimit *limiter, uint32_t which, uint64_t n);
 
 /* Fill *out (set its struct_size first). Returns 0, -EINVAL. */

@@ -2,15 +2,15 @@
 # prove.sh PROGRAM...: run test programs beside each other, a processor each. What failed runs again, alone and with
 # all its output, so that the end of a log shows what went wrong.
 #
-# A program of server, global or build starts servers and tools of others. If one fails only once, it is named, and the
-# run passes. A program of any other group looks for races, which may show only once: its failure is final.
+# A program of a group in ONCE starts servers and tools of others. If one fails only once, it is named, and the run
+# passes. A program of any other group looks for races, which may show only once: its failure is final.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -uo pipefail
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-prove --timer -j"$(nproc)" --exec '' "$@" 2>&1 | tee "$log"
+prove --timer -j"$(nproc)" --exec "${0%/*}/as_user.sh" "$@" 2>&1 | tee "$log"
 rc=$?
 [ $rc -ne 0 ] || exit 0
 
@@ -20,9 +20,9 @@ rc=0
 once=()
 for program in "${failed[@]}"; do
 	echo "== again: $program"
-	if ! prove -v --exec '' "$program"; then
+	if ! prove -v --exec "${0%/*}/as_user.sh" "$program"; then
 		rc=1
-	elif [[ $program =~ /tests/(server|global|build)/ ]]; then
+	elif [[ " ${ONCE:-} " == *" $(basename "$(dirname "$program")") "* ]]; then
 		once+=("$program")
 	else
 		echo "== $program failed once: that is a failure"

@@ -41,6 +41,13 @@ LC_ALL=C
 export PATH LC_ALL
 TMP=$(mktemp -d)
 SEGMENT=test.$$.$(basename "$0" .t)
+# Each command of ours begins SLOW seconds later: a test passes nevertheless (tests/README.md).
+if [ -n "${SLOW:-}" ]; then
+	mkdir "$TMP/.slow"
+	printf '#!/bin/sh\n%s %s\nexec "%s" "$@"\n' "$(command -v sleep)" "$SLOW" "$BUILD/bin/shmlimit" >"$TMP/.slow/shmlimit"
+	chmod 755 "$TMP/.slow/shmlimit"
+	PATH=$TMP/.slow:$PATH
+fi
 SHM=/dev/shm/shmlimit.$(sed -n 's/^#define LAYOUT_VERSION \([0-9]*\)u$/\1/p' "$SOURCE/lib/segment/layout.h").
 export SHM
 tap_count=0
@@ -66,7 +73,13 @@ tap_where() {
 		*/tap.sh) continue ;;
 		*/tests/*.t) file=${file%.t}.sh ;;
 		esac
-		echo "$said at tests/${file##*/tests/}:${frame%% *}"
+		file=tests/${file##*/tests/}
+		# That of an annex is in the annex's folder.
+		for source in "$SOURCE"/*/"${file#*/}"; do
+			source=${source%/*}/tests/${source##*/}
+			[ ! -f "$source" ] || file=${source#"$SOURCE"/}
+		done
+		echo "$said at $file:${frame%% *}"
 		said='  called'
 	done
 }
@@ -135,6 +148,12 @@ skip_all() {
 
 # block PAGE LANGUAGE [TEXT]: the first example of the page that has this language and text; block.awk says more.
 block() { language=$2 text=${3-} awk -v page="$1" -f "$SOURCE/tests/block.awk" "$SOURCE/$1"; }
+
+# sum_file FILE: a checksum of what a segment has reserved at once. Behind that are terabytes of holes.
+sum_file() { head -c 16777216 "$1" | cksum; }
+
+# segment_end NAME: where its table ends in the file. Its list of rules cannot grow.
+segment_end() { shmlimit inspect "$1" --json | jq .segment.size; }
 
 # done_testing: the last line of every test.
 done_testing() {

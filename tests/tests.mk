@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-.PHONY: t tests test skipped list check check-installed check-full memcheck coverage torture schedules fuzz fuzz-afl mutants \
+.PHONY: has-clang-format t tests test skipped list check check-installed check-full memcheck coverage torture schedules fuzz fuzz-afl mutants \
 	check-release check-bundles format format-check demo bench bench-quick bench-check bench-record
 help::
 	@echo 'make test         the tests of every day: one build, a minute, installs nothing'
@@ -37,39 +37,32 @@ $(O)/points/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(all_cflags) -DSHMLIMIT_POINTS -c -o $@ $<
 
+# There memory is made up.
+$(O)/tests/schedule/reserve.t: test_wrap := -Wl,--wrap=segment_populate,--wrap=segment_map_ahead,--wrap=segment_map_again
 $(O)/tests/schedule/%.t: $(O)/points/tests/schedule/%.o $(points_obj)
 	@mkdir -p $(@D)
 	$(CC) $(all_ldflags) -Wl,--wrap=segment_lock,--wrap=segment_unlock $(test_wrap) -o $@ $^
 
-# What waits for an agent sleeps and wakes under the scheduler too.
-$(O)/tests/schedule/mailbox.t: test_wrap := -Wl,--wrap=syscall,--wrap=clock_gettime,--wrap=getpid
-$(O)/tests/schedule/mailbox.t: $(O)/points/lib/global/host/mailbox.o
-
 # The command's tests in C may call whatever is in it; of the library they have what the command has.
 $(O)/tests/cli/%.t: $(O)/tests/cli/%.o $(filter-out %/main.o,$(tool_obj)) \
-		$(O)/libshmlimit-global.a $(O)/libshmlimit.a
+		$(global_a) $(O)/libshmlimit.a
 	$(CC) $(all_ldflags) -o $@ $^ $(tool_libs) -pthread
 
-$(O)/tests/global/%.t: $(O)/tests/global/%.o $(global_obj) $(lib_obj)
-	$(CC) $(all_ldflags) -o $@ $^ $(global_libs) -pthread
-
-# It is in that group since ThreadSanitizer runs there.
-$(O)/tests/thread/global.t: $(O)/tests/thread/global.o $(global_obj) $(lib_obj)
-	$(CC) $(all_ldflags) -o $@ $^ $(global_libs) -pthread
-
 # With the library for many hosts, which the gate loads in other programs.
+$(O)/tests/gate/looks.t: test_wrap := -Wl,--wrap=shmlimit_gone
 $(O)/tests/gate/%.o: server_cflags = -Ilib/gate
-$(O)/tests/gate/%.t: $(O)/tests/gate/%.o $(gate_obj) $(O)/libshmlimit-global.a $(lib_obj)
-	$(CC) $(all_ldflags) -Wl,-u,shmlimit_global_open -o $@ $^ $(global_libs) $(gate_libs)
+$(O)/tests/gate/%.t: $(O)/tests/gate/%.o $(gate_obj) $(global_a) $(lib_obj)
+	$(CC) $(all_ldflags) $(test_wrap) $(if $(global_a),-Wl$(comma)-u$(comma)shmlimit_global_open) -o $@ $^ $(global_libs) $(gate_libs)
 
 # It loads and unloads the libraries, so it has nothing of them itself.
 $(O)/tests/gate/unload.t: $(O)/tests/gate/unload.o | $(gate_so) $(global_so)
 	$(CC) $(all_ldflags) -o $@ $^ -ldl -pthread
 
-$(O)/bench/agent $(O)/bench/global $(O)/bench/global_sim $(O)/bench/hosts: $(global_obj)
+$(O)/bench/agent $(O)/bench/global $(O)/bench/global_sim $(O)/bench/hosts $(O)/bench/shares: $(global_obj)
 # Their hosts are on a clock that is made up, and so is what is between them and their backend.
-$(O)/bench/global_sim $(O)/bench/hosts: bench_wrap = -Wl,--wrap=clock_gettime,--wrap=clock_nanosleep,--wrap=getrandom,$(way)
-$(O)/bench/global_sim: way := --wrap=cluster_lease
+$(O)/bench/global_sim $(O)/bench/shares: $(O)/bench/world/world.o
+$(O)/bench/global_sim $(O)/bench/hosts $(O)/bench/shares: bench_wrap = -Wl,--wrap=clock_gettime,--wrap=clock_nanosleep,--wrap=getrandom,$(way)
+$(O)/bench/global_sim $(O)/bench/shares: way := --wrap=cluster_lease
 $(O)/bench/hosts: way := --wrap=via_agent,--wrap=via_agent_exists
 $(O)/bench/gate: $(gate_obj)
 $(O)/bench/gate: bench_libs := $(gate_libs)
@@ -78,15 +71,13 @@ $(O)/bench/%: $(O)/bench/%.o $(bench_obj) $(lib_obj)
 		-llua5.1 $(bench_libs) -pthread -lm
 
 # What libFuzzer or AFL++ feeds: some may call what is hidden in the library, some what is hidden in the command.
-fuzzed := $(patsubst tests/fuzz/target/%.c,$(O)/fuzz/%,$(wildcard tests/fuzz/target/*.c))
+fuzzed := $(foreach f,$(wildcard $(addsuffix tests/fuzz/target/*.c,./ $(annexes:%=%/))),$(O)/fuzz/$(basename $(notdir $(f))))
 fuzzed_command := $(patsubst %,$(O)/fuzz/%,command log_line numbers rules_file)
 $(O)/fuzz/command: fuzz_wrap := -Wl,--wrap=plot_check,--wrap=clock_nanosleep
-$(fuzzed_command): $(O)/fuzz/main.o $(filter-out %/main.o,$(tool_obj)) $(O)/libshmlimit-global.a \
+$(fuzzed_command): $(O)/fuzz/main.o $(filter-out %/main.o,$(tool_obj)) $(global_a) \
 		$(O)/libshmlimit.a
 $(filter-out $(fuzzed_command),$(fuzzed)): $(lib_obj)
 $(O)/fuzz/spec: $(gate_obj)
-$(O)/fuzz/url: $(O)/lib/global/redis/url.o
-$(O)/fuzz/mailbox: $(O)/lib/global/host/mailbox.o
 $(O)/fuzz/spec: tool_libs += $(gate_libs)
 $(O)/fuzz/%: $(O)/tests/fuzz/target/%.o
 	@mkdir -p $(@D)
@@ -108,13 +99,19 @@ $(O)/tests/tap.sh: tests/tap.sh
 
 # What a group of tests runs, besides the tests; what there is not all for is left out, and its tests skip.
 all_command = $(if $(call lacking,$(for_command)),,all $(if $(call lacking,demo),,$(O)/bin/shmlimit-demo))
-with_group = $(if $(filter cli crash global,$(1)),$(all_command)) \
-	$(if $(filter build,$(1)),php $(if $(call lacking,$(for_command) demo bench),,$(benches))) \
-	$(if $(filter fuzz,$(1)),$(fuzzed)) $(if $(filter server,$(1)),$(all_command) php $(servers)) $(if $(filter schedule,$(1)),lib)
+with_group = $(if $(filter cli crash,$(1)),$(all_command)) \
+	$(if $(filter build,$(1)),$(built_annexes) $(if $(call lacking,$(for_command) demo bench),,$(benches))) \
+	$(if $(filter fuzz,$(1)),$(fuzzed)) $(if $(filter server,$(1)),$(all_command) $(built_annexes) $(servers)) $(if $(filter schedule,$(1)),lib) \
+	$(if $(filter $(annex_names),$(1)),$(all_command)) $(foreach a,$(filter $(annex_names),$(1)),$(built_$(a)))
 # Groups of which no test can be built.
-left_out = $(if $(call lacking,$(for_command)),cli crash global server build fuzz) $(if $(call lacking,global gate),gate server fuzz)
+left_out = $(if $(call lacking,$(for_command)),cli crash server build fuzz $(annex_names)) \
+	$(if $(call lacking,global gate),gate server fuzz $(annex_names))
 
-tests: $(foreach g,$(filter-out $(left_out),$(GROUPS)),$(call t,$(g)) $(call with_group,$(g)))
+# Beside those of GROUPS, where the core's tests alone are asked for, what an annex in GROUPS has in other groups.
+all_tests = $(foreach g,$(filter-out $(left_out),$(GROUPS)),$(call t,$(g)) $(if $(CORE),$(call elsewhere,$(filter %/$(g),$(annexes)))))
+elsewhere = $(if $(1),$(foreach s,$(wildcard $(1)/tests/*/*.c $(1)/tests/*/*.sh),$(O)/$(patsubst $(1)/%,%,$(basename $(s))).t))
+
+tests: $(all_tests) $(foreach g,$(filter-out $(left_out),$(GROUPS)),$(call with_group,$(g)))
 	$(if $(filter $(left_out),$(GROUPS)),@echo 'left out: tests of $(filter $(left_out),$(GROUPS)); they need \
 		$(call lacking,$(for_command) gate)')
 
@@ -124,12 +121,15 @@ jobs = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 # Those that take long first. A third of the rounds of what is random: make check has all.
 test: GROUPS := cli process thread unit
 test: export TEST_SCALE ?= 0.3
+test: CORE := yes
 test:
-	@command -v prove >/dev/null || { echo 'make test needs prove: Debian has it in perl' >&2; exit 1; }
-	@$(MAKE) --no-print-directory $(jobs) -s GROUPS='$(GROUPS)' tests
+	@$(if $(no_compiler),false,command -v prove >/dev/null) || { INSTALL=ask tools/need.sh $(for_build) 'make test:' perl; \
+		echo 'make test needs a compiler, $(CC), and prove' >&2; exit 1; }
+	@BUILDING='what $(words $(all_tests)) tests of $(GROUPS) need, in $(O)' \
+		tests/progress.sh $(MAKE) --no-print-directory $(jobs) GROUPS='$(GROUPS)' CORE=yes tests
 	@SKIPPED=$$(mktemp) && export SKIPPED && \
-		prove -j$$(nproc) --exec tests/note_skips.sh $(foreach g,$(filter-out $(left_out),$(GROUPS)),$(call t,$(g))); \
-		rc=$$?; $(lister) skipped; rm -f "$$SKIPPED"; exit $$rc
+		prove -j$$(nproc) --exec tests/note_skips.sh $(all_tests); \
+		rc=$$?; $(lister) skipped GROUPS='$(GROUPS)'; rm -f "$$SKIPPED"; exit $$rc
 	$(if $(filter $(left_out),$(GROUPS)),@echo 'left out: tests of $(filter $(left_out),$(GROUPS)): they need $(call lacking,$(for_command) global gate)')
 
 # What is in the file SKIPPED, and the packages that would run it.
@@ -144,13 +144,20 @@ t:
 		$(call with_group,$(foreach t,$(T),$(firstword $(subst /, ,$(t)))))
 	@rc=0; for t in $(T); do $(O)/tests/$$t.t || rc=1; done; exit $$rc
 
-# All but what php's generator wrote; below tools/nginx and tools/apache it changes nothing. Version 14, as in Debian 12.
-format:
-	@find $(rooms) -name '*.[ch]' -exec clang-format -i {} +
+has-clang-format:
+	@command -v clang-format >/dev/null || { INSTALL=ask tools/need.sh 'make format:' clang-format; exit 1; }
 
-format-check:
+# All but what php's generator wrote; below tools/nginx and tools/apache it changes nothing. Version 14, as in Debian 12.
+format: has-clang-format
+	@find $(rooms) -name '*.[ch]' -exec clang-format -i {} +
+	@find $(prose) -name '*.[ch]' ! -path '*/tests/*' -exec perl tools/reflow.pl {} +
+
+format-check: has-clang-format
 	@find $(rooms) -name '*.[ch]' -exec clang-format --dry-run --Werror {} +
+	@find $(prose) -name '*.[ch]' ! -path '*/tests/*' -exec perl tools/reflow.pl --check {} +
 format format-check: rooms := bench include lib tests tools
+# The libraries and the command: their comments have 100 columns at most.
+format format-check: prose := include lib tools/shmlimit
 
 demo:
 	@tools/need.sh $(for_demo)
@@ -172,7 +179,7 @@ bench-check bench-record:
 # first, for in this order they are started, and what is left to the end had better be short.
 # Each program is run once under each kind of sanitizer; check-full runs them as both compilers have it.
 builds       := gcc clang gcc-address clang-address clang-thread clang-fuzz aarch64 musl $(if $(FULL),gcc-thread)
-with_gcc           := CC=gcc GROUPS='model proof crash torture process schedule server cli global build mutant thread unit gate'
+with_gcc           := CC=gcc GROUPS='model proof crash torture process schedule server $(filter-out global,$(annex_names)) cli $(filter global,$(annex_names)) build mutant thread unit gate'
 with_clang         := CC=clang GROUPS='unit process thread'
 with_gcc-address   := CC=gcc SAN=address GROUPS='process cli gate $(if $(FULL),unit)'
 with_clang-address := CC=clang SAN=address GROUPS='unit thread'
@@ -203,7 +210,7 @@ check-installed:
 	@$(foreach b,$(filter-out $(builds_here),$(builds)),echo '== left out: $(b): no compiler, or no sanitizers' &&) true
 	@$(foreach b,$(builds_here),echo '== building $(b)' && \
 		$(MAKE) --no-print-directory $(jobs) -s O=$(O)/$(b) WERROR=1 $(with_$(b)) tests && ) true
-	@tests/prove.sh $(foreach b,$(builds_here),$$($(lister) O=$(O)/$(b) $(with_$(b)) list))
+	@ONCE='server build $(annex_names)' tests/prove.sh $(foreach b,$(builds_here),$$($(lister) O=$(O)/$(b) $(with_$(b)) list))
 
 # How long is in the environment.
 SECONDS := 20
@@ -282,4 +289,4 @@ mutants:
 	@$(if $(RANDOM),perl tests/mutant/random.pl $(O) $(RANDOM) $(SEED) $(SECONDS),tests/mutant/mutant.sh $(O))
 
 list:
-	@echo $(foreach g,$(filter-out $(left_out),$(GROUPS)),$(call t,$(g)))
+	@echo $(all_tests)

@@ -4,7 +4,8 @@
 #
 # It first says what is missing and what needs it. Then it installs that with apt-get, as root or through a sudo that
 # asks for no password; else it prints the command to run, and fails. No service is started, now or at the next boot.
-# With INSTALL=no in the environment it only says what is missing, and succeeds. Without dpkg it says what is needed.
+# With INSTALL=ask in the environment it always prints the command, and fails. With INSTALL=no it only says what is missing, and
+# succeeds. Without dpkg it says what is needed.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -52,10 +53,20 @@ to install them: apt-get install --no-install-recommends$missing"
 	exit 0
 fi
 install="apt-get install -y --no-install-recommends$missing"
+by=
+[ "$(id -u)" -eq 0 ] || ! command -v sudo >/dev/null || by='sudo '
+please="please run$([ -n "$by" ] || [ "$(id -u)" -eq 0 ] || echo ' as root'): "
+# A machine that was never asked what there is to install knows no package.
+[ -n "$(find /var/lib/apt/lists -name '*_Packages*' -print -quit 2>/dev/null)" ] || please="$please${by}apt-get update && "
+if [ "${INSTALL:-}" = ask ]; then
+	echo "missing packages:$list
+$please$by$install" >&2
+	exit 1
+fi
 if [ "$(id -u)" -ne 0 ]; then
 	! sudo -n true 2>/dev/null || exec sudo -n "$0" "$@"
 	echo "need.sh: missing packages:$list
-please run: sudo $install
+$please$by$install
 or go on without them: make INSTALL=no" >&2
 	exit 1
 fi

@@ -7,11 +7,12 @@ set -eu
 
 cd "${0%/*}/.."
 version=$(sed -n 's/^.define SHMLIMIT_VERSION "\(.*\)"/\1/p' include/shmlimit.h)
-files="include/shmlimit.h tools/debian/changelog tools/python/pyproject.toml tools/node/package.json
-	tools/ruby/lib/shmlimit/version.rb $(echo tools/lua/*.rockspec) $(grep -rlE 'VERSION = "' tools/lua)"
 # What of a line is a version of ours.
 ours='^shmlimit \(|VERSION "|VERSION = "|^version = "|^  "version": "|luarocks make'
 number='[0-9]+\.[0-9]+\.[0-9]+'
+# An annex names its own files in its .mk.
+# shellcheck disable=SC2046 # several words
+files=$(grep -lE "$ours" include/shmlimit.h tools/debian/changelog $(sed -n 's/^versions_[a-z]* := //p' tools/*/*.mk))
 
 lacks=0
 lack() {
@@ -35,7 +36,7 @@ version)
 	echo "${2:-}" | grep -qxE "$number" || { echo "usage: $0 version X.Y.Z" >&2; exit 2; }
 	# shellcheck disable=SC2086 # names without spaces
 	sed -i -E "/$ours/s/$(echo "$version" | sed 's/\./\\./g')/$2/" $files
-	for file in tools/lua/*-"$version"-1.rockspec; do
+	for file in tools/*/*-"$version"-1.rockspec; do
 		[ "$version" = "$2" ] || mv "$file" "${file%-"$version"-1.rockspec}-$2-1.rockspec"
 	done
 	;;

@@ -7,19 +7,23 @@
 # has the header's version.
 #
 # SPDX-License-Identifier: BSD-2-Clause
-set -eu
+set -euf
 
 top=$(cd "${0%/*}/.." && pwd)
 version=$(sed -n 's/^.define SHMLIMIT_VERSION "\(.*\)"/\1/p' "$top/include/shmlimit.h")
 when=at time=- commit=-
+# The tree may be another user's, as under sudo. Git need not refuse it: this program is a part of it already.
+git="git -c safe.directory=*"
 if [ -e "$top/.git" ]; then
-	head=$(TZ=UTC git -C "$top" log -1 --format='%cd %h' --date=format-local:%Y%m%d%H%M%S --abbrev=8) || exit 1
+	command -v git >/dev/null || { echo "version.sh: git is not installed, which knows the version of this tree (on Debian: apt install git)" >&2; exit 1; }
+	head=$(TZ=UTC $git -C "$top" log -1 --format='%cd %h' --date=format-local:%Y%m%d%H%M%S --abbrev=8) ||
+		{ echo "version.sh: git does not read this tree: without it there is no version" >&2; exit 1; }
 	time=${head% *}
 	commit=${head#* }
-	tagged=$(git -C "$top" rev-parse -q --verify "refs/tags/v$version^{commit}" || :)
-	if [ -z "$tagged" ] || ! git -C "$top" merge-base --is-ancestor "$tagged" HEAD; then
+	tagged=$($git -C "$top" rev-parse -q --verify "refs/tags/v$version^{commit}" || :)
+	if [ -z "$tagged" ] || ! $git -C "$top" merge-base --is-ancestor "$tagged" HEAD; then
 		when=before
-	elif [ "$tagged" != "$(git -C "$top" rev-parse HEAD)" ]; then
+	elif [ "$tagged" != "$($git -C "$top" rev-parse HEAD)" ]; then
 		when=after
 	fi
 elif [ -e "$top/.tarball-version" ]; then

@@ -8,26 +8,16 @@
 
 #include "algorithm.h"
 
-/*
- * To add one: its row here, its number in shmlimit.h, what it has in struct balance. See
- * lib/adding.md.
- */
-/* clang-format off */
 const struct algorithm *const algorithms[ALGORITHMS] = {
-	[SHMLIMIT_FUNNEL] = &algorithm_funnel,
-	[SHMLIMIT_WARMUP] = &algorithm_warmup,
-	[SHMLIMIT_WINDOW] = &algorithm_window,
-	[SHMLIMIT_LEASE] = &algorithm_lease,
-	[SHMLIMIT_COUNTER] = &algorithm_counter,
-	[SHMLIMIT_HOLD] = &algorithm_hold,
-	[SHMLIMIT_GCRA] = &algorithm_gcra,
+#define ALGORITHM(number, name) [number] = &algorithm_##name,
+#include "list.h"
 };
-/* clang-format on */
 
-int algorithm_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params)
+int algorithm_compile(const struct shmlimit_rule *rule, unsigned size, struct layout_params *params)
 {
 	/* The table's concern: no algorithm sees it. */
 	uint32_t protected = rule->flags & SHMLIMIT_RULE_PROTECTED;
+	const struct traits *traits = traits_of(rule->algorithm);
 	struct shmlimit_rule own = *rule;
 	int error;
 
@@ -36,12 +26,12 @@ int algorithm_compile(const struct shmlimit_rule *rule, uint32_t window_max, str
 		return -EINVAL;
 	if ((rule->flags & ~(SHMLIMIT_RULE_NEXT_PAYS | SHMLIMIT_RULE_COUNT_REFUSED | SHMLIMIT_RULE_PROTECTED)) != 0)
 		return -EINVAL;
-	if (!algorithms[rule->algorithm]->warms_up && (rule->warmup_ns != 0 || rule->cold_factor_milli != 0))
+	if ((traits->sets & SETS_WARMUP) == 0 && (rule->warmup_ns != 0 || rule->cold_factor_milli != 0))
 		return -EINVAL;
-	if ((algorithms[rule->algorithm]->operations & OPERATIONS_LEASE) == 0 && rule->credit != 0)
+	if ((traits->sets & SETS_CREDIT) == 0 && rule->credit != 0)
 		return -EINVAL;
 	own.flags &= ~SHMLIMIT_RULE_PROTECTED;
-	error = algorithms[rule->algorithm]->compile(&own, window_max, params);
+	error = algorithms[rule->algorithm]->compile(&own, size, params);
 	params->flags |= protected;
 	return error;
 }
@@ -53,19 +43,19 @@ int algorithm_capacity_max(const struct shmlimit_rule *rule, uint64_t *capacity)
 	uint64_t refused = SHMLIMIT_CAPACITY_MAX + 1;
 	int error;
 
-	if (rule->algorithm >= ALGORITHMS || algorithms[rule->algorithm]->warms_up)
+	if (rule->algorithm >= ALGORITHMS || (traits_of(rule->algorithm)->sets & SETS_WARMUP) != 0)
 		return -EINVAL;
-	if (algorithms[rule->algorithm]->counts_capacity)
+	if (traits_of(rule->algorithm)->counts_capacity)
 		spec.refill = 0; /* or it must be the capacity */
 	spec.credit = 0;         /* or it would be above the smallest capacity */
 	*capacity = spec.capacity = 1;
-	error = algorithm_compile(&spec, SHMLIMIT_WINDOW_MAX, &params);
+	error = algorithm_compile(&spec, 0, &params);
 	if (error != 0)
 		return error;
 	/* BOUND: it is halved 48 times. What a larger capacity needs is more of the same. */
 	while (refused - *capacity > 1) {
 		spec.capacity = *capacity + (refused - *capacity) / 2;
-		if (algorithm_compile(&spec, SHMLIMIT_WINDOW_MAX, &params) == 0)
+		if (algorithm_compile(&spec, 0, &params) == 0)
 			*capacity = spec.capacity;
 		else
 			refused = spec.capacity;

@@ -1,6 +1,6 @@
 /*
- * algorithm: FUNNEL, WARMUP, WINDOW, LEASE, COUNTER, HOLD, GCRA, each as one row of functions. All that
- * differs between them stands in their own files; everything else asks the row.
+ * algorithm: each algorithm as one row of functions. All that differs between them stands in their
+ * own files; everything else asks the row or, where nothing is decided, the traits.
  *
  * A row's functions are total: whatever the bits of parameters and word, they return
  * something. Those of WINDOW and HOLD read cells too, in shared memory; the others get
@@ -19,6 +19,7 @@
 #include "rebase.h"
 #include "request.h"
 #include "ring.h"
+#include "traits.h"
 
 /* What a key has at some time; once decided on, what it has then. */
 struct balance {
@@ -34,6 +35,7 @@ struct balance {
 		};
 		struct count count;
 		struct gcra_state gcra;
+		uint64_t word; /* as it was read: of what needs no more than that */
 		struct hold_balance {
 			uint64_t word;           /* as it was read */
 			uint64_t before;         /* what the cell holds that is to be swapped ... */
@@ -45,18 +47,47 @@ struct balance {
 	int was_empty; /* WINDOW: nothing that was admitted counts any more */
 };
 
+/* What slots with cells have besides: see cells.h. */
+struct algorithm_cells {
+	int is_log; /* a saved slot is a list of times */
+
+	/*
+	 * The word with which a claimed slot begins, if the claim itself grants nothing; or NULL.
+	 * The nonce is the claim's.
+	 */
+	uint64_t (*begin)(const struct look *k, uint64_t nonce);
+	/* Before a word is swapped: false if the cells are not as they were seen. */
+	int (*before_swap)(const struct look *k, const struct request *q, struct slot_seen seen,
+	                   const struct balance *b);
+	/*
+	 * After a word was swapped, where the swap was lost, or after a word was converted; or
+	 * NULL.
+	 */
+	void (*after_swap)(const struct look *k, struct slot_seen mine, const struct balance *b);
+	void (*lost)(const struct look *k, const struct request *q, const struct balance *b);
+	void (*converted)(const struct look *k, struct slot_seen mine);
+	/*
+	 * As ring_migrate(): what `word` says to `k` into the cells of `to`, whose slot was seen,
+	 * and *carried, by the parameters of `to`.
+	 */
+	int (*migrate)(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen,
+	               uint64_t *carried);
+	/*
+	 * Cells of a slot that is not over whose own time is over, before it seems to be of the
+	 * future; or NULL.
+	 */
+	void (*sweep)(const struct look *k, struct slot_seen seen);
+};
+
 struct algorithm {
-	unsigned operations; /* a bit for each that it has */
-	int warms_up;        /* rules have warmup_ns and cold_factor_milli; the capacity follows */
-	int counts_capacity; /* a rule's count is the capacity, or left out */
-	int has_cells;       /* its slots have cells: a capacity is at most its table's window_max */
-	int has_log;         /* these are a log: a saved slot is a list of times */
-	int stays;           /* what a key has expires where it is: it is not moved */
-	int one_at_a_time;   /* no more than one token can be taken at once */
-	int takes_limits;    /* a request may have a limit of its own; a rule may have none */
+	const struct traits *traits;
+	const struct algorithm_cells *cells; /* or NULL: its slots are their words alone */
+	unsigned operations;                 /* a bit for each that it has */
+	int stays;                           /* what a key has expires where it is: it is not moved */
+	int one_at_a_time;                   /* no more than one token can be taken at once */
 
 	/* Rules. */
-	int (*compile)(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params);
+	int (*compile)(const struct shmlimit_rule *rule, unsigned size, struct layout_params *params);
 	void (*range)(const struct layout_params *params, struct shmlimit_range *out);
 	void (*rule)(const struct layout_params *params,
 	             struct shmlimit_rule *out); /* what is not parameters' own; or NULL */
@@ -80,12 +111,12 @@ struct algorithm {
 	/* See algorithm_convert(). The look's parameters are the old ones. */
 	uint64_t (*convert)(const struct look *k, uint64_t word, const struct layout_params *to);
 	/* What is wrong with a word, in a few words, or NULL. NULL: any bits are a word. */
-	const char *(*fault)(const struct layout_params *params, uint64_t word, uint32_t window_max);
+	const char *(*fault)(const struct layout_params *params, uint64_t word);
 	/*
 	 * What decisions make of a word that has a fault, as a word without: *mended. Returns what
 	 * that is, in a few words, or NULL where no word says it: such a slot holds nothing.
 	 */
-	const char *(*mend)(const struct layout_params *params, uint64_t word, uint32_t window_max, uint64_t *mended);
+	const char *(*mend)(const struct layout_params *params, uint64_t word, uint64_t *mended);
 	/*
 	 * Saved state, if there is no log, or NULL, it is not saved: two numbers, told from the
 	 * moment then_ns, and the word that says it elsewhere.
@@ -93,45 +124,25 @@ struct algorithm {
 	void (*save)(const struct look *k, const struct balance *b, uint64_t then_ns, uint64_t *quota, int64_t *ticks);
 	uint64_t (*load)(const struct layout_params *params, uint64_t quota, int64_t ticks,
 	                 const struct rebase *rebase);
+	/* A word was made of this saved quota, at this time; or NULL. */
+	void (*loaded)(const struct shmlimit *l, uint64_t word, uint64_t quota, uint64_t now_ns);
+	/* What version 2 of save's format had, as it is now; or NULL: it is the same. */
+	void (*saved_2)(const struct layout_params *params, uint64_t *quota, int64_t *ticks);
 	/* For shmlimit_slot(). */
 	void (*show)(const struct look *k, const struct balance *b, struct shmlimit_slot *out);
-
-	/*
-	 * The word with which a claimed slot begins, if the claim itself grants nothing; or NULL.
-	 * The nonce is the claim's.
-	 */
-	uint64_t (*begin)(const struct look *k, uint64_t nonce);
-	/*
-	 * What to do to the cells: before a word is swapped (0: the cells are not as they were
-	 * seen), after it was swapped, where the swap was lost, converted, carried. NULL: nothing.
-	 */
-	int (*before_swap)(const struct look *k, const struct request *q, struct slot_seen seen,
-	                   const struct balance *b);
-	void (*after_swap)(const struct look *k, struct slot_seen mine, const struct balance *b);
-	void (*lost)(const struct look *k, const struct request *q, const struct balance *b);
-	void (*converted)(const struct look *k, struct slot_seen mine);
-	/* As ring_migrate(): what `word` says to `k` into the cells of `to`, whose slot was seen, and *carried. */
-	int (*migrate)(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen,
-	               uint64_t *carried);
-	/*
-	 * Cells of a slot that is not over whose own time is over, before it seems to be of the
-	 * future; or NULL.
-	 */
-	void (*sweep)(const struct look *k, struct slot_seen seen);
 };
 
 /* Of FUNNEL's row, for rows whose word is a funnel too. */
 void funnel_none(const struct look *k, struct balance *b);
 uint64_t funnel_idle_ns(const struct look *k, uint64_t word);
 void funnel_save(const struct look *k, const struct balance *b, uint64_t then_ns, uint64_t *quota, int64_t *ticks);
-const char *funnel_fault(const struct layout_params *params, uint64_t word, uint32_t window_max);
-const char *funnel_mend(const struct layout_params *params, uint64_t word, uint32_t window_max, uint64_t *mended);
+const char *funnel_fault(const struct layout_params *params, uint64_t word);
+const char *funnel_mend(const struct layout_params *params, uint64_t word, uint64_t *mended);
 
-extern const struct algorithm algorithm_funnel, algorithm_warmup, algorithm_window, algorithm_lease, algorithm_counter,
-	algorithm_hold, algorithm_gcra;
+#define ALGORITHM(number, name) extern const struct algorithm algorithm_##name;
+#include "list.h"
 
 /* By the numbers in shmlimit.h. */
-#define ALGORITHMS 7u
 extern const struct algorithm *const algorithms[ALGORITHMS];
 
 /* The row of a rule's params. Damaged parameters of no algorithm are taken for a FUNNEL's. */
@@ -146,34 +157,68 @@ static inline const struct algorithm *algorithm_of(const struct layout_params *p
 static inline int algorithm_has(const struct algorithm *a, const struct request *q)
 {
 	return (a->operations & 1u << q->op) != 0 && !(a->one_at_a_time && q->amount > 1 && q->op != OP_PEEK) &&
-	       (q->limit == NULL || a->takes_limits);
+	       (q->limit == NULL || a->traits->takes_limits);
 }
 
 /* Does neither the request have a limit nor the rule? */
 static inline int algorithm_lacks_limit(const struct algorithm *a, const struct layout_params *params,
                                         const struct request *q)
 {
-	return a->takes_limits && q->limit == NULL && params->capacity == 0;
+	return params->capacity == 0 && q->limit == NULL && a->traits->takes_limits;
+}
+
+static inline int algorithm_has_log(const struct algorithm *a)
+{
+	return a->cells != NULL && a->cells->is_log;
 }
 
 /* Is what its keys have written to a file? */
 static inline int algorithm_is_saved(const struct algorithm *a)
 {
-	return a->has_log || a->save != NULL;
+	return algorithm_has_log(a) || a->save != NULL;
 }
 
-/* Has the table cells for it? Parameters that do not fit are of a rule that waited for a larger table. */
-static inline int algorithm_fits(const struct algorithm *a, const struct layout_params *params, const struct table *t)
+/* Have its keys the same cells under both? */
+static inline int algorithm_keeps_cells(const struct algorithm *a, const struct layout_params *params,
+                                        const struct layout_params *other)
 {
-	return !a->has_cells || params->capacity <= t->window_max;
+	return a->cells == NULL || params_cells_size(params) == params_cells_size(other);
+}
+
+/* What is done to the cells, if there are any: see struct algorithm_cells. */
+static inline int algorithm_before_swap(const struct algorithm *a, const struct look *k, const struct request *q,
+                                        struct slot_seen seen, const struct balance *b)
+{
+	return a->cells == NULL || a->cells->before_swap(k, q, seen, b);
+}
+
+static inline void algorithm_after_swap(const struct algorithm *a, const struct look *k, struct slot_seen mine,
+                                        const struct balance *b)
+{
+	if (a->cells != NULL && a->cells->after_swap != NULL)
+		a->cells->after_swap(k, mine, b);
+}
+
+static inline void algorithm_lost(const struct algorithm *a, const struct look *k, const struct request *q,
+                                  const struct balance *b)
+{
+	if (a->cells != NULL && a->cells->lost != NULL)
+		a->cells->lost(k, q, b);
+}
+
+static inline void algorithm_converted(const struct algorithm *a, const struct look *k, struct slot_seen mine)
+{
+	if (a->cells != NULL && a->cells->converted != NULL)
+		a->cells->converted(k, mine);
 }
 
 /*
- * Fill *params from a rule, for a segment whose windows never admit more than `window_max`.
- * Returns 0, or -EINVAL the algorithm is unknown or a field is set that it has
- * not, or what the algorithm's own compile says.
+ * Fill *params from a rule, whose keys have cells of this size at least. A rule that is changed
+ * keeps the size that it had: so what was admitted, and what is held, is known still. Returns 0, or
+ * -EINVAL the algorithm is unknown or a field is set that it has not, or what the algorithm's own
+ * compile says.
  */
-int algorithm_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params);
+int algorithm_compile(const struct shmlimit_rule *rule, unsigned size, struct layout_params *params);
 
 /*
  * The largest capacity with which algorithm_compile() accepts the rest of *rule, or its error with

@@ -68,10 +68,19 @@ static inline int operation_has_happened(enum operation op)
 	                    1u << OP_LEAVE | 1u << OP_BIND)) != 0;
 }
 
+/* How long leases last: those of 28 tokens or fewer `few_times` as long, if that is more than 1. */
+struct lease_pace {
+	uint64_t lease_ns;
+	uint32_t few_times;
+};
+
 /* What only the operations of leases have. */
 struct lease_request {
-	uint64_t tokens;            /* DEPOSIT */
-	uint64_t lease_ns;          /* how long the lease lasts; DENY: the denial */
+	uint64_t tokens; /* DEPOSIT */
+	union {
+		uint64_t lease_ns;      /* DEPOSIT: how long the lease lasts; DENY: the denial */
+		struct lease_pace pace; /* LEASE */
+	};
 	uint64_t claim_ns;          /* LEASE */
 	struct shmlimit_lease *out; /* LEASE */
 };
@@ -100,9 +109,9 @@ struct hold_request {
 };
 
 /*
- * The swap that took tokens, for a caller that may want to take it back: while the
- * slot stands as `after`, swapping `before` in undoes it. That leaves no trace in any
- * algorithm. slot NULL: nothing was written. A place that was entered is left.
+ * The swap that took tokens, for a caller that may want to take it back: while the slot stands as
+ * `after`, swapping `before` in undoes it, or, where that is over by then, nothing. That leaves no
+ * trace in any algorithm. slot NULL: nothing was written. A place that was entered is left.
  *
  * The word comes back, and a swap that another process prepared before the take may
  * go through after it. It is right: it follows from the word that is there again.
@@ -118,6 +127,8 @@ struct undo {
 	struct layout_slot *slot;
 	struct slot_seen before, after;
 	struct hold_place place; /* value 0: none was entered */
+	/* By which `before` was read: the request's time, or a later reading of the clock. */
+	uint64_t at_ns;
 };
 
 struct request {

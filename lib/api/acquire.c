@@ -14,8 +14,8 @@
  * word that is later, and not the time. If it was stopped before, it would refill what had refilled
  * already.
  */
-static int wait_for(const struct shmlimit *l, int answer, uint64_t max_wait_ns, struct shmlimit_result *result,
-                    struct shmlimit_result *r)
+static int wait_for_tokens(const struct shmlimit *l, int answer, uint64_t max_wait_ns, struct shmlimit_result *result,
+                           struct shmlimit_result *r)
 {
 	if (answer < 0)
 		return answer;
@@ -35,7 +35,7 @@ EXPORT int shmlimit_acquire(struct shmlimit *l, int rule, const void *key, size_
 	struct shmlimit_result result;
 	int answer = shmlimit_reserve(l, rule, key, key_len, cost, max_wait_ns, &result);
 
-	return wait_for(l, answer, max_wait_ns, &result, r);
+	return wait_for_tokens(l, answer, max_wait_ns, &result, r);
 }
 
 EXPORT int shmlimit_acquire_limit(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
@@ -44,5 +44,5 @@ EXPORT int shmlimit_acquire_limit(struct shmlimit *l, int rule, const void *key,
 	struct shmlimit_result result;
 	int answer = shmlimit_reserve_limit(l, rule, key, key_len, cost, limit, &result);
 
-	return answer < 0 ? answer : wait_for(l, answer, limit->max_wait_ns, &result, r);
+	return answer < 0 ? answer : wait_for_tokens(l, answer, limit->max_wait_ns, &result, r);
 }

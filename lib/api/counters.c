@@ -18,8 +18,8 @@ EXPORT int shmlimit_counters(struct shmlimit *l, int rule, struct shmlimit_count
 
 	if (l == NULL)
 		return -EINVAL;
-	if (rule >= 0 &&
-	    (!rule_is_listed(l, (uint32_t)rule) || !published_in_use(load_acquire(&l->rules[rule].published))))
+	if (rule != SHMLIMIT_ALL_RULES && (rule < 0 || !rule_is_listed(l, (uint32_t)rule) ||
+	                                   !published_in_use(load_acquire(&l->rules[rule].published))))
 		return -ESRCH;
 	if (rule >= 0) {
 		uint64_t before[COUNTERS];

@@ -12,6 +12,7 @@
 #include "export.h"
 #include "field_text.h"
 #include "sized.h"
+#include "traits.h"
 
 /* The draft's unit of a quota that says how many at once. */
 #define AT_ONCE ";qu=\"concurrent-requests\""
@@ -84,6 +85,7 @@ static int check_name(const char *name)
 static void put_fields(const char *name, const struct shmlimit_rule *rule, const struct shmlimit_result *r,
                        uint64_t t_s, struct shmlimit_fields *out)
 {
+	const struct traits *traits = traits_of(rule->algorithm);
 	char *policy = put_string(out->policy, name);
 	size_t length = (size_t)(policy - out->policy);
 	char *limit = (char *)memcpy(out->limit, out->policy, length) + length;
@@ -92,7 +94,7 @@ static void put_fields(const char *name, const struct shmlimit_rule *rule, const
 	 * WHY no time: a place is free when its holder leaves, and that time is not known; its
 	 * period is only the longest wait.
 	 */
-	if (rule->algorithm == SHMLIMIT_HOLD) {
+	if (traits->is_places) {
 		memcpy(field_parameter_put(policy, 'q', r->limit), AT_ONCE, sizeof(AT_ONCE));
 		field_limit_put(limit, r->remaining, 0, 0);
 		return;
@@ -105,7 +107,7 @@ static void put_fields(const char *name, const struct shmlimit_rule *rule, const
 	}
 	policy = field_parameter_put(policy, 'q', r->limit);
 	/* WHY no w: it is the call that brought a period, not the rule. */
-	if (rule->refill != 0 || (rule->algorithm != SHMLIMIT_GCRA && rule->algorithm != SHMLIMIT_COUNTER))
+	if (rule->refill != 0 || !traits->takes_times)
 		field_parameter_put(policy, 'w', window_s(rule, r->limit));
 	field_limit_put(limit, r->remaining, 1, t_s);
 }
@@ -128,7 +130,7 @@ EXPORT int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, i
 	if (error != 0)
 		return error;
 	out->reserved32 = 0;
-	t_s = field_wait_put(out->retry_after, known.algorithm != SHMLIMIT_HOLD, answer, r);
+	t_s = field_wait_put(out->retry_after, !traits_of(known.algorithm)->is_places, answer, r);
 	put_fields(name, &known, r, t_s, out);
 	return 0;
 }

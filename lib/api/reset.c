@@ -11,7 +11,7 @@
 #include "table.h"
 
 /* A writer that frees and claims slots beside the walk can make it count more than there are. */
-static int count(uint64_t keys)
+static int keys_answer(uint64_t keys)
 {
 	return keys < INT_MAX ? (int)keys : INT_MAX;
 }
@@ -26,13 +26,15 @@ EXPORT int shmlimit_reset(struct shmlimit *l, int rule, const void *key, size_t 
 		return -EINVAL;
 	if (l->read_only)
 		return -EROFS;
+	if (rule == SHMLIMIT_ALL_RULES)
+		return key == NULL ? keys_answer(table_clear(l, -1)) : -EINVAL;
 	if (rule < 0)
-		return count(table_clear(l, -1));
+		return -ESRCH;
 	error = rule_load(l, (uint32_t)rule, &view);
 	if (error != 0)
 		return error;
 	if (key == NULL)
-		return count(table_clear(l, rule));
+		return keys_answer(table_clear(l, rule));
 	if (key_len - 1 >= SHMLIMIT_KEY_MAX)
 		return -EMSGSIZE;
 	wanted = table_key(hash_bytes(l->secret, (uint32_t)rule, key, key_len), (uint32_t)rule, rule_version(&view));
@@ -45,12 +47,12 @@ EXPORT int shmlimit_reset_fingerprint(struct shmlimit *l, int rule, uint64_t fin
 	struct rule_view view;
 	int error;
 
-	if (l == NULL || rule < 0 || fingerprint % 2 == 0 || fingerprint >> (64 - TAG_FINGERPRINT_SHIFT) != 0)
+	if (l == NULL || fingerprint % 2 == 0 || fingerprint >> (64 - TAG_FINGERPRINT_SHIFT) != 0)
 		return -EINVAL;
 	if (l->read_only)
 		return -EROFS;
-	error = rule_load(l, (uint32_t)rule, &view);
+	error = rule < 0 ? -ESRCH : rule_load(l, (uint32_t)rule, &view);
 	if (error != 0)
 		return error;
-	return count(table_forget_fingerprint(l, (uint32_t)rule, fingerprint));
+	return keys_answer(table_forget_fingerprint(l, (uint32_t)rule, fingerprint));
 }

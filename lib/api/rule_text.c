@@ -10,6 +10,7 @@
 #include "export.h"
 #include "limit_text.h"
 #include "sized.h"
+#include "traits.h"
 
 /* What a text says ends here. */
 #define KNOWN_MIN (offsetof(struct shmlimit_rule, period_ns) + sizeof(uint64_t))
@@ -19,7 +20,7 @@ EXPORT int shmlimit_rule_parse(const char *text, struct shmlimit_rule *rule, str
 	struct shmlimit_rule known;
 	int error = sized_in(&known, rule, sizeof(known));
 
-	if (error == 0 && (text == NULL || known.struct_size < KNOWN_MIN || known.algorithm > SHMLIMIT_GCRA))
+	if (error == 0 && (text == NULL || known.struct_size < KNOWN_MIN || known.algorithm >= ALGORITHMS))
 		error = -EINVAL;
 	if (error != 0 && wrong != NULL)
 		*wrong = (struct shmlimit_problem){ .text = "an argument is missing, unknown, or out of range" };
@@ -33,7 +34,7 @@ EXPORT int shmlimit_rule_text(const struct shmlimit_rule *rule, char text[SHMLIM
 	struct shmlimit_rule known;
 	int error = sized_in(&known, rule, sizeof(known));
 
-	if (error == 0 && (text == NULL || known.algorithm > SHMLIMIT_GCRA || known.mode > SHMLIMIT_BLOCK))
+	if (error == 0 && (text == NULL || known.algorithm >= ALGORITHMS || known.mode > SHMLIMIT_BLOCK))
 		error = -EINVAL;
 	/* Such as one whose calls bring their limits, or how long a count lives. */
 	if (error == 0 && (known.period_ns == 0 || (known.capacity == 0 && known.refill == 0)) &&

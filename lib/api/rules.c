@@ -57,7 +57,7 @@ EXPORT int shmlimit_rule_set_at(struct shmlimit *l, const char *rule_name, const
 #define MARK_MODE 2u
 
 /* The number by which shmlimit_rule_ensure() knows what it was given last. */
-static uint64_t mark_of(const struct shmlimit_rule *rule)
+static uint64_t mark_of_rule(const struct shmlimit_rule *rule)
 {
 	const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
 	const uint64_t parts[] = { rule->algorithm,   rule->mode,      rule->flags,
@@ -99,7 +99,7 @@ EXPORT int shmlimit_rule_ensure(struct shmlimit *l, const char *rule_name, const
 
 	if (error != 0)
 		return error;
-	wanted.mark = mark_of(&wanted);
+	wanted.mark = mark_of_rule(&wanted);
 	id = rule_find(l, rule_name);
 	if (id >= 0 && shmlimit_rule_get(l, id, &found) == 0) {
 		if (found.mark == wanted.mark) {
@@ -151,9 +151,11 @@ EXPORT int shmlimit_rule_name(struct shmlimit *l, int rule, char name[SHMLIMIT_R
 /* What no rule is set with, so that callers may divide by it. A WINDOW's count may be left out. */
 static int is_damaged(const struct shmlimit_rule *rule)
 {
-	if (rule->algorithm == SHMLIMIT_GCRA && rule->capacity == 0)
+	const struct traits *traits = traits_of(rule->algorithm);
+
+	if (traits->takes_limits && rule->capacity == 0)
 		return rule->refill != 0 || rule->period_ns != 0;
-	return rule->capacity == 0 || rule->period_ns == 0 || (rule->refill == 0 && rule->algorithm != SHMLIMIT_WINDOW);
+	return rule->capacity == 0 || rule->period_ns == 0 || (rule->refill == 0 && !traits->is_window);
 }
 
 EXPORT int shmlimit_rule_get(struct shmlimit *l, int rule, struct shmlimit_rule *out)

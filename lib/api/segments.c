@@ -51,6 +51,20 @@ EXPORT int shmlimit_create(const char *name, const struct shmlimit_options *opti
 	return error;
 }
 
+EXPORT int shmlimit_fit(const struct shmlimit_options *options, uint64_t *slots)
+{
+	struct shmlimit_options o;
+	uint64_t fitting;
+	int error = slots == NULL ? -EINVAL : make_options(options, &o);
+
+	if (error == 0)
+		error = make_fit(&o, &fitting);
+	if (error != 0)
+		return error;
+	*slots = fitting;
+	return fitting < o.slots;
+}
+
 /*
  * Only a trusted user may own the file: its owner can truncate it, and a process that
  * maps it then dies of SIGBUS. The open file is asked, before it is mapped, so the
@@ -67,14 +81,18 @@ static int check_owner(const struct segment *segment, uint32_t owner)
 }
 
 /*
- * A file is as long as what was reserved, so it has no hole but those for more rules. A file system
- * that does not count what it reserves (ramfs) says 0.
+ * As much as its creator reserved must be: the first table and all before it, except what more
+ * rules would need. A file system that does not count what it reserves (ramfs) says 0.
  */
 static int check_reserved(const struct layout_header *header, const struct segment *segment)
 {
 	uint64_t holes = layout_holes(header->cpus + header->stripes, header->rules_max, header->rules);
+	struct layout_offsets offsets;
 
-	return segment->allocated == 0 || segment->allocated >= segment->size - holes ? 0 : -EUCLEAN;
+	return segment->allocated == 0 ||
+	                       (layout_offsets(header, &offsets) && segment->allocated >= offsets.end - holes)
+	               ? 0
+	               : -EUCLEAN;
 }
 
 static int check_file(const struct layout_header *header, const struct segment *segment, uint32_t flags, uint32_t owner)
@@ -248,6 +266,7 @@ EXPORT int shmlimit_info(struct shmlimit *l, struct shmlimit_info *out)
 {
 	struct shmlimit_info info = { 0 };
 	struct generation tables;
+	uint64_t asked;
 
 	if (l == NULL)
 		return -EINVAL;
@@ -261,8 +280,8 @@ EXPORT int shmlimit_info(struct shmlimit *l, struct shmlimit_info *out)
 	info.rules_max = l->rules_max;
 	for (uint32_t i = 0; i < info.rules; i++)
 		info.rules_used += (uint32_t)published_in_use(load_acquire(&l->rules[i].published));
-	info.window_max = tables.now.window_max;
-	info.window_limit = l->window_limit;
+	asked = load_relaxed(&l->header->lines_asked);
+	info.slots_asked = asked > tables.now.lines && asked <= l->lines_max ? asked * SLOTS_PER_LINE : 0;
 	info.store_keys = l->names_max;
 	info.on_full = l->on_full;
 	info.clock = l->clock_id == CLOCK_MONOTONIC ? SHMLIMIT_CLOCK_PRECISE : SHMLIMIT_CLOCK_COARSE;
@@ -294,27 +313,6 @@ static int grow(struct shmlimit *l, uint64_t slots, struct when when)
 	error = table_grow(l, (slots + SLOTS_PER_LINE - 1) / SLOTS_PER_LINE, when);
 	segment_unlock(lock);
 	return error;
-}
-
-static int grow_windows(struct shmlimit *l, uint32_t window_max, struct when when)
-{
-	int lock, error = lock_to_grow(l, &lock);
-
-	if (error != 0)
-		return error;
-	error = table_grow_windows(l, window_max, when);
-	segment_unlock(lock);
-	return error;
-}
-
-EXPORT int shmlimit_grow_windows(struct shmlimit *l, uint32_t window_max)
-{
-	return grow_windows(l, window_max, when_clock());
-}
-
-EXPORT int shmlimit_grow_windows_at(struct shmlimit *l, uint32_t window_max, uint64_t now_ns)
-{
-	return grow_windows(l, window_max, when_given(now_ns));
 }
 
 EXPORT int shmlimit_grow(struct shmlimit *l, uint64_t slots)

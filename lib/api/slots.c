@@ -14,8 +14,8 @@
 #include "stored_key.h"
 #include "sweep.h"
 
-static void describe(const struct shmlimit *l, const struct table_slot *here, struct when when, int old,
-                     struct shmlimit_slot *out)
+static void describe_slot(const struct shmlimit *l, const struct table_slot *here, struct when when, int old,
+                          struct shmlimit_slot *out)
 {
 	const struct algorithm *a;
 	struct rule_view view;
@@ -76,7 +76,7 @@ EXPORT int shmlimit_slot(struct shmlimit *l, uint64_t index, struct shmlimit_slo
 	 */
 	if (here.t == &tables.old && (here.seen.tag & TAG_FROZEN) != 0)
 		here.seen.tag = (here.seen.tag & TAG_TENTATIVE) != 0 ? 0 : here.seen.tag & ~TAG_FROZEN;
-	describe(l, &here, when_given(now_ns), here.t == &tables.old, &slot);
+	describe_slot(l, &here, when_given(now_ns), here.t == &tables.old, &slot);
 	return sized_out(out, &slot, sizeof(slot));
 }
 

@@ -29,7 +29,7 @@ EXPORT const char *shmlimit_strerror(int error)
 	case ERANGE:
 		return "the rule's capacity and rate cannot be represented exactly";
 	case EFBIG:
-		return "the window or table is larger than the segment can grow to (window_limit, slots_max)";
+		return "the table is larger than the segment can grow to (slots_max), or a capacity above 65536";
 	case EBUSY:
 		return "a rule's algorithm cannot be changed: remove the rule first";
 	case EOPNOTSUPP:

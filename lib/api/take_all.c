@@ -28,6 +28,7 @@ static int take_one(const struct shmlimit *l, const struct shmlimit_request *ask
 
 	undo->slot = NULL;
 	undo->place.value = 0;
+	undo->at_ns = when.ns;
 	if (error == 0 && asked->limit != NULL)
 		error = limit_make(asked->limit, &g);
 	if (error != 0)
@@ -39,6 +40,42 @@ static int take_one(const struct shmlimit *l, const struct shmlimit_request *ask
 	}
 	q.hash = decide_hash(l, &q);
 	return asked->cost == 0 ? fast_any(l, &q, r) : fast_take(l, &q, r);
+}
+
+/*
+ * Was what the slot held before the take over by now? WHY NOT by the mark of the sweep, as what is
+ * in the table: this word is not there, and a mark that was set since the take says nothing of it.
+ * At the time of the take it was known; from then on time is counted. So it may have been for years
+ * (tests/model/sweep, UNDO_BY_MARK).
+ */
+static int was_over(const struct shmlimit *l, const struct undo *undo, struct when when)
+{
+	struct generation tables;
+	const struct table *t;
+	struct rule_view view;
+	struct look k;
+
+	generation_read(l, &tables);
+	t = generation_table(&tables, undo->slot);
+	if (t == NULL || rule_load_tag(l, undo->before.tag, &view) != 0)
+		return 1;
+	k = look_make(l, t, undo->slot, &view.params, when_given(undo->at_ns));
+	return algorithm_wait(&k, undo->before.word) <= when_again(l, when).ns - undo->at_ns;
+}
+
+/*
+ * Undo the swap. What is over by now is not put back: the key is then as if it had no slot.
+ * INVARIANT I8: a sweep that ended in between has set its mark to a time before which nothing in
+ * the table was over, and an older word would be in force again once its time has come round. ORDER
+ * pairs with slot_cas() of the other processes: it fails if one of them changed the slot since.
+ */
+static int swap_back(const struct shmlimit *l, const struct undo *undo, struct when when)
+{
+	struct slot_seen to = undo->before;
+
+	if (to.tag != 0 && was_over(l, undo, when))
+		to = (struct slot_seen){ 0, 0 };
+	return slot_cas(undo->slot, undo->after, to.tag, to.word);
 }
 
 /* What was taken: not by a dry run that would have been denied, or from a rule that was off. */
@@ -55,14 +92,10 @@ static void give_back(const struct shmlimit *l, const struct shmlimit_request *a
 		q.limit = &g;
 	q.op = OP_REFUND;
 	q.taken = undo;
-	/*
-	 * A place is left. Else the swap is undone. ORDER pairs with slot_cas() of the other
-	 * processes: it fails if one of them changed the slot since.
-	 */
 	if (undo->place.value != 0) {
 		q.op = OP_LEAVE;
 		q.hold = &hold;
-	} else if (slot_cas(undo->slot, undo->after, undo->before.tag, undo->before.word)) {
+	} else if (swap_back(l, undo, when)) {
 		return;
 	}
 	q.hash = decide_hash(l, &q);

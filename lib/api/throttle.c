@@ -19,7 +19,9 @@
 /* BOUND: after this number of tries the lock is not one of a process that is just adding a rule. */
 #define LOCK_TRIES 32
 
-/* Of a rule: its id, and the version that it began with, which never returns. No such version is 0. */
+/*
+ * Of a rule: its id, and the version that it began with, which never returns. No such version is 0.
+ */
 #define PLACE_IDS (TAG_RULE_MASK + 1)
 
 /*
@@ -51,7 +53,10 @@ __attribute__((noinline)) static int find_rule(struct shmlimit *l)
 
 	if (id < 0)
 		return id;
-	/* ORDER `born` before the name: a rule that replaced it since has another name or is younger. */
+	/*
+	 * ORDER `born` before the name: a rule that replaced it since has another name or is
+	 * younger.
+	 */
 	born = load_acquire(&l->rules[id].born);
 	if (rule_read(l, (uint32_t)id, &view, name) == 0 && strcmp(name, RULE_NAME) == 0 &&
 	    load_acquire(&l->rules[id].born) == born)

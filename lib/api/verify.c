@@ -88,8 +88,7 @@ static const char *mend_slot(const struct findings *f, struct layout_slot *slot,
  */
 static int is_told(const struct shmlimit *l, const struct layout_table *told, uint64_t i)
 {
-	uint64_t offset = load_relaxed(&told->offset), sizes = load_relaxed(&told->sizes), generation;
-	uint64_t lines = sizes_lines(sizes), window_max = sizes_window_max(sizes);
+	uint64_t offset = load_relaxed(&told->offset), lines = load_relaxed(&told->lines), generation;
 	struct generation tables;
 
 	generation_read(l, &tables);
@@ -97,18 +96,16 @@ static int is_told(const struct shmlimit *l, const struct layout_table *told, ui
 	if (generation % 2 == i && generation != 0)
 		return 1;
 	/* Not yet, or not any more since it was repaired. */
-	if (offset == 0 && sizes == 0)
+	if (offset == 0 && lines == 0)
 		return 1;
 	if (generation % 2 == i)
 		return 0;
-	/* A process killed between the two stores leaves the old sizes. */
-	if (lines > l->lines_max || window_max > l->window_limit)
+	/* A process killed between the two stores leaves the old lines. */
+	if (lines > l->lines_max)
 		return 0;
 	if (generation >= 2)
 		return offset % 4096 == 0 && offset >= l->tables_offset && offset < l->size;
-	return offset == layout_next_page(generation_end(l, &tables.now)) &&
-	       (sizes == 0 || lines >= 2 * tables.now.lines ||
-	        (lines == tables.now.lines && window_max > tables.now.window_max));
+	return offset == generation_next(l, &tables.now) && (lines == 0 || lines >= 2 * tables.now.lines);
 }
 
 /* All tables in use are known here: the rest belongs to none of them. */
@@ -117,7 +114,7 @@ static const char *mend_told(const struct findings *f, struct layout_table *told
 	if (!f->repairing)
 		return NULL;
 	store_relaxed(&told->offset, 0);
-	store_relaxed(&told->sizes, 0);
+	store_relaxed(&told->lines, 0);
 	return "set to zero";
 }
 
@@ -203,14 +200,14 @@ static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f
 			report(f, offset, NULL, "rule %u: has the name of rule %u", id, other);
 	}
 	algorithm_rule(&view.params, &rule);
-	if (algorithm_compile(&rule, l->window_limit, &params) != 0 ||
+	if (algorithm_compile(&rule, params_cells_size(&view.params), &params) != 0 ||
 	    memcmp(&params, &view.params, sizeof(params)) != 0)
 		report(f, offset_of(l, rule_params(record, rule_version(&view))), NULL,
 		       "rule %u: its parameters do not follow from its capacity and rate", id);
 }
 
 /* A committed slot, for the search for duplicates. */
-struct owner {
+struct found_slot {
 	/* plain tag; that of a frozen slot is another: its key may have moved already */
 	uint64_t key;
 	uint64_t tag;
@@ -219,7 +216,7 @@ struct owner {
 
 static int by_key(const void *a, const void *b)
 {
-	const struct owner *x = a, *y = b;
+	const struct found_slot *x = a, *y = b;
 
 	if (x->key != y->key)
 		return x->key < y->key ? -1 : 1;
@@ -241,11 +238,10 @@ static unsigned long long index_of(const struct generation *tables, const struct
  * with it. Free, tentative and stale slots hold nothing that could be wrong.
  */
 static int check_slot(const struct shmlimit *l, const struct generation *tables, struct layout_slot *slot,
-                      struct owner *owner, struct findings *f)
+                      struct found_slot *owner, struct findings *f)
 {
 	unsigned long long i = index_of(tables, slot);
 	struct slot_seen seen = slot_read(slot);
-	const struct table *t;
 	struct rule_view view;
 	const char *fault, *done;
 	const struct algorithm *a;
@@ -267,21 +263,20 @@ static int check_slot(const struct shmlimit *l, const struct generation *tables,
 	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0)
 		return 0;
 	a = algorithm_of(&view.params);
-	(void)generation_slot(tables, i, &t);
-	fault = a->fault != NULL ? a->fault(&view.params, seen.word, t->window_max) : NULL;
+	fault = a->fault != NULL ? a->fault(&view.params, seen.word) : NULL;
 	if (fault != NULL) {
-		done = a->mend(&view.params, seen.word, t->window_max, &mended);
+		done = a->mend(&view.params, seen.word, &mended);
 		report(f, offset_of(l, slot),
 		       done != NULL ? mend_slot(f, slot, seen, seen.tag, mended, done)
 		                    : mend_slot(f, slot, seen, seen.tag & TAG_FROZEN, 0, "freed"),
 		       "slot %llu: %s", i, fault);
 	}
-	*owner = (struct owner){ (tag_plain(seen.tag, rule_version(&view)) & ~TAG_FLAGS) | (seen.tag & TAG_FROZEN),
-		                 seen.tag, slot };
+	*owner = (struct found_slot){ (tag_plain(seen.tag, rule_version(&view)) & ~TAG_FLAGS) | (seen.tag & TAG_FROZEN),
+		                      seen.tag, slot };
 	return 1;
 }
 
-static int still(const struct owner *owner)
+static int still(const struct found_slot *owner)
 {
 	return load_acquire(&owner->slot->tag) == owner->tag;
 }
@@ -303,7 +298,7 @@ static uint64_t wait_ns(const struct shmlimit *l, const struct generation *table
 
 /* Free the one that is full earlier. */
 static const char *mend_duplicate(const struct shmlimit *l, const struct generation *tables, const struct findings *f,
-                                  const struct owner *a, const struct owner *b)
+                                  const struct found_slot *a, const struct found_slot *b)
 {
 	struct layout_slot *first = a->slot, *second = b->slot;
 	uint64_t frozen = a->tag & TAG_FROZEN;
@@ -325,13 +320,13 @@ static const char *mend_duplicate(const struct shmlimit *l, const struct generat
  * No key in two slots. While others decide, a key may move between our looks: so pairs are looked
  * at again.
  */
-static void check_duplicates(const struct shmlimit *l, const struct generation *tables, struct owner *owners, size_t n,
-                             struct findings *f)
+static void check_duplicates(const struct shmlimit *l, const struct generation *tables, struct found_slot *owners,
+                             size_t n, struct findings *f)
 {
 	if (n > 1)
 		qsort(owners, n, sizeof(*owners), by_key);
 	for (size_t i = 1; i < n; i++) {
-		struct owner *a = &owners[i - 1], *b = &owners[i];
+		struct found_slot *a = &owners[i - 1], *b = &owners[i];
 
 		if (a->key != b->key || !still(a) || !still(b) || !still(a))
 			continue;
@@ -344,7 +339,7 @@ static void check_duplicates(const struct shmlimit *l, const struct generation *
 }
 
 struct owners {
-	struct owner *list;
+	struct found_slot *list;
 	size_t n, room;
 };
 
@@ -352,13 +347,13 @@ static int check_table(const struct shmlimit *l, const struct generation *tables
                        struct owners *owners, struct findings *f)
 {
 	for (uint64_t i = 0; i < t->lines * SLOTS_PER_LINE; i++) {
-		struct owner owner;
+		struct found_slot owner;
 
 		if (!check_slot(l, tables, &t->slots[i], &owner, f))
 			continue;
 		if (owners->n == owners->room) {
 			size_t more = owners->room == 0 ? 1024 : owners->room * 2;
-			struct owner *grown = realloc(owners->list, more * sizeof(*grown));
+			struct found_slot *grown = realloc(owners->list, more * sizeof(*grown));
 
 			if (grown == NULL)
 				return -ENOMEM;

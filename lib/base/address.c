@@ -127,6 +127,25 @@ int address_read(const char *text, size_t len, struct address *out)
 	return is_v6(t) ? read_v6(t, out) : read_v4(t, out);
 }
 
+static int is_private_v4(const unsigned char *a)
+{
+	return a[0] == 10 || a[0] == 127 || (a[0] == 172 && (a[1] & 0xf0) == 16) || (a[0] == 192 && a[1] == 168) ||
+	       (a[0] == 100 && (a[1] & 0xc0) == 64) || (a[0] == 169 && a[1] == 254);
+}
+
+int address_is_private(const struct address *address)
+{
+	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff }, loopback[16] = { [15] = 1 };
+	const unsigned char *a = address->bytes;
+
+	if (address->len == 4)
+		return is_private_v4(a);
+	if (memcmp(a, mapped, sizeof(mapped)) == 0)
+		return is_private_v4(a + sizeof(mapped));
+	return (a[0] & 0xfe) == 0xfc || (a[0] == 0xfe && (a[1] & 0xc0) == 0x80) ||
+	       memcmp(a, loopback, sizeof(loopback)) == 0;
+}
+
 /* The next element that is not empty; *rest becomes what follows it. Returns 0 if there is none. */
 static int next_element(struct text *rest, struct text *element)
 {

@@ -25,6 +25,12 @@ struct address {
 int address_read(const char *text, size_t len, struct address *out);
 
 /*
+ * Is it the address of a host of one's own net, as proxies and load balancers have: loopback,
+ * private (RFC 1918, 6598, 4193) or link-local, also where it is IPv4-mapped?
+ */
+int address_is_private(const struct address *address);
+
+/*
  * Find the nth element of a list whose elements are separated by commas, such as X-Forwarded-For: 1
  * is the first, -1 the last, -2 the last but one. Empty elements do not count. Double quotes around
  * the whole list are left out. Returns 1; *element, of *element_len bytes, is then a part of the

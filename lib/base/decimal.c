@@ -58,42 +58,37 @@ int decimal_times(uint64_t whole, uint64_t fraction, uint64_t scale, uint64_t un
 	return 0;
 }
 
-/*
- * What the suffix multiplies by, moving *text past it; 1 without one. A letter of a longer word is
- * none.
- */
-static uint64_t suffix_scan(const char **text)
+int suffix_scan(const char **text, int *binary)
 {
 	static const char suffixes[] = DECIMAL_SUFFIXES;
-	uint64_t unit = 1, step = 1000;
 	const char *t = *text;
 
+	*binary = 0;
 	for (int i = 0; i < 4; i++) {
 		if ((*t | 0x20) != (suffixes[i] | 0x20))
 			continue;
 		t++;
-		if ((*t | 0x20) == 'i') {
-			step = 1024;
-			t++;
-		}
+		*binary = (*t | 0x20) == 'i';
+		t += *binary;
 		if (is_letter(*t))
-			return 1;
-		for (int power = 0; power <= i; power++)
-			unit *= step;
+			return 0;
 		*text = t;
-		break;
+		return i + 1;
 	}
-	return unit;
+	return 0;
 }
 
 int number_scan(const char **text, uint64_t *value)
 {
-	uint64_t whole, fraction, scale;
+	uint64_t whole, fraction, scale, unit = 1;
 	const char *t = *text;
-	int error = decimal_scan(&t, &whole, &fraction, &scale);
+	int error = decimal_scan(&t, &whole, &fraction, &scale), binary;
 
-	if (error == 0)
-		error = decimal_times(whole, fraction, scale, suffix_scan(&t), value);
+	if (error == 0) {
+		for (int power = suffix_scan(&t, &binary); power > 0; power--)
+			unit *= binary ? 1024 : 1000;
+		error = decimal_times(whole, fraction, scale, unit, value);
+	}
 	if (error == 0)
 		*text = t;
 	return error;

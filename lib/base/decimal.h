@@ -30,6 +30,12 @@ static inline int is_digit(char c)
 int digits_scan(const char **text, uint64_t *value); /* digits alone */
 int number_scan(const char **text, uint64_t *value); /* with a suffix: 1500, 1.5k, 64Ki */
 
+/*
+ * Returns the power of 1000 (binary: of 1024) that the suffix multiplies by, 0 without one. A
+ * letter of a longer word is none.
+ */
+int suffix_scan(const char **text, int *binary);
+
 /* A decimal number is whole + fraction / scale; *value is that many units: 0, -ERANGE or -EDOM. */
 int decimal_scan(const char **text, uint64_t *whole, uint64_t *fraction, uint64_t *scale);
 int decimal_times(uint64_t whole, uint64_t fraction, uint64_t scale, uint64_t unit, uint64_t *value);

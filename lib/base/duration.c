@@ -36,7 +36,7 @@ static const struct unit units[UNITS] = {
 	[NS] = { "ns", { "nsec", "nsecs", "nanosecond", "nanoseconds" }, 1 },
 };
 
-static size_t word_len(const char *text)
+static size_t unit_word_len(const char *text)
 {
 	size_t len = 0;
 
@@ -45,7 +45,7 @@ static size_t word_len(const char *text)
 	return len;
 }
 
-static int is_word(const char *word, const char *text, size_t len)
+static int is_unit_word(const char *word, const char *text, size_t len)
 {
 	return strncasecmp(word, text, len) == 0 && word[len] == '\0';
 }
@@ -57,10 +57,10 @@ static const struct unit *unit_find(const char *text, size_t len)
 	if (len == 0 || (len == 1 && *text == 'M'))
 		return NULL;
 	for (const struct unit *unit = units; unit < units + UNITS; unit++) {
-		if (is_word(unit->name, text, len))
+		if (is_unit_word(unit->name, text, len))
 			return unit;
 		for (size_t i = 0; i < 5 && unit->words[i] != NULL; i++)
-			if (is_word(unit->words[i], text, len))
+			if (is_unit_word(unit->words[i], text, len))
 				return unit;
 	}
 	return NULL;
@@ -87,7 +87,7 @@ static int part_scan(const char **text, int bare, const struct unit **last, uint
 	if (error != 0)
 		return error;
 	t += strspn(t, " \t");
-	len = word_len(t);
+	len = unit_word_len(t);
 	unit = unit_find(t, len);
 	if (unit == NULL || (*last != NULL && unit <= *last)) {
 		*text = t;

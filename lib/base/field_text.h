@@ -36,7 +36,8 @@ static inline char *field_limit_put(char *to, uint64_t remaining, int has_time, 
 }
 
 /*
- * Write Retry-After, which is empty unless the answer is a denial with a time. Returns the t of RateLimit.
+ * Write Retry-After, which is empty unless the answer is a denial with a time. Returns the t of
+ * RateLimit.
  */
 static inline uint64_t field_wait_put(char *retry_after, int has_time, int answer, const struct shmlimit_result *r)
 {

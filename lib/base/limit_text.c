@@ -2,7 +2,7 @@
  * limit_text: see limit_text.h.
  *
  *	limit   = rate | places | "block" | "unlimited" | "off" | "0"
- *	rate    = count [noun] ("/" | "per") duration {"burst" ["="] count | "strict" | "window"}
+ *	rate    = number [noun] ("/" | "per") duration {"burst" ["="] count | "strict" | "window"}
  *	places  = count [noun] "at once" ["for" duration]
  *
  * What is not that is refused with the reading that is nearest to it: a text that this reader
@@ -19,16 +19,19 @@
 
 #include "decimal.h"
 #include "duration.h"
+#include "fraction.h"
 #include "limit_text.h"
 #include "nearest.h"
 #include "strict.h"
+#include "traits.h"
 #include "whole.h"
 
 #define SECOND UINT64_C(1000000000)
 /* expiry of a place for which none is given; Laravel's funnel has the same */
 #define PLACE_NS (60 * SECOND)
 #define BLANKS " \t"
-#define WORD_MAX 20 /* bytes of a word that a message repeats */
+#define WORD_MAX 20   /* bytes of a word that a message repeats */
+#define DIGITS_MAX 60 /* digits of a number that a message rounds */
 
 enum kind { RATE, PLACES, BLOCK, UNLIMITED };
 
@@ -36,6 +39,7 @@ struct limit {
 	enum kind kind;
 	uint64_t count, period_ns;
 	uint64_t burst; /* 0: none is given */
+	uint64_t whole; /* the burst then: the number that was read, rounded up */
 	int strict, window, places;
 };
 
@@ -62,7 +66,16 @@ static const struct word limits[] = { { "none", "unlimited" }, { "infinite", "un
 static const struct word separators[] = { { "a", "" },  { "an", "" },     { "every", "" }, { "each", "" },
 	                                  { "in", "" }, { "within", "" }, { "by", "" },    { NULL, NULL } };
 static const struct word rates[] = { { "rps", "s" }, { "qps", "s" }, { "tps", "s" }, { "rpm", "m" },
-	                             { "qpm", "m" }, { "rph", "h" }, { "rpd", "d" }, { NULL, NULL } };
+	                             { "qpm", "m" }, { "tpm", "m" }, { "rph", "h" }, { "tph", "h" },
+	                             { "rpd", "d" }, { "tpd", "d" }, { NULL, NULL } };
+/*
+ * Bytes, which are counted as any other tokens; and words that multiply, so that none may be left
+ * out.
+ */
+static const struct word sizes[] = { { "b", "" },     { "byte", "" },  { "bytes", "" }, { "kb", "k" },
+	                             { "mb", "M" },   { "gb", "G" },   { "tb", "T" },   { "kib", "Ki" },
+	                             { "mib", "Mi" }, { "gib", "Gi" }, { "tib", "Ti" }, { NULL, NULL } };
+static const char *const multiples[] = { "bit", "bps", "byte", "illion", "thousand", "hundred", "dozen", NULL };
 static const char *const at_once[] = { "concurrent",   "concurrently", "connections", "parallel",
 	                               "simultaneous", "places",       NULL };
 /* What other programs write after a rate, and what means nothing here. */
@@ -77,7 +90,7 @@ static void skip_blanks(struct reader *r)
 	r->at += strspn(r->at, BLANKS);
 }
 
-static size_t word_len(const char *at)
+static size_t limit_word_len(const char *at)
 {
 	size_t len = 0;
 
@@ -86,7 +99,7 @@ static size_t word_len(const char *at)
 	return len;
 }
 
-static int is_word(const char *at, size_t len, const char *word)
+static int is_limit_word(const char *at, size_t len, const char *word)
 {
 	return strncasecmp(at, word, len) == 0 && word[len] == '\0';
 }
@@ -94,7 +107,7 @@ static int is_word(const char *at, size_t len, const char *word)
 static int is_one_of(const char *at, size_t len, const char *const *words)
 {
 	for (; len > 0 && *words != NULL; words++)
-		if (is_word(at, len, *words))
+		if (is_limit_word(at, len, *words))
 			return 1;
 	return 0;
 }
@@ -102,7 +115,7 @@ static int is_one_of(const char *at, size_t len, const char *const *words)
 static const char *meant_by(const struct word *words, const char *at, size_t len)
 {
 	for (; words->word != NULL; words++)
-		if (is_word(at, len, words->word))
+		if (is_limit_word(at, len, words->word))
 			return words->meant;
 	return NULL;
 }
@@ -110,9 +123,9 @@ static const char *meant_by(const struct word *words, const char *at, size_t len
 /* Skip the word if it is the next. */
 static int skip_word(struct reader *r, const char *word)
 {
-	size_t len = word_len(r->at);
+	size_t len = limit_word_len(r->at);
 
-	if (len == 0 || !is_word(r->at, len, word))
+	if (len == 0 || !is_limit_word(r->at, len, word))
 		return 0;
 	r->at += len;
 	return 1;
@@ -133,12 +146,19 @@ __attribute__((format(printf, 3, 4))) static int refuse(struct reader *r, const 
 	return -EINVAL;
 }
 
+static int is_limit(const char *text)
+{
+	struct reader r = { .text = text, .at = text };
+
+	return read_limit(&r) == 0;
+}
+
 /* Refuse, with the text that was probably meant, if that is one. */
 __attribute__((format(printf, 4, 5))) static int suggest(struct reader *r, const char *at, const char *fault,
                                                          const char *format, ...)
 {
 	char text[SHMLIMIT_RULE_TEXT_MAX];
-	struct reader meant = { .text = text, .at = text };
+	static const char form[] = "%s: did you mean \"%s\"?";
 	va_list list;
 	int len;
 
@@ -149,9 +169,10 @@ __attribute__((format(printf, 4, 5))) static int suggest(struct reader *r, const
 	va_end(list);
 	while (len > 0 && (size_t)len < sizeof(text) && strchr(BLANKS, text[len - 1]) != NULL)
 		text[--len] = '\0';
-	if (len < 0 || (size_t)len >= sizeof(text) || read_limit(&meant) != 0)
+	if (len < 0 || (size_t)len >= sizeof(text) || !is_limit(text) ||
+	    sizeof(form) + strlen(fault) + (size_t)len > sizeof(r->wrong->text))
 		return refuse(r, at, "%s", fault);
-	return refuse(r, at, "%s: did you mean \"%s\"?", fault, text);
+	return refuse(r, at, form, fault, text);
 }
 
 static int refuse_all(struct reader *r)
@@ -159,7 +180,7 @@ static int refuse_all(struct reader *r)
 	static const char *const words[] = { "block", "unlimited", "off" };
 	char word[WORD_MAX + 1] = "";
 	struct nearest nearest = { .word = word };
-	size_t len = word_len(r->at);
+	size_t len = limit_word_len(r->at);
 
 	if (len > 0 && len <= WORD_MAX && r->at[len] == '\0') {
 		memcpy(word, r->at, len);
@@ -183,7 +204,7 @@ static int refuse_number(struct reader *r, int error)
 /* The text up to `at`, another word for the one there, and what follows. */
 static int suggest_word(struct reader *r, const char *at, const char *fault, const char *word)
 {
-	return suggest(r, at, fault, "%.*s%s%s", (int)(at - r->text), r->text, word, at + word_len(at));
+	return suggest(r, at, fault, "%.*s%s%s", (int)(at - r->text), r->text, word, at + limit_word_len(at));
 }
 
 static void try_unit(void *nearest, const char *word)
@@ -195,7 +216,7 @@ static void try_unit(void *nearest, const char *word)
 
 static int refuse_unit(struct reader *r, const char *at)
 {
-	size_t len = word_len(at);
+	size_t len = limit_word_len(at);
 	char word[WORD_MAX + 1] = "", fault[sizeof(r->wrong->text)];
 	struct nearest nearest = { .word = word };
 
@@ -240,29 +261,6 @@ static int read_duration(struct reader *r, int bare, uint64_t *ns)
 	}
 }
 
-/* Half a request a second is one in two. `at` is behind the number. */
-static int refuse_fraction(struct reader *r, const char *at, uint64_t whole, uint64_t fraction, uint64_t scale)
-{
-	struct reader rest = { .text = r->text, .at = at };
-	uint64_t count, ns, common;
-	char period[DURATION_TEXT_MAX];
-
-	rest.at += strspn(rest.at, BLANKS);
-	if (*rest.at == '/')
-		rest.at++;
-	else if (!skip_word(&rest, "per"))
-		return refuse_number(r, -EDOM);
-	skip_blanks(&rest);
-	if (read_duration(&rest, 1, &ns) != 0 || __builtin_mul_overflow(whole, scale, &count) ||
-	    __builtin_add_overflow(count, fraction, &count))
-		return refuse_number(r, -EDOM);
-	common = common_divisor(count, scale);
-	if (common == 0 || __builtin_mul_overflow(ns, scale / common, &ns))
-		return refuse_number(r, -EDOM);
-	return suggest(r, r->at, "not a whole number", "%" PRIu64 "/%s%s", count / common, duration_text(period, ns),
-	               rest.at);
-}
-
 /* Digits with commas or underscores, three after each; or Laravel's count and minutes, "60,1". */
 static int refuse_separated(struct reader *r, const char *at)
 {
@@ -295,19 +293,104 @@ static int refuse_three(struct reader *r, const char *at)
 	               : suggest(r, at, "not a limit", "%" PRIu64 "/%" PRIu64 "s burst %" PRIu64, n[1], n[2], n[0] + 1);
 }
 
-static int read_count(struct reader *r, uint64_t *count)
+/* The whole number above one that is not, or below it. */
+static int refuse_part(struct reader *r, int up)
 {
 	const char *t = r->at;
-	uint64_t whole, fraction, scale;
-	int error = number_scan(&t, count);
+	struct fraction f;
+	uint64_t whole;
 
-	if (error == 0) {
-		r->at = t;
-		return 0;
+	if (fraction_scan(&t, &f) != 0)
+		return refuse_number(r, -EDOM);
+	whole = f.num / f.den + (up ? f.num % f.den != 0 : f.num < f.den);
+	return suggest(r, r->at, "not a whole number", "%.*s%" PRIu64 "%s", (int)(r->at - r->text), r->text, whole, t);
+}
+
+static int read_count(struct reader *r, uint64_t *count)
+{
+	int error = number_scan(&r->at, count);
+
+	return error == 0 ? 0 : error == -EDOM ? refuse_part(r, 1) : refuse_number(r, error);
+}
+
+/* ---- A rate that cannot be represented ---- */
+
+/* Round digits with a point to `keep` places at most. A carry may need one digit more. */
+static void put_rounded(char *to, const char *from, size_t whole, size_t keep)
+{
+	size_t end = keep == 0 ? whole : whole + 1 + keep;
+	int up = from[end + (from[end] == '.')] >= '5';
+	char *digit = to + end;
+
+	*to = '0';
+	memcpy(to + 1, from, end);
+	to[end + 1] = '\0';
+	for (; up; digit--) {
+		if (*digit == '.')
+			continue;
+		up = *digit == '9';
+		*digit = up ? '0' : (char)(*digit + 1);
 	}
-	t = r->at;
-	if (error == -EDOM && decimal_scan(&t, &whole, &fraction, &scale) == 0)
-		return refuse_fraction(r, t, whole, fraction, scale);
+	if (*to == '0')
+		memmove(to, to + 1, end + 1);
+	if (keep == 0)
+		return;
+	for (digit = to + strlen(to) - 1; *digit == '0'; digit--)
+		;
+	digit[*digit != '.'] = '\0';
+}
+
+/*
+ * The number at `from` has more digits than there are terms for. The nearest of fewer digits that
+ * is a limit is probably good enough. Returns 0 if there is none.
+ */
+static int refuse_digits(struct reader *r, const char *from)
+{
+	size_t whole = strspn(from, "0123456789");
+	size_t places = from[whole] == '.' ? strspn(from + whole + 1, "0123456789") : 0;
+	const char *rest = from + whole + (places > 0 ? places + 1 : 0);
+	char number[DIGITS_MAX + 3], text[SHMLIMIT_RULE_TEXT_MAX];
+
+	if (r->wrong == NULL)
+		return -EINVAL;
+	if (whole > DIGITS_MAX / 2)
+		return 0;
+	for (size_t keep = places < DIGITS_MAX / 2 ? places : DIGITS_MAX / 2; keep-- > 0;) {
+		put_rounded(number, from, whole, keep);
+		/* WHY NOT 0: that is another limit. */
+		if (strspn(number, "0.") == strlen(number))
+			return 0;
+		if (snprintf(text, sizeof(text), "%s%s", number, rest) < (int)sizeof(text) && is_limit(text))
+			return suggest(r, from, "too many digits", "%s", text);
+	}
+	return 0;
+}
+
+/* One that is a whole number below the line, however long its period, is a limit. */
+static int refuse_rate(struct reader *r, const char *from, struct fraction f, uint64_t period_ns)
+{
+	char period[DURATION_TEXT_MAX];
+	int error = refuse_digits(r, from);
+
+	if (error != 0)
+		return error;
+	if (!__builtin_mul_overflow(period_ns, f.den, &period_ns) && period_ns <= DURATION_MAX)
+		return suggest(r, from, "not a whole number", "%" PRIu64 "/%s%s", f.num,
+		               duration_text(period, period_ns), r->at);
+	return refuse(r, from, "the period is too long: must be %s or less", duration_text(period, DURATION_MAX));
+}
+
+static int read_number(struct reader *r, struct fraction *f)
+{
+	const char *begin = r->at;
+	int error = fraction_scan(&r->at, f);
+
+	if (error == 0)
+		return 0;
+	if (error != -EINVAL && refuse_digits(r, begin) != 0)
+		return -EINVAL;
+	if (error == -EDOM || (error == -ERANGE && !is_digit(begin[strspn(begin, "0")])))
+		return refuse(r, begin, "the number is too small: write one and its period, such as 1/36y");
 	return refuse_number(r, error);
 }
 
@@ -320,7 +403,7 @@ static int read_end(struct reader *r, const char *may_follow)
 	skip_blanks(r);
 	if (*r->at == '\0')
 		return 0;
-	len = word_len(r->at);
+	len = limit_word_len(r->at);
 	if (is_one_of(r->at, len, idle))
 		return suggest(r, r->at, "nobody is delayed", "%.*s%s", (int)(r->at - r->text), r->text, r->at + len);
 	if (strchr(";,|&", *r->at) != NULL)
@@ -331,7 +414,7 @@ static int read_end(struct reader *r, const char *may_follow)
 static int refuse_option(struct reader *r)
 {
 	static const char *const options[] = { "burst", "strict", "window" };
-	size_t len = word_len(r->at);
+	size_t len = limit_word_len(r->at);
 	char word[WORD_MAX + 1] = "";
 	struct nearest nearest = { .word = word };
 
@@ -411,10 +494,47 @@ static int read_places(struct reader *r)
 	return read_end(r, "\"for\" and a duration, or nothing");
 }
 
+static int has_multiple(const char *word)
+{
+	for (const char *const *m = multiples; *m != NULL; m++)
+		if (strcasestr(word, *m) != NULL)
+			return 1;
+	return 0;
+}
+
+/* A word between a count and its period: the unit of a size, or what is counted, as "attempts". */
+static int refuse_counted(struct reader *r, const char *after, size_t len)
+{
+	const char *size = meant_by(sizes, r->at, len), *rest = r->at + len, *period = rest + strspn(rest, BLANKS);
+	int has_separator = meant_by(separators, period, limit_word_len(period)) != NULL;
+	char word[WORD_MAX + 1], fault[WORD_MAX + 32];
+
+	snprintf(word, sizeof(word), "%.*s", (int)(len < WORD_MAX ? len : WORD_MAX), r->at);
+	if (size == NULL && (len > WORD_MAX || has_multiple(word)))
+		return refuse(r, r->at, "%s is not understood: write a number such as 5k, 1M or 1Mi", word);
+	snprintf(fault, sizeof(fault), "%s is not understood", word);
+	if (has_separator) {
+		rest = period + limit_word_len(period);
+		rest += strspn(rest, BLANKS);
+	}
+	return suggest(r, r->at, fault, "%.*s%s%s%s", (int)(after - r->text), r->text, size != NULL ? size : "",
+	               has_separator ? "/" : "", rest);
+}
+
+/* Does a period begin there? */
+static int is_period(const char *at)
+{
+	size_t len;
+
+	at += strspn(at, BLANKS);
+	len = limit_word_len(at);
+	return *at == '/' || (len > 0 && is_limit_word(at, len, "per")) || meant_by(separators, at, len) != NULL;
+}
+
 /* What follows a count is neither a period nor places. */
 static int refuse_after_count(struct reader *r, const char *after)
 {
-	size_t len = word_len(r->at);
+	size_t len = limit_word_len(r->at);
 	const char *meant = meant_by(rates, r->at, len), *rest = r->at + len;
 
 	if (meant != NULL)
@@ -427,6 +547,9 @@ static int refuse_after_count(struct reader *r, const char *after)
 		return refuse_separated(r, r->at);
 	if (is_digit(*r->at))
 		return refuse_three(r, r->at);
+	/* WHY NOT a letter or two: "1e/s" and "5k k/s" are no counts of something. */
+	if ((len > 2 || meant_by(sizes, r->at, len) != NULL) && is_period(rest))
+		return refuse_counted(r, after, len);
 	return suggest(r, r->at, "a period is missing, such as /s or /minute", "%.*s/s%s", (int)(after - r->text),
 	               r->text, r->at);
 }
@@ -434,32 +557,40 @@ static int refuse_after_count(struct reader *r, const char *after)
 /* ',' and '_' are looked at before what they separate. */
 static int read_numbered(struct reader *r)
 {
-	const char *digits = r->at + strspn(r->at, "0123456789"), *after;
+	const char *begin = r->at, *digits = begin + strspn(begin, "0123456789"), *after;
+	struct fraction f;
+	uint64_t period_ns;
 	int error;
 
 	if ((*digits == ',' || *digits == '_') && is_digit(digits[1]))
 		return refuse_separated(r, digits);
-	error = read_count(r, &r->limit.count);
+	error = read_number(r, &f);
 	if (error != 0)
 		return error;
 	after = r->at;
+	r->limit.count = f.num;
+	r->limit.whole = f.num / f.den + (f.num % f.den != 0);
 	skip_blanks(r);
 	if (*r->at == '\0' && r->limit.count == 0) {
 		r->limit.kind = BLOCK;
 		return 0;
 	}
-	if (is_one_of(r->at, word_len(r->at), nouns)) {
-		r->at += word_len(r->at);
+	if (is_one_of(r->at, limit_word_len(r->at), nouns)) {
+		r->at += limit_word_len(r->at);
 		skip_blanks(r);
 	}
-	if (skip_word(r, "at"))
-		return read_places(r);
+	if (skip_word(r, "at")) {
+		r->at = f.den != 1 ? begin : r->at;
+		return f.den != 1 ? refuse_part(r, 0) : read_places(r);
+	}
 	if (*r->at == '/')
 		r->at++;
 	else if (!skip_word(r, "per"))
 		return refuse_after_count(r, after);
 	skip_blanks(r);
-	error = read_duration(r, 1, &r->limit.period_ns);
+	error = read_duration(r, 1, &period_ns);
+	if (error == 0 && fraction_rate(f, period_ns, &r->limit.count, &r->limit.period_ns) != 0)
+		error = refuse_rate(r, begin, f, period_ns);
 	return error != 0 ? error : read_options(r);
 }
 
@@ -493,31 +624,19 @@ static int read_limit(struct reader *r)
 
 /* ---- From a limit to a rule ---- */
 
-/* Is the capacity apart from the rate? */
-static int has_burst(uint32_t algorithm)
-{
-	return algorithm == SHMLIMIT_FUNNEL || algorithm == SHMLIMIT_LEASE || algorithm == SHMLIMIT_GCRA;
-}
-
-/* Is a strict limit one by half its count as burst and half as rate? A WINDOW is strict anyway. */
-static int has_strict(uint32_t algorithm)
-{
-	return algorithm == SHMLIMIT_FUNNEL || algorithm == SHMLIMIT_GCRA;
-}
-
 /* What the algorithm has not must not be asked for. Returns how to correct it, or NULL. */
-static const char *unfit(const struct limit *limit, uint32_t algorithm)
+static const char *unfit(const struct limit *limit, const struct traits *traits)
 {
 	if (limit->kind == BLOCK || limit->kind == UNLIMITED)
 		return NULL;
-	if ((limit->kind == PLACES) != (algorithm == SHMLIMIT_HOLD))
-		return algorithm == SHMLIMIT_HOLD ? "places are meant: must be such as \"20 at once\""
-		                                  : "this algorithm has a rate, not places: must be such as 5/minute";
-	if (limit->burst != 0 && !has_burst(algorithm))
+	if ((limit->kind == PLACES) != traits->is_places)
+		return traits->is_places ? "places are meant: must be such as \"20 at once\""
+		                         : "this algorithm has a rate, not places: must be such as 5/minute";
+	if (limit->burst != 0 && !traits_has_burst(traits))
 		return "this algorithm has no burst";
-	if (limit->window && algorithm != SHMLIMIT_WINDOW)
+	if (limit->window && !traits->is_window)
 		return "this algorithm is not a window";
-	if (limit->strict && !has_strict(algorithm) && algorithm != SHMLIMIT_WINDOW)
+	if (limit->strict && !traits->strict_halves && !traits->is_window)
 		return "this algorithm is not strict: leave the word out";
 	return NULL;
 }
@@ -531,28 +650,38 @@ static void fill_by_mode(struct limit *limit, struct shmlimit_rule *rule)
 	int most = limit->kind == UNLIMITED && rule->algorithm == SHMLIMIT_FUNNEL;
 
 	rule->mode = limit->kind == BLOCK ? SHMLIMIT_BLOCK : SHMLIMIT_OFF;
-	*limit = (struct limit){ .kind = RATE, .count = 1, .period_ns = SECOND };
+	*limit = (struct limit){ .kind = RATE, .count = 1, .whole = 1, .period_ns = SECOND };
 	if (most) {
 		limit->count = SECOND;
 		limit->burst = SHMLIMIT_CAPACITY_MAX;
 	}
 }
 
-static void fill(struct limit limit, struct shmlimit_rule *rule)
+static void fill_rule(struct limit limit, struct shmlimit_rule *rule)
 {
+	const struct traits *traits = traits_of(rule->algorithm);
+
 	rule->mode = SHMLIMIT_ENFORCE;
 	if (limit.kind == BLOCK || limit.kind == UNLIMITED)
 		fill_by_mode(&limit, rule);
-	rule->capacity = limit.burst != 0 ? limit.burst : limit.count;
+	rule->capacity = limit.burst != 0 ? limit.burst : traits_has_burst(traits) ? limit.whole : limit.count;
 	rule->refill = limit.count;
 	rule->period_ns = limit.period_ns;
-	if (limit.strict && has_strict(rule->algorithm))
+	if (limit.strict && traits->strict_halves)
 		strict_rule(limit.count, limit.period_ns, rule);
-	if (rule->algorithm == SHMLIMIT_WARMUP)
+	if (traits->sets & SETS_WARMUP)
 		rule->capacity = 0;
-	if (rule->algorithm == SHMLIMIT_WINDOW || rule->algorithm == SHMLIMIT_COUNTER ||
-	    rule->algorithm == SHMLIMIT_HOLD)
+	if (traits->counts_capacity)
 		rule->refill = 0;
+}
+
+/* The algorithm of which alone a limit can be that has such a word; else FUNNEL. */
+static uint32_t algorithm_of_word(const struct limit *limit)
+{
+	for (uint32_t i = 0; i < ALGORITHMS; i++)
+		if (limit->places ? traits_of(i)->is_places : limit->window && traits_of(i)->is_window)
+			return i;
+	return SHMLIMIT_FUNNEL;
 }
 
 int limit_parse(const char *text, struct shmlimit_rule *rule, struct shmlimit_problem *wrong)
@@ -564,15 +693,13 @@ int limit_parse(const char *text, struct shmlimit_rule *rule, struct shmlimit_pr
 
 	if (error != 0)
 		return error;
-	if (algorithm == SHMLIMIT_FUNNEL && r.limit.places)
-		algorithm = SHMLIMIT_HOLD;
-	if (algorithm == SHMLIMIT_FUNNEL && r.limit.window)
-		algorithm = SHMLIMIT_WINDOW;
-	fault = unfit(&r.limit, algorithm);
+	if (algorithm == SHMLIMIT_FUNNEL)
+		algorithm = algorithm_of_word(&r.limit);
+	fault = unfit(&r.limit, traits_of(algorithm));
 	if (fault != NULL)
 		return refuse(&r, text, "%s", fault);
 	rule->algorithm = algorithm;
-	fill(r.limit, rule);
+	fill_rule(r.limit, rule);
 	return 0;
 }
 
@@ -590,6 +717,7 @@ const char *rate_text(char *text, uint64_t count, uint64_t period_ns)
 
 void limit_text(const struct shmlimit_rule *rule, char text[SHMLIMIT_RULE_TEXT_MAX])
 {
+	const struct traits *traits = traits_of(rule->algorithm);
 	uint64_t count = rule->refill != 0 ? rule->refill : rule->capacity;
 	char period[DURATION_TEXT_MAX];
 	size_t len;
@@ -598,14 +726,14 @@ void limit_text(const struct shmlimit_rule *rule, char text[SHMLIMIT_RULE_TEXT_M
 		strcpy(text, rule->mode == SHMLIMIT_BLOCK ? "block" : "unlimited");
 		return;
 	}
-	if (rule->algorithm == SHMLIMIT_HOLD) {
+	if (traits->is_places) {
 		snprintf(text, SHMLIMIT_RULE_TEXT_MAX, "%" PRIu64 " at once for %.40s", rule->capacity,
 		         duration_text(period, rule->period_ns));
 		return;
 	}
 	len = strlen(rate_text(text, count, rule->period_ns));
-	if (rule->algorithm == SHMLIMIT_WINDOW)
+	if (traits->is_window)
 		strcpy(text + len, " window");
-	else if (rule->capacity != count && has_burst(rule->algorithm))
+	else if (rule->capacity != count && traits_has_burst(traits))
 		snprintf(text + len, SHMLIMIT_RULE_TEXT_MAX - len, " burst %" PRIu64, rule->capacity);
 }

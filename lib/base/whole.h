@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+typedef unsigned __int128 u128;
+
 /* Bits that x needs; of 0 none. */
 static inline unsigned bit_length(uint64_t x)
 {

@@ -5,6 +5,8 @@
  */
 #include "attempt.h"
 
+#include <errno.h>
+
 #include "migrate.h"
 #include "stored_key.h"
 #include "sweep.h"
@@ -13,7 +15,6 @@ void attempt_has_none(const struct shmlimit *l, struct attempt *d)
 {
 	struct look k;
 
-	/* The present table is where it would get one: there are cells for what is decided. */
 	d->here.t = &d->tables.now;
 	d->here.slot = NULL;
 	k = attempt_where(l, d);
@@ -56,13 +57,20 @@ static enum progress look_at_old(const struct shmlimit *l, struct attempt *d)
 	struct look k;
 
 	if (!operation_only_looks(q->op)) {
-		(void)table_convert_slot(l, &d->tables, &d->here, q->when);
-		return AGAIN;
+		if (table_convert_slot(l, &d->tables, &d->here, q->when) != -ENOMEM)
+			return AGAIN;
+		d->homeless = 1;
 	}
 	if (rule_load_tag(l, d->here.seen.tag & ~TAG_FROZEN, &old) != 0 || old.published != d->view.published)
 		return AGAIN;
 	if (d->here.t == &d->tables.old && !table_keeps_something(l, &d->here, q->when)) {
 		attempt_has_none(l, d);
+		return FINAL;
+	}
+	/* Its word and its cells as they are, until a decision converts them. */
+	if (!algorithm_keeps_cells(d->a, &old.params, &d->view.params)) {
+		d->view.params.shape = old.params.shape;
+		read_now(l, d, d->here.seen.word);
 		return FINAL;
 	}
 	k = look_make(l, d->here.t, d->here.slot, &old.params, when_given(d->at.now_ns));
@@ -135,6 +143,8 @@ static enum progress look_before(const struct shmlimit *l, struct attempt *d, co
 	d->here.seen = from.seen;
 	if (look_at(l, d, wanted) == AGAIN)
 		return AGAIN;
+	if (d->homeless)
+		return FINAL;
 	k = attempt_where(l, d);
 	if (d->here.slot != NULL && algorithm_wait(&k, d->here.seen.word) != 0)
 		return migrate(l, d, wanted);
@@ -154,7 +164,7 @@ enum progress attempt_look(const struct shmlimit *l, struct attempt *d, const st
 
 	d->homeless = 0;
 	d->here.t = &d->tables.now;
-	d->here.slot = table_find(&d->tables.now, table_window(&d->tables.now, wanted->hash), wanted->tag);
+	d->here.slot = table_find(&d->tables.now, wanted->hash, wanted->tag);
 	if (d->here.slot != NULL) {
 		d->here.seen = slot_read(d->here.slot);
 		/* Since it was found it was frozen, or became another key's: not to be used. */

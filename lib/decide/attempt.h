@@ -20,7 +20,10 @@ struct attempt {
 	const struct algorithm *a; /* of view.params */
 	struct generation tables;
 	struct table_slot here; /* the key's slot; NULL: it has none, and is full */
-	/* it says something, in the old table, and finds no place in the new one */
+	/*
+	 * it says something, in the old table, and finds no place in the new one; or under an older
+	 * version of the rule, and this process cannot convert it
+	 */
 	int homeless;
 	struct funnel_time at;
 	struct balance b; /* what the key has at that time, then as decided */

@@ -26,11 +26,8 @@ FAST int first_try(const struct shmlimit *l, const struct table *t, const struct
 		return FIRST_NOT;
 	a = algorithm_of(&view.params);
 	mine.tag = tag_pack(q->hash, q->rule, rule_version(&view));
-	slot = table_find(t, table_window(t, q->hash), mine.tag);
-	/* It does not fit: there is a larger table by now, and the rule was changed to what fits there. */
-	if (__builtin_expect(slot == NULL || !algorithm_has(a, q) || algorithm_lacks_limit(a, &view.params, q) ||
-	                             !algorithm_fits(a, &view.params, t),
-	                     0))
+	slot = table_find(t, q->hash, mine.tag);
+	if (__builtin_expect(slot == NULL || !algorithm_has(a, q) || algorithm_lacks_limit(a, &view.params, q), 0))
 		return FIRST_NOT;
 	seen = slot_read(slot);
 	/* ORDER rule_holds() after slot_read(); publish() of a rule's writer is before its walk. */
@@ -43,19 +40,20 @@ FAST int first_try(const struct shmlimit *l, const struct table *t, const struct
 		return FIRST_NOT;
 	if (v.changed) {
 		mine.word = v.word;
-		if (a->before_swap != NULL && !a->before_swap(&k, q, seen, &b))
+		if (!algorithm_before_swap(a, &k, q, seen, &b))
 			return FIRST_NOT;
 		/* The linearization point (I1, I4). ORDER pairs with slot_cas() elsewhere. */
 		*failed = !slot_cas(slot, seen, mine.tag, mine.word);
 		if (__builtin_expect(*failed, 0)) {
-			if (a->lost != NULL)
-				a->lost(&k, q, &b);
+			algorithm_lost(a, &k, q, &b);
 			return FIRST_NOT;
 		}
-		if (a->after_swap != NULL && q->op != OP_REFUND)
-			a->after_swap(&k, mine, &b);
+		if (q->op != OP_REFUND)
+			algorithm_after_swap(a, &k, mine, &b);
 		decide_note(q->undo, &v, slot, seen, b.was_empty, mine);
-	} else if (__builtin_expect(!slot_unchanged(slot, seen), 0)) {
+		/* The rule, too, where a place was left: see hold.h. */
+	} else if (__builtin_expect(
+			   !slot_unchanged(slot, seen) || (q->op == OP_LEAVE && !rule_holds(l, q->rule, &view)), 0)) {
 		return FIRST_NOT;
 	}
 	decide_show(q, v.answer);
@@ -66,32 +64,40 @@ FAST int first_try(const struct shmlimit *l, const struct table *t, const struct
 	return decide_count(l, q, rule_mode(&view), v.answer, k.at.ticks);
 }
 
-/* A take where the algorithm has a first try of its own. */
-FAST int first_take(const struct shmlimit *l, const struct request *q, uint32_t *failed, struct shmlimit_result *r)
-{
-	struct request take;
-
-	switch (first_algorithm(l, q->rule)) {
-	case SHMLIMIT_WINDOW:
-		return fast_window(l, q, failed, r);
-	case SHMLIMIT_LEASE:
-		take = request_as(q, OP_TAKE);
-		return fast_lease(l, &take, NULL, failed, r);
-	default:
-		return FIRST_NOT;
-	}
-}
-
 int decide(const struct shmlimit *l, const struct table *t, const struct request *q, struct shmlimit_result *r)
 {
 	uint32_t failed = 0;
-	int answer = FIRST_NOT;
+	int answer = first_try(l, t, q, &failed, r);
 
-	if (q->op == OP_TAKE)
-		answer = first_take(l, q, &failed, r);
-	if (answer == FIRST_NOT && failed == 0)
-		answer = first_try(l, t, q, &failed, r);
 	return answer == FIRST_NOT ? decide_slowly(l, q, failed, r) : answer;
+}
+
+int decide_take(const struct shmlimit *l, const struct table *t, const struct layout_rule *record,
+                const struct request *q, struct shmlimit_result *r)
+{
+	int answer = FIRST_NOT;
+	uint32_t failed = 0;
+	struct request take;
+	struct first f;
+
+	f.t = t;
+	f.record = record;
+	first_version(&f);
+	switch (params_algorithm(&f.view.params)) {
+	case SHMLIMIT_WINDOW:
+		answer = fast_window(l, &f, q, &failed, r);
+		break;
+	case SHMLIMIT_LEASE:
+		take = request_as(q, OP_TAKE);
+		if (first_slot(q, SHMLIMIT_LEASE, 0, &f))
+			answer = fast_lease(l, &f, &take, NULL, &failed, r);
+		break;
+	default:
+		break;
+	}
+	if (answer != FIRST_NOT)
+		return answer;
+	return failed != 0 ? decide_slowly(l, q, failed, r) : decide(l, t, q, r);
 }
 
 int decide_rest(const struct shmlimit *l, const struct request *q, uint32_t failed, struct shmlimit_result *r)

@@ -3,6 +3,15 @@
  * which every operation on every algorithm can take. What is asked most, a take from
  * a funnel, has a shorter one in fast.h.
  *
+ * Who calls whom:
+ *
+ *	shmlimit_take(), _peek()              fast()
+ *	what has a hash, a time, another verb fast_call(), fast_take(), fast_any()
+ *	  all of these                        fast_hashed(), which leaves for decide_take(), decide() or decide_slowly()
+ *	calls of one algorithm                fast_gcra() and its like, then first_rest() or decide_rest();
+ *	                                      or, without a first try of their own, decide_call()
+ *	decide_rest(), decide_call()          decide(), which tries once and leaves for decide_slowly()
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef SHMLIMIT_LIB_DECIDE_H
@@ -59,6 +68,13 @@ FAST struct request decide_complete(const struct shmlimit *l, const struct reque
  */
 int decide(const struct shmlimit *l, const struct table *t, const struct request *q, struct shmlimit_result *r);
 
+/*
+ * A take by the rule of this record, which is no funnel's: at the first try of its algorithm, if it
+ * has one.
+ */
+int decide_take(const struct shmlimit *l, const struct table *t, const struct layout_rule *record,
+                const struct request *q, struct shmlimit_result *r);
+
 /* An operation that only leases, counts or places have, from the public function's arguments on. */
 int decide_call(const struct shmlimit *l, const struct request *asked, struct shmlimit_result *r);
 
@@ -79,7 +95,8 @@ static inline void decide_note(struct undo *undo, const struct verdict *v, struc
                                struct slot_seen before, int was_empty, struct slot_seen after)
 {
 	if (undo != NULL && v->changed && v->answer == SHMLIMIT_ALLOWED)
-		*undo = (struct undo){ slot, was_empty ? (struct slot_seen){ 0, 0 } : before, after, undo->place };
+		*undo = (struct undo){ slot, was_empty ? (struct slot_seen){ 0, 0 } : before, after, undo->place,
+			               undo->at_ns };
 }
 
 /*

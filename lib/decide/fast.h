@@ -60,9 +60,10 @@ FAST int fast_hashed(const struct shmlimit *l, const struct request *q, const st
 	if (__builtin_expect(record == NULL, 0))
 		goto slowly;
 	if (__builtin_expect(params_algorithm(&view.params) != SHMLIMIT_FUNNEL, 0))
-		return decide(l, t, fast_rare(q, whole, key, &copy), r);
+		return q->op == OP_TAKE ? decide_take(l, t, record, fast_rare(q, whole, key, &copy), r)
+		                        : decide(l, t, fast_rare(q, whole, key, &copy), r);
 	tag = tag_pack(q->hash, q->rule, rule_version(&view));
-	slot = table_find(t, table_window(t, q->hash), tag);
+	slot = table_find(t, q->hash, tag);
 	if (__builtin_expect(slot == NULL, 0))
 		goto slowly;
 	seen = slot_read(slot);

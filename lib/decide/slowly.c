@@ -27,8 +27,9 @@ static void apply(const struct shmlimit *l, struct attempt *d)
 }
 
 /*
- * The key cannot get a slot: its probe window is full, or others keep taking it. It counts as
- * full, or as what it is in the old table, and the answer is on_full's (I9).
+ * The key cannot get a slot: its probe window is full, others keep taking it, or there is no memory
+ * for its cells. It counts as full, or as what it is in the old table, and the answer is on_full's
+ * (I9).
  */
 static enum progress without_slot(const struct shmlimit *l, struct attempt *d)
 {
@@ -49,6 +50,7 @@ static enum progress without_slot(const struct shmlimit *l, struct attempt *d)
 /* Commit the decision, made on a full funnel, to a new slot. */
 static enum progress claim(const struct shmlimit *l, struct attempt *d, const struct table_key *wanted)
 {
+	int begins = d->a->cells != NULL && d->a->cells->begin != NULL;
 	const struct request *q = d->request;
 	struct table_place place;
 	struct slot_seen mine;
@@ -77,17 +79,16 @@ static enum progress claim(const struct shmlimit *l, struct attempt *d, const st
 		apply(l, d);
 	}
 	k = look_make(l, &d->tables.now, place.slot, &d->view.params, attempt_when(d));
-	mine = (struct slot_seen){ wanted->tag, d->a->begin != NULL ? d->a->begin(&k, place.seen.word) : d->v.word };
+	mine = (struct slot_seen){ wanted->tag, begins ? d->a->cells->begin(&k, place.seen.word) : d->v.word };
 	if (!table_commit(&place, mine.tag, mine.word))
 		return attempt_lost(d);
 	if (l->names_max != 0)
 		stored_key_write(l, &d->tables.now, place.slot, wanted->plain, q->key);
 	attempt_count(l, d, COUNT_CLAIMS);
-	if (d->a->begin != NULL)
+	if (begins)
 		return AGAIN; /* the key has a slot, in which nothing is held: decide on that */
 	decide_note(q->undo, &d->v, place.slot, place.seen, 1, mine);
-	if (d->a->after_swap != NULL)
-		d->a->after_swap(&k, mine, &d->b);
+	algorithm_after_swap(d->a, &k, mine, &d->b);
 	return FINAL;
 }
 
@@ -98,16 +99,19 @@ static enum progress move(const struct shmlimit *l, struct attempt *d)
 	struct slot_seen mine = { d->here.seen.tag, d->v.word };
 	struct look k = attempt_where(l, d);
 
-	if (d->a->before_swap != NULL && !d->a->before_swap(&k, q, d->here.seen, &d->b))
+	if (d->a->cells != NULL && ring_cells(&k) == NULL)
+		return without_slot(l, d);
+	if (!algorithm_before_swap(d->a, &k, q, d->here.seen, &d->b))
 		return attempt_lost(d);
 	/* The linearization point (I1, I4). ORDER pairs with slot_cas() elsewhere. */
 	if (!slot_cas(d->here.slot, d->here.seen, mine.tag, mine.word)) {
-		if (d->a->lost != NULL)
-			d->a->lost(&k, q, &d->b);
+		algorithm_lost(d->a, &k, q, &d->b);
 		return attempt_lost(d);
 	}
-	if (d->a->after_swap != NULL && q->op != OP_REFUND && d->v.changed)
-		d->a->after_swap(&k, mine, &d->b);
+	if (q->op != OP_REFUND && d->v.changed)
+		algorithm_after_swap(d->a, &k, mine, &d->b);
+	if (q->undo != NULL)
+		q->undo->at_ns = d->at.now_ns;
 	decide_note(q->undo, &d->v, d->here.slot, d->here.seen, d->b.was_empty, mine);
 	return FINAL;
 }
@@ -139,6 +143,9 @@ static enum progress try_once(const struct shmlimit *l, struct attempt *d)
 		int stands = d->here.slot == NULL ? attempt_is_nowhere(l, d, &wanted)
 		                                  : slot_unchanged(d->here.slot, d->here.seen);
 
+		/* The rule, too, where a place was left: see hold.h. */
+		if (q->op == OP_LEAVE && !rule_holds(l, q->rule, &d->view))
+			stands = 0;
 		return stands ? FINAL : AGAIN;
 	}
 	if (d->here.slot == NULL)
@@ -178,7 +185,7 @@ static int bypass(const struct shmlimit *l, const struct attempt *d, struct shml
 	return denied ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED;
 }
 
-static int finish(const struct shmlimit *l, const struct attempt *d)
+static int finish_attempt(const struct shmlimit *l, const struct attempt *d)
 {
 	const struct request *q = d->request;
 	struct look k = attempt_where(l, d);
@@ -222,10 +229,10 @@ __attribute__((cold, noinline)) int decide_slowly(const struct shmlimit *l, cons
 			sweep(l, request->when);
 		d.at = funnel_time(&d.view.params, request->when.ns);
 		if (try_once(l, &d) == FINAL)
-			return finish(l, &d);
+			return finish_attempt(l, &d);
 	}
 	d.nowhere = 1;
 	if (operation_is_counted(request->op))
 		without_slot(l, &d);
-	return finish(l, &d);
+	return finish_attempt(l, &d);
 }

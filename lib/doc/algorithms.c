@@ -83,7 +83,7 @@ static int draw(struct shmlimit *l, const struct row *row, int y)
 int main(void)
 {
 	char name[32];
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .window_max = 10 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16 };
 	const int count = sizeof(rows) / sizeof(*rows), width = LEFT * 2 + (STEPS - 1) * STEP_WIDTH,
 		  height = count * ROW + 50;
 	struct shmlimit *l;

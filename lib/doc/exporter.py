@@ -12,7 +12,7 @@ class Exporter(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         body = subprocess.run(["shmlimit", "metrics", sys.argv[1]], capture_output=True, check=False).stdout
         self.send_response(200)
-        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.send_header("Content-Type", "application/openmetrics-text; version=1.0.0; charset=utf-8")
         self.end_headers()
         self.wfile.write(body)
 

@@ -10,7 +10,7 @@
 #include "gate_request.h"
 #include "export.h"
 
-static void report(struct segment_ref *ref, const struct spec_limit *limit, uint64_t tokens, int error)
+static void report_charge(struct segment_ref *ref, const struct spec_limit *limit, uint64_t tokens, int error)
 {
 	char text[SHMLIMIT_NAME_MAX + SHMLIMIT_RULE_NAME_MAX + 200];
 
@@ -20,7 +20,8 @@ static void report(struct segment_ref *ref, const struct spec_limit *limit, uint
 	         "segment %.*s: rule %.*s: not all tokens that a request used are charged (%" PRIu64 "): %s",
 	         SHMLIMIT_NAME_MAX, ref->spec->segment, SHMLIMIT_RULE_NAME_MAX, ref->spec->rules[limit->rule].name,
 	         tokens,
-	         error != -ENOSPC ? shmlimit_strerror(error) : "its max-wait allows no more debt, or there is no slot");
+	         error != -ENOSPC ? shmlimit_strerror(error)
+	                          : "charge_max= or the rule's max-wait allows no more debt, or there is no slot");
 	segment_ref_report_rate(ref, text);
 }
 
@@ -50,7 +51,9 @@ static void settle(struct shmlimit_gate *gate, struct view *view, const struct s
 
 	if (used == bill->paid)
 		return;
-	own.max_wait_ns = DEBT_MAX_NS;
+	if (has_own > 0)
+		own.max_wait_ns = limit->charge_max_ns != 0 ? limit->charge_max_ns
+		                                            : debt_of_charges(own.capacity, own.refill, own.period_ns);
 	key_make(limit, from->bytes, from->length, &key);
 	/* BOUND: as a take, a missing rule may have been set again under another id. */
 	for (int again = 0; answer == -ESRCH && again < 2; again++) {
@@ -61,10 +64,13 @@ static void settle(struct shmlimit_gate *gate, struct view *view, const struct s
 	}
 	bill->paid = used;
 	if (answer < 0)
-		report(&gate->segment_ref, limit, used, answer);
+		report_charge(&gate->segment_ref, limit, used, answer);
 }
 
-/* Is it to be settled now? A request that goes on only when it has used a whole estimate more than it has paid. */
+/*
+ * Is it to be settled now? A request that goes on only when it has used a whole estimate more than
+ * it has paid.
+ */
 static int is_due(const struct shmlimit_gate *gate, const struct shmlimit_gate_key *from,
                   const struct shmlimit_gate_bill *bill, uint64_t used, int goes_on)
 {

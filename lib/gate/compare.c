@@ -11,6 +11,7 @@
 #include "duration.h"
 #include "export.h"
 #include "room.h"
+#include "traits.h"
 
 struct comparison {
 	struct spec spec;
@@ -22,7 +23,8 @@ struct comparison {
 	void *arg;
 };
 
-__attribute__((format(printf, 3, 4))) static void say(struct comparison *c, size_t offset, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void say_difference(struct comparison *c, size_t offset,
+                                                                 const char *format, ...)
 {
 	char text[SHMLIMIT_NAME_MAX + SHMLIMIT_RULE_NAME_MAX + 300];
 	va_list values;
@@ -37,41 +39,37 @@ __attribute__((format(printf, 3, 4))) static void say(struct comparison *c, size
 
 static void say_option(void *comparison, const char *text)
 {
-	say(comparison, 0, "%s", text);
+	say_difference(comparison, 0, "%s", text);
 }
 
 /* A rule that is missing. */
 static void compare_missing(struct comparison *c, const struct spec_rule *rule, size_t offset)
 {
 	char room[200];
-	int error = room_has_cells(rule, &c->info) ? -EXFULL : -EFBIG;
 
 	if (!rule->has_rate) {
 		if (rule->taken)
-			say(c, offset, "rule %s: no such rule: requests that need it %s", rule->name,
-			    c->spec.fail_open ? "pass without a limit" : "are refused");
+			say_difference(c, offset, "rule %s: no such rule: requests that need it %s", rule->name,
+			               c->spec.fail_open ? "pass without a limit" : "are refused");
 		return;
 	}
-	if (error == -EXFULL && c->unused > 0) {
+	if (c->unused > 0) {
 		c->unused--;
 		return;
 	}
-	room_text(room, sizeof(room), rule, error, &c->info);
-	say(c, offset, "rule %s: would not be in force: %s", rule->name, room);
+	room_text(room, sizeof(room), -EXFULL, &c->info);
+	say_difference(c, offset, "rule %s: would not be in force: %s", rule->name, room);
 }
 
 /* The first limit of a rule: what is wrong with the rule is said there. */
 static void compare_rule(struct comparison *c, const struct spec_rule *rule, int id, size_t offset)
 {
-	char room[200];
-
 	if (id < 0) {
 		compare_missing(c, rule, offset);
-	} else if (rule->gcra && !rule->has_rate && shmlimit_rule_algorithm(c->limiter, id) != SHMLIMIT_GCRA) {
-		say(c, offset, "rule %s: not a gcra rule, which limits that come with requests need", rule->name);
-	} else if (rule->has_rate && !room_has_cells(rule, &c->info)) {
-		room_text(room, sizeof(room), rule, -EFBIG, &c->info);
-		say(c, offset, "rule %s: its new rate would be refused, and the old one stay: %s", rule->name, room);
+	} else if (rule->gcra && !rule->has_rate &&
+	           !traits_of((uint32_t)shmlimit_rule_algorithm(c->limiter, id))->takes_limits) {
+		say_difference(c, offset, "rule %s: not a gcra rule, which limits that come with requests need",
+		               rule->name);
 	}
 }
 
@@ -82,9 +80,10 @@ static void compare_cost(struct comparison *c, const struct spec_limit *limit, c
 	if (rule->has_rate || limit->peek || rule->gcra || shmlimit_rule_get(c->limiter, id, &found) != 0 ||
 	    found.mode != SHMLIMIT_ENFORCE || limit->cost <= found.capacity)
 		return;
-	say(c, limit->offset,
-	    "rule %s: cost=%" PRIu64 " is above its capacity of %" PRIu64 ", so every request would be refused",
-	    rule->name, limit->cost, found.capacity);
+	say_difference(c, limit->offset,
+	               "rule %s: cost=%" PRIu64 " is above its capacity of %" PRIu64
+	               ", so every request would be refused",
+	               rule->name, limit->cost, found.capacity);
 }
 
 /* A rule without rate= has the debt that it was given by hand. */
@@ -95,13 +94,13 @@ static void compare_delay(struct comparison *c, const struct spec_limit *limit, 
 
 	if (limit->delay_ns == 0 || rule->has_rate || shmlimit_rule_get(c->limiter, id, &found) != 0)
 		return;
-	if (found.algorithm == SHMLIMIT_HOLD || found.algorithm == SHMLIMIT_LEASE ||
-	    found.algorithm == SHMLIMIT_COUNTER)
-		say(c, limit->offset, "rule %s: requests cannot wait for it, as delay= wants", rule->name);
+	if ((traits_of(found.algorithm)->sets & SETS_MAX_WAIT) == 0)
+		say_difference(c, limit->offset, "rule %s: requests cannot wait for it, as delay= wants", rule->name);
 	else if (found.max_wait_ns < limit->delay_ns && !rule->gcra)
-		say(c, limit->offset,
-		    "rule %s: delay=%s is longer than its max-wait of %s, so requests wait no longer than that",
-		    rule->name, duration_text(delay, limit->delay_ns), duration_text(longest, found.max_wait_ns));
+		say_difference(
+			c, limit->offset,
+			"rule %s: delay=%s is longer than its max-wait of %s, so requests wait no longer than that",
+			rule->name, duration_text(delay, limit->delay_ns), duration_text(longest, found.max_wait_ns));
 }
 
 static void compare(struct comparison *c)
@@ -126,6 +125,18 @@ static void compare(struct comparison *c)
 	}
 }
 
+/* A segment that create=yes is to make. */
+static void compare_room(struct comparison *c)
+{
+	uint64_t slots = 0;
+	int fewer = shmlimit_fit(&c->spec.options, &slots);
+
+	if (fewer < 0)
+		say_difference(c, 0, "it cannot be made: %s", shmlimit_strerror(fewer));
+	else if (fewer != 0)
+		say_difference(c, 0, "it would have %" PRIu64 " slots, since /dev/shm has no room for more", slots);
+}
+
 EXPORT int shmlimit_gate_compare(const char *text, void (*report)(void *arg, size_t offset, const char *text),
                                  void *arg)
 {
@@ -144,9 +155,11 @@ EXPORT int shmlimit_gate_compare(const char *text, void (*report)(void *arg, siz
 	if (error == 0) {
 		c.unused = c.info.rules_max - c.info.rules_used;
 		compare(&c);
-	} else if (error != -ENOENT || !c.spec.create) {
-		say(&c, 0, "%s%s", shmlimit_strerror(error),
-		    error == -ENOENT ? " (create=yes makes it when it is needed)" : "");
+	} else if (error == -ENOENT && c.spec.create) {
+		compare_room(&c);
+	} else {
+		say_difference(&c, 0, "%s%s", shmlimit_strerror(error),
+		               error == -ENOENT ? " (create=yes makes it when it is needed)" : "");
 	}
 	shmlimit_close(c.limiter);
 	spec_free(&c.spec);

@@ -1,6 +1,6 @@
 /*
- * fixed_fields: see fixed_fields.h. The words are the rule's version, which is not 0, the quota, the rule's id with the
- * shape, and the text.
+ * fixed_fields: see fixed_fields.h. The words are the rule's version, which is not 0, the quota,
+ * the rule's id with the shape, and the text.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,6 +1,6 @@
 /*
- * fixed_fields: what the header fields of a limit say as long as its rule does not change. It is made once for each
- * version of the rule, and not for each request.
+ * fixed_fields: what the header fields of a limit say as long as its rule does not change. It is
+ * made once for each version of the rule, and not for each request.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -28,15 +28,18 @@ struct fixed_shape {
 	int has_time;         /* RateLimit has a t, and a denial Retry-After */
 };
 
-/* What the text was made of: the rule that had the limit's name, its version, and the quota of the answer. */
+/*
+ * What the text was made of: the rule that had the limit's name, its version, and the quota of the
+ * answer.
+ */
 struct fixed_key {
 	int id;
 	uint64_t version, quota;
 };
 
 /*
- * Find what fixed_fields_keep() kept of an equal key. Returns 1: *shape is filled in, to->policy is the field, and
- * to->limit begins with the name; or 0. Threads: safe.
+ * Find what fixed_fields_keep() kept of an equal key. Returns 1: *shape is filled in, to->policy is
+ * the field, and to->limit begins with the name; or 0. Threads: safe.
  */
 int fixed_fields_find(const struct fixed_fields *kept, const struct fixed_key *key, struct fixed_shape *shape,
                       struct shmlimit_fields *to);

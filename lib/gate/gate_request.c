@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "header_fields.h"
 #include "global_library.h"
+#include "traits.h"
 
 _Static_assert(SHMLIMIT_GATE_BUFFER >= SHMLIMIT_REQUESTS_MAX * SHMLIMIT_GATE_BUFFER_EACH + HEADER_FIELDS_REST,
                "all fields fit");
@@ -40,6 +41,16 @@ static void report_rate(struct segment_ref *ref, const struct gate_request *q, s
 		rate_report(ref, q->limits[i], error);
 }
 
+/*
+ * BOUND: a missing rule may have been set again under another id: search once. A rule may get
+ * another algorithm between the question which one it has and the operation, which that algorithm
+ * then lacks.
+ */
+static int is_asked_again(int answer, int tries)
+{
+	return answer == -ESRCH ? tries < 2 : answer == -EOPNOTSUPP && tries < 4;
+}
+
 /* Take from all limits of the list, whose requests this fills in, or from none; or continue. */
 static int take(struct segment_ref *ref, struct view *view, struct gate_request *q, const size_t *list,
                 struct multi_request m)
@@ -51,9 +62,8 @@ static int take(struct segment_ref *ref, struct view *view, struct gate_request 
 	m.limiter = view->limiter;
 	m.global = view->global;
 	m.requests = requests;
-	/* BOUND: a missing rule may have been set again under another id: search once. */
-	for (int again = 0; answer == -ESRCH && again < 2; again++) {
-		if (again)
+	for (int tries = 0; tries == 0 || is_asked_again(answer, tries); tries++) {
+		if (tries > 0 && answer == -ESRCH)
 			segment_ref_find_rules(ref, view);
 		for (size_t i = 0; i < m.n; i++) {
 			keys[i] = q->key_index[list[i]];
@@ -101,16 +111,17 @@ RARE static int reserve(struct segment_ref *ref, struct view *view, const struct
                         struct shmlimit_result *r)
 {
 	struct shmlimit_request request;
+	const struct traits *traits;
 	struct shmlimit_limit own;
-	int answer = -ESRCH, algorithm;
+	int answer = -ESRCH;
 
 	/* BOUND: as in take(). */
 	for (int again = 0; answer == -ESRCH && again < 2; again++) {
 		if (again)
 			segment_ref_find_rules(ref, view);
 		request = request_of(view, q, which);
-		algorithm = shmlimit_rule_algorithm(view->limiter, request.rule);
-		if (algorithm == SHMLIMIT_LEASE || algorithm == SHMLIMIT_HOLD || algorithm == SHMLIMIT_COUNTER)
+		traits = traits_of((uint32_t)shmlimit_rule_algorithm(view->limiter, request.rule));
+		if ((traits->sets & SETS_MAX_WAIT) == 0)
 			return -EOPNOTSUPP;
 		if (request.limit != NULL) {
 			own = *request.limit;
@@ -127,7 +138,10 @@ RARE static int reserve(struct segment_ref *ref, struct view *view, const struct
 	return answer;
 }
 
-/* Give back tokens of a request that does not go on; a rule in a dry run that would have denied gave none. */
+/*
+ * Give back tokens of a request that does not go on; a rule in a dry run that would have denied
+ * gave none.
+ */
 RARE static void give_back(const struct view *view, const struct gate_request *q, size_t which,
                            const struct shmlimit_result *r)
 {
@@ -167,8 +181,8 @@ static void report_denials(struct segment_ref *ref, const char *counter, int err
 }
 
 /*
- * Count a denial of the key, for a minute from its first one. A rule that is missing is made, with create=yes. The count
- * saturates, and without a slot for it nothing is counted.
+ * Count a denial of the key, for a minute from its first one. A rule that is missing is made, with
+ * create=yes. The count saturates, and without a slot for it nothing is counted.
  */
 RARE static void count_denial(struct segment_ref *ref, const struct view *view, const struct gate_request *q,
                               size_t which)
@@ -192,8 +206,8 @@ RARE static void count_denial(struct segment_ref *ref, const struct view *view, 
 }
 
 /*
- * Clients of one key that are denied together would come back together: each gets a time of its own, from the wait to
- * the limit's percentage more. It follows from the key's bytes and the clock.
+ * Clients of one key that are denied together would come back together: each gets a time of its
+ * own, from the wait to the limit's percentage more. It follows from the key's bytes and the clock.
  */
 RARE static void spread(const struct gate_request *q, size_t which, struct shmlimit_result *r)
 {
@@ -224,6 +238,20 @@ static void refuse(struct segment_ref *ref, struct view *view, struct gate_reque
 	header_fields_add(view, q, which, SHMLIMIT_DENIED, r, out);
 }
 
+/* A limit in a dry run would have denied the request, or made it wait. */
+RARE static void deny_dry(struct gate_request *q, size_t which)
+{
+	q->dry_denied = 1;
+	q->by = q->key_index[which];
+}
+
+RARE static void delay_dry(struct gate_request *q, size_t which)
+{
+	if (!q->dry_denied && !q->dry_delayed && !(q->others > 0 && q->due_ns != 0))
+		q->by = q->key_index[which];
+	q->dry_delayed = 1;
+}
+
 /* Peek at one limit before anything is taken. A limit that allows adds no fields. */
 static int glance(struct shmlimit_gate *gate, struct view *view, struct gate_request *q, size_t which,
                   struct shmlimit_gate_answer *out)
@@ -234,7 +262,7 @@ static int glance(struct shmlimit_gate *gate, struct view *view, struct gate_req
 	if (answer == SHMLIMIT_DENIED)
 		refuse(&gate->segment_ref, view, q, which, &r, out);
 	else if (answer == SHMLIMIT_ALLOWED && r.retry_after_ns > 0)
-		q->dry_denied = 1;
+		deny_dry(q, which);
 	return answer;
 }
 
@@ -301,9 +329,13 @@ RARE static int reserve_all(struct segment_ref *ref, struct view *view, struct g
 		}
 		q->reserved_count++;
 		if (at->result.retry_after_ns > 0)
-			q->dry_denied = 1;
-		else if (at->result.wait_ns > wait_ns && !rule_is_dry(view, q, at->which))
+			deny_dry(q, at->which);
+		else if (at->result.wait_ns > 0 && rule_is_dry(view, q, at->which))
+			delay_dry(q, at->which);
+		else if (at->result.wait_ns > wait_ns) {
 			wait_ns = at->result.wait_ns;
+			q->by = q->key_index[at->which];
+		}
 	}
 	if (wait_ns > 0)
 		q->due_ns = clock_read(CLOCK_MONOTONIC) + wait_ns;
@@ -381,21 +413,26 @@ static void rehearse(struct shmlimit_gate *gate, struct view *view, struct gate_
 	else if (!peeks && answer != MULTI_TAKE_PENDING)
 		note_remaining(q, &r);
 	if (answer == SHMLIMIT_DENIED || (answer == SHMLIMIT_ALLOWED && r.retry_after_ns > 0))
-		q->dry_denied = 1;
-	else if (answer == SHMLIMIT_ALLOWED && q->limits[which]->settled)
+		deny_dry(q, which);
+	else if (answer == SHMLIMIT_ALLOWED && q->limits[which]->estimated)
 		bill(q, which, &r);
+	if (answer == SHMLIMIT_ALLOWED && q->limits[which]->delay_ns > 0 && r.retry_after_ns == 0 && r.wait_ns > 0)
+		delay_dry(q, which);
 }
 
 static inline void pass(struct view *view, struct gate_request *q, size_t which, const struct shmlimit_result *r,
                         struct shmlimit_gate_answer *out)
 {
 	note_remaining(q, r);
-	if (q->limits[which]->settled)
+	if (q->limits[which]->estimated)
 		bill(q, which, r);
 	header_fields_add(view, q, which, SHMLIMIT_ALLOWED, r, out);
 }
 
-/* Wait, if it is too early for the request; the fields of limits with and without delay= are in the order of the keys. */
+/*
+ * Wait, if it is too early for the request; the fields of limits with and without delay= are in the
+ * order of the keys.
+ */
 RARE static int finish_delayed(struct view *view, struct gate_request *q, struct shmlimit_gate_answer *out)
 {
 	uint64_t now_ns = q->due_ns != 0 ? clock_read(CLOCK_MONOTONIC) : 0;
@@ -479,7 +516,10 @@ RARE static void add_other(struct gate_request *q, size_t which)
 		q->delayed[q->delayed_count++].which = which;
 }
 
-/* The limits that decide: those that are neither in a dry run, nor peeked at, nor without room in the segment. */
+/*
+ * The limits that decide: those that are neither in a dry run, nor peeked at, nor without room in
+ * the segment.
+ */
 static void choose_enforced(const struct segment_ref *ref, const struct view *view, struct gate_request *q)
 {
 	int lacked = __atomic_load_n(&ref->lacked_room, __ATOMIC_RELAXED);
@@ -507,7 +547,7 @@ static void begin_in(const struct segment_ref *ref, struct gate_request *q, cons
 	q->step = STEP_PEEK;
 	q->at = 0;
 	q->pending = 0;
-	q->dry_denied = q->dry_error = 0;
+	q->dry_denied = q->dry_delayed = q->dry_error = 0;
 	q->least = UINT64_MAX;
 	q->moved = 0;
 	choose_enforced(ref, view, q);
@@ -598,6 +638,19 @@ RARE static void pause_for(uint64_t ns)
 	(void)nanosleep(&time, NULL);
 }
 
+/* A wait that was says more than one that a dry run would have added, but not than a denial. */
+static void say_passed(const struct gate_request *q, struct shmlimit_gate_answer *out)
+{
+	int delayed = q->others > 0 && q->due_ns != 0;
+
+	out->outcome = q->dry_denied    ? SHMLIMIT_GATE_REJECTED_DRY_RUN
+	               : delayed        ? SHMLIMIT_GATE_DELAYED
+	               : q->dry_delayed ? SHMLIMIT_GATE_DELAYED_DRY_RUN
+	                                : SHMLIMIT_GATE_PASSED;
+	if (out->outcome != SHMLIMIT_GATE_PASSED)
+		out->denied_by = (uint32_t)q->by;
+}
+
 /* Decide, or go on with it, and write the answer. */
 static int answer_request(struct shmlimit_gate *gate, struct gate_request *q, struct shmlimit_gate_answer *out)
 {
@@ -632,7 +685,7 @@ static int answer_request(struct shmlimit_gate *gate, struct gate_request *q, st
 	else if (q->no_room != 0)
 		return pass_no_room(gate, q->no_room, out);
 	else
-		out->outcome = q->dry_denied ? SHMLIMIT_GATE_REJECTED_DRY_RUN : SHMLIMIT_GATE_PASSED;
+		say_passed(q, out);
 	return answer;
 }
 
@@ -653,7 +706,7 @@ int gate_request_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_ke
 	q->segment = 0;
 	q->moved = 0;
 	q->least = UINT64_MAX;
-	q->dry_denied = q->dry_error = q->no_room = 0;
+	q->dry_denied = q->dry_delayed = q->dry_error = q->no_room = 0;
 	error = read_keys(gate, keys, n, q);
 	return error != 0 ? error : answer_request(gate, q, out);
 }

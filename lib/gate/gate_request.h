@@ -46,7 +46,12 @@ struct gate_request {
 	size_t key_index[SHMLIMIT_REQUESTS_MAX]; /* in the caller's keys */
 	struct key keys[SHMLIMIT_REQUESTS_MAX];
 	struct shmlimit_gate_held *held; /* NULL: no places are held */
-	int dry_denied, dry_error;
+	/*
+	 * what a dry run would have done; its error; and the key by which it is so, or by which the
+	 * request is delayed
+	 */
+	int dry_denied, dry_delayed, dry_error;
+	size_t by;
 	int no_room; /* why a limit is left out of this request; 0: none is */
 	enum step step;
 	size_t at;        /* in STEP_REHEARSE: the limit that is next */

@@ -24,8 +24,8 @@ static int is_other_version;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /*
- * A module of a server can have its libshmlimit within it, and libshmlimit-global brings the one that
- * is installed. A handle goes from the first to the second, so both must be of one version.
+ * A module of a server can have its libshmlimit within it, and libshmlimit-global brings the one
+ * that is installed. A handle goes from the first to the second, so both must be of one version.
  */
 static int is_of_this_version(void *library)
 {

@@ -28,7 +28,8 @@ int global_library_error(void);
 
 /*
  * Keep the library that is installed now in this process and in children that it forks, where an
- * upgrade may replace the file before they load it: the old workers of a server go on with the old one.
+ * upgrade may replace the file before they load it: the old workers of a server go on with the old
+ * one.
  */
 void global_library_pin(void);
 

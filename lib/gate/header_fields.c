@@ -8,6 +8,7 @@
 
 #include "field_text.h"
 #include "header_fields.h"
+#include "traits.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 #define NUMBER_MAX 21 /* bytes of a number, the NUL included */
@@ -53,8 +54,8 @@ static struct fixed_fields *kept_of(const struct view *view, const struct gate_r
 }
 
 /*
- * Make what the fields say as long as the rule does not change, and keep it. Returns 1: *shape and *to are filled in, as
- * by fixed_fields_find(); or 0: there is no rule.
+ * Make what the fields say as long as the rule does not change, and keep it. Returns 1: *shape and
+ * *to are filled in, as by fixed_fields_find(); or 0: there is no rule.
  */
 __attribute__((noinline, cold)) static int make_fixed(const struct view *view, const struct gate_request *q, size_t i,
                                                       const struct shmlimit_result *r, struct fixed_shape *shape,
@@ -63,6 +64,7 @@ __attribute__((noinline, cold)) static int make_fixed(const struct view *view, c
 	const struct spec_limit *limit = q->limits[i];
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
 	struct fixed_key key, again;
+	const struct traits *traits;
 
 	*shape = (struct fixed_shape){ 0 };
 	if (read_key(view, q, i, r, &key) != 0 || shmlimit_rule_get(view->limiter, key.id, &rule) != 0)
@@ -77,8 +79,9 @@ __attribute__((noinline, cold)) static int make_fixed(const struct view *view, c
 		rule.refill = own->refill;
 		rule.period_ns = own->period_ns;
 	}
+	traits = traits_of(rule.algorithm);
 	/* A ban lasts as long as the call that counts says. The period is only the longest time. */
-	if (limit->peek && rule.algorithm == SHMLIMIT_COUNTER)
+	if (limit->peek && traits->takes_times && !traits->takes_limits)
 		rule.refill = 0;
 	to->struct_size = sizeof(*to);
 	/* Clients get no fields of a dry run. */
@@ -87,9 +90,12 @@ __attribute__((noinline, cold)) static int make_fixed(const struct view *view, c
 			return 0;
 		shape->length = (uint32_t)strlen(to->policy);
 		shape->name_length = (uint32_t)(strrchr(to->limit, '"') + 1 - to->limit);
-		shape->has_time = rule.algorithm != SHMLIMIT_HOLD;
+		shape->has_time = !traits->is_places;
 	}
-	/* WHY look again: the rule may have been changed between its version and what was read of it. */
+	/*
+	 * WHY look again: the rule may have been changed between its version and what was read of
+	 * it.
+	 */
 	if (!q->has_limit[i] && read_key(view, q, i, r, &again) == 0 && again.id == key.id &&
 	    again.version == key.version)
 		fixed_fields_keep(kept_of(view, q, i), &key, shape, to->policy);
@@ -114,8 +120,10 @@ void header_fields_add(struct view *view, struct gate_request *q, size_t i, int 
 	uint64_t t_s;
 
 	/* A rule in a dry run that denies is at its limit. */
-	if (answer == SHMLIMIT_ALLOWED && r->retry_after_ns > 0)
+	if (answer == SHMLIMIT_ALLOWED && r->retry_after_ns > 0) {
 		q->dry_denied = 1;
+		q->by = q->key_index[i];
+	}
 	if (out->buffer == NULL || (answer == SHMLIMIT_ALLOWED && q->limits[i]->denied_only))
 		return;
 	if ((!find_fixed(view, q, i, r, &shape, fields) && !make_fixed(view, q, i, r, &shape, fields)) ||

@@ -49,6 +49,7 @@ static int is_plain(const struct multi_request *q)
 int held_take(struct multi_take *take, int resumed, const struct multi_request *q, const size_t *keys,
               struct shmlimit_gate_held *held)
 {
+	uint32_t entered = 0;
 	int answer = SHMLIMIT_ALLOWED;
 
 	if (!resumed && is_plain(q))
@@ -56,12 +57,13 @@ int held_take(struct multi_take *take, int resumed, const struct multi_request *
 	for (size_t i = 0; !resumed && i < q->n && answer == SHMLIMIT_ALLOWED; i++)
 		if (shmlimit_rule_algorithm(q->limiter, q->requests[i].rule) == SHMLIMIT_HOLD) {
 			*q->failed = i;
+			entered |= UINT32_C(1) << i;
 			answer = enter(q->limiter, &q->requests[i], keys[i], held, &q->results[i]);
 		}
 	if (resumed)
 		answer = multi_take_continue(take, q);
 	else if (answer == SHMLIMIT_ALLOWED)
-		answer = multi_take_begin(take, q, SHMLIMIT_HOLD);
+		answer = multi_take_begin(take, q, entered);
 	if (answer != SHMLIMIT_ALLOWED && answer != MULTI_TAKE_PENDING)
 		leave_all(q, keys, held);
 	return answer;

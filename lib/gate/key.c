@@ -3,7 +3,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-/* WHY NOT SHA512() or EVP: they allocate, may fail, and bring a library's every algorithm into a static link. */
+/*
+ * WHY NOT SHA512() or EVP: they allocate, may fail, and bring a library's every algorithm into a
+ * static link.
+ */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 #include <string.h>

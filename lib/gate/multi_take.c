@@ -98,7 +98,7 @@ int multi_take_begin(struct multi_take *t, const struct multi_request *q, uint32
 	for (size_t i = 0; i < q->n; i++) {
 		int algorithm = shmlimit_rule_algorithm(q->limiter, q->requests[i].rule);
 
-		if (skip != 0 && algorithm == (int)skip)
+		if (skip & UINT32_C(1) << i)
 			continue;
 		if (algorithm == SHMLIMIT_LEASE && first == SIZE_MAX)
 			first = t->n;

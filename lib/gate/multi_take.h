@@ -34,8 +34,8 @@ struct multi_request {
 
 /*
  * Like shmlimit_take_all() or, if one of the rules is a LEASE rule, shmlimit_global_take_all().
- * `skip` is an algorithm whose rules are left out; 0: none. More errors: -EDESTADDRREQ a LEASE rule
- * while `global` is NULL.
+ * `skip` has a bit for each request that is left out. More errors: -EDESTADDRREQ a LEASE rule while
+ * `global` is NULL.
  *
  * With take->steps, MULTI_TAKE_PENDING: an agent is asked. Then call multi_take_continue() after
  * take->poll_ns, with equal requests and results; the keys may have moved. If cancelled, it returns

@@ -94,8 +94,8 @@ static int text_limit(struct rates *rates, const char *bytes, size_t length, str
 	return (words[0] & UNREADABLE) == 0;
 }
 
-__attribute__((format(printf, 3, 4))) static void say(struct segment_ref *ref, const struct spec_limit *limit,
-                                                      const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void say_rate(struct segment_ref *ref, const struct spec_limit *limit,
+                                                           const char *format, ...)
 {
 	char text[sizeof(((struct shmlimit_problem *)0)->text) + SHMLIMIT_NAME_MAX + SHMLIMIT_RULE_NAME_MAX + 200];
 	va_list values;
@@ -123,7 +123,7 @@ void rate_report(struct segment_ref *ref, const struct spec_limit *limit, int er
 	if (error == -EOPNOTSUPP)
 		why = "a request brings a limit, and the rule is not a gcra rule (algorithm=gcra)";
 	if (segment_ref_may_report(ref, limit->rule))
-		say(ref, limit, "%s: requests that need it %s", why, without_limit(ref));
+		say_rate(ref, limit, "%s: requests that need it %s", why, without_limit(ref));
 }
 
 /* The text is read again, for what is wrong with it: so only where that is reported. */
@@ -142,11 +142,11 @@ static void report_unreadable(struct segment_ref *ref, const struct spec_limit *
 	rate[shown] = '\0';
 	(void)parse(key->rate, key->rate_length, &out, &wrong);
 	if (limit->has_rate_error)
-		say(ref, limit, "the rate \"%s\" of a request: %s: rate_error= decides", rate, wrong.text);
+		say_rate(ref, limit, "the rate \"%s\" of a request: %s: rate_error= decides", rate, wrong.text);
 	else
-		say(ref, limit,
-		    "the rate \"%s\" of a request: %s: the rule's own limit decides; if it has none, requests %s", rate,
-		    wrong.text, without_limit(ref));
+		say_rate(ref, limit,
+		         "the rate \"%s\" of a request: %s: the rule's own limit decides; if it has none, requests %s",
+		         rate, wrong.text, without_limit(ref));
 }
 
 int rate_find(struct rates *rates, struct segment_ref *ref, const struct spec_limit *limit,

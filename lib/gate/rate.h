@@ -17,25 +17,27 @@ struct rate_entry {
 };
 
 /*
- * The texts that requests brought, of which each is read once, as long as no other one takes its place.
- * All zero: none was read.
+ * The texts that requests brought, of which each is read once, as long as no other one takes its
+ * place. All zero: none was read.
  */
 struct rates {
 	struct rate_entry entries[RATE_ENTRIES];
 };
 
 /*
- * Find the limit of a request: that of its key, or of rate_error= if the text cannot be read, which is
- * reported once a minute for each rule. Returns 1: *out is the limit; 0: the rule's own; -EINVAL, -E2BIG:
- * key->parsed is none. Threads: safe. Fork: a text that another thread was writing is read again for each
- * request. Cost: 20 ns, or a microsecond for a text that is new or longer than 48 bytes.
+ * Find the limit of a request: that of its key, or of rate_error= if the text cannot be read, which
+ * is reported once a minute for each rule. Returns 1: *out is the limit; 0: the rule's own;
+ * -EINVAL, -E2BIG: key->parsed is none. Threads: safe. Fork: a text that another thread was writing
+ * is read again for each request. Cost: 20 ns, or a microsecond for a text that is new or longer
+ * than 48 bytes.
  */
 int rate_find(struct rates *rates, struct segment_ref *ref, const struct spec_limit *limit,
               const struct shmlimit_gate_key *key, struct shmlimit_limit *out);
 
 /*
- * Report, as seldom: -EDOM a request brought no limit, and its rule has none; -EOPNOTSUPP it brought one, and
- * its rule is of another algorithm, which is reported when the rule is found if the spec has algorithm=gcra.
+ * Report, as seldom: -EDOM a request brought no limit, and its rule has none; -EOPNOTSUPP it
+ * brought one, and its rule is of another algorithm, which is reported when the rule is found if
+ * the spec has algorithm=gcra.
  */
 void rate_report(struct segment_ref *ref, const struct spec_limit *limit, int error);
 

@@ -13,14 +13,11 @@
 /* Is this the error of a rule for which there is no room, or not yet? */
 static inline int room_lacks(int error)
 {
-	return error == -EFBIG || error == -EXFULL || error == -EALREADY || error == -ENOSPC;
+	return error == -EXFULL || error == -ENOSPC;
 }
 
-/* Can the segment have cells for the rule's windows or places? Pure. */
-int room_has_cells(const struct spec_rule *rule, const struct shmlimit_info *info);
-
-/* Writes what the rule needs, and what the segment has. Returns the length. `error`: see room_lacks(). */
-int room_text(char *to, size_t size, const struct spec_rule *rule, int error, const struct shmlimit_info *info);
+/* Writes what a rule lacks. Returns the length. `error`: see room_lacks(). */
+int room_text(char *to, size_t size, int error, const struct shmlimit_info *info);
 
 /*
  * Call `say` for each option of the spec that its segment does not have: options are of a segment

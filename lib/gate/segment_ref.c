@@ -26,6 +26,7 @@
 #include "segment_ref.h"
 #include "multi_take.h"
 #include "room.h"
+#include "traits.h"
 
 #define LOOK_EVERY_MS 1000u
 
@@ -94,7 +95,9 @@ static void wait_a_little(void)
 	nanosleep(&(struct timespec){ .tv_nsec = LOCK_WAIT_NS }, NULL);
 }
 
-/* Not an error of the library: requests bring their limits, and the rule is of another algorithm. */
+/*
+ * Not an error of the library: requests bring their limits, and the rule is of another algorithm.
+ */
 #define NOT_GCRA (-EBADRQC)
 
 /* Is there one of another layout, which another version of the library made? */
@@ -136,7 +139,7 @@ static const char *words(const struct segment_ref *ref, int error)
 }
 
 /* Returns whether the text was passed on. The same text is passed on at most once a minute. */
-static int report(struct segment_ref *ref, int bad, const char *text)
+static int report_once(struct segment_ref *ref, int bad, const char *text)
 {
 	if (ref->report == NULL || (bad && log_once_has(&ref->log_once, text, now_ms())))
 		return 0;
@@ -158,7 +161,7 @@ static void report_unshared(struct segment_ref *ref, const char *rule, int *repo
 	         "segment %.*s: rule %.*s: it limits this host alone, beside backend=: hosts share a rule of "
 	         "--algorithm lease; the word local says that this is meant",
 	         SHMLIMIT_NAME_MAX, ref->spec->segment, SHMLIMIT_RULE_NAME_MAX, rule);
-	if (report(ref, 1, text))
+	if (report_once(ref, 1, text))
 		*reported = UNSHARED;
 }
 
@@ -175,14 +178,12 @@ static int report_no_room(struct segment_ref *ref, const struct view *view, cons
 	(void)shmlimit_info(view->limiter, &info);
 	at = snprintf(text, sizeof(text), "segment %.*s: rule %.*s: not in force: ", SHMLIMIT_NAME_MAX,
 	              ref->spec->segment, SHMLIMIT_RULE_NAME_MAX, rule->name);
-	at += room_text(text + at, sizeof(text) - (size_t)at, rule, error, &info);
+	at += room_text(text + at, sizeof(text) - (size_t)at, error, &info);
 	at += snprintf(text + at, sizeof(text) - (size_t)at, ": requests are limited by their other limits only");
 	/* Each look tries again: there may be room by then. */
-	if (error == -EFBIG || error == -EXFULL)
-		snprintf(text + at, sizeof(text) - (size_t)at,
-		         ", until the segment is made again (shmlimit destroy %.*s)", SHMLIMIT_NAME_MAX,
-		         ref->spec->segment);
-	return report(ref, 1, text);
+	if (error == -EXFULL)
+		snprintf(text + at, sizeof(text) - (size_t)at, ", until the segment is made again");
+	return report_once(ref, 1, text);
 }
 
 /* Report a new problem with the segment or one of its rules, or the end of one. */
@@ -207,7 +208,7 @@ static void report_state(struct segment_ref *ref, const char *rule, int error, i
 	if (error == 0 && room_lacks(*reported)) {
 		snprintf(text, sizeof(text), "segment %.*s: rule %.*s: now in force", SHMLIMIT_NAME_MAX,
 		         ref->spec->segment, SHMLIMIT_RULE_NAME_MAX, rule);
-		if (report(ref, 0, text))
+		if (report_once(ref, 0, text))
 			*reported = 0;
 		return;
 	}
@@ -220,7 +221,7 @@ static void report_state(struct segment_ref *ref, const char *rule, int error, i
 		snprintf(text + at, sizeof(text) - (size_t)at, "in order again; requests that %s: %lu",
 		         ref->spec->fail_open ? "passed without a limit" : "were refused",
 		         __atomic_exchange_n(&ref->failed, 0, __ATOMIC_RELAXED));
-	if (report(ref, error != 0, text))
+	if (report_once(ref, error != 0, text))
 		*reported = error;
 }
 
@@ -244,7 +245,7 @@ static void report_unchanged(struct segment_ref *ref, const char *rule, int id, 
 		         words(ref, state->unchanged));
 	else
 		snprintf(text + at, sizeof(text) - (size_t)at, "its new rate is in force");
-	if (report(ref, state->unchanged != 0, text))
+	if (report_once(ref, state->unchanged != 0, text))
 		state->unchanged_reported = state->unchanged;
 }
 
@@ -265,12 +266,12 @@ void segment_ref_report_rate(struct segment_ref *ref, const char *text)
 
 void segment_ref_report(struct segment_ref *ref, const char *text)
 {
-	(void)report(ref, 1, text);
+	(void)report_once(ref, 1, text);
 }
 
 static void report_backend(void *segment_ref, const char *text)
 {
-	(void)report(segment_ref, 1, text);
+	(void)report_once(segment_ref, 1, text);
 }
 
 void segment_ref_find_rules(struct segment_ref *ref, struct view *view)
@@ -303,22 +304,9 @@ static int set_rule(struct shmlimit *limiter, const struct spec_rule *wanted, in
 	return *unchanged != 0 ? id : set;
 }
 
-/* Cells for all of the windows and places at once: a segment that has just grown does not grow again for the next rule. */
-static void make_cells(const struct segment_ref *ref, const struct view *view)
-{
-	struct shmlimit_info info = { .struct_size = sizeof(info) };
-	uint32_t most = ref->spec->options.window_max;
-
-	if (most == 0 || shmlimit_info(view->limiter, &info) != 0 || most <= info.window_max)
-		return;
-	/* Its error is that of the rules, which report it. */
-	(void)shmlimit_grow_windows(view->limiter, most < info.window_limit ? most : info.window_limit);
-}
-
 /* Several processes may do this at once: each finds the rules that another one has set. */
 static void create_rules(struct segment_ref *ref, struct view *view, int change)
 {
-	make_cells(ref, view);
 	for (size_t i = 0; i < ref->spec->rule_count; i++) {
 		const struct spec_rule *rule = &ref->spec->rules[i];
 
@@ -378,7 +366,7 @@ static void report_option(void *segment_ref, const char *option)
 	char text[SHMLIMIT_NAME_MAX + 300];
 
 	snprintf(text, sizeof(text), "segment %.*s: %s", SHMLIMIT_NAME_MAX, ref->spec->segment, option);
-	(void)report(ref, 1, text);
+	(void)report_once(ref, 1, text);
 }
 
 /* Options of the spec that the segment, which existed before, does not have. */
@@ -441,7 +429,7 @@ static int find_fault(const struct segment_ref *ref, struct view *view, const st
 {
 	if (id < 0)
 		return id == -ESRCH && !rule->taken ? 0 : id;
-	if (rule->gcra && shmlimit_rule_algorithm(view->limiter, id) != SHMLIMIT_GCRA)
+	if (rule->gcra && !traits_of((uint32_t)shmlimit_rule_algorithm(view->limiter, id))->takes_limits)
 		return NOT_GCRA;
 	if (!multi_take_is_global(view->limiter, id))
 		return ref->spec->backend != NULL && rule->taken && !rule->local ? UNSHARED : 0;

@@ -76,7 +76,8 @@ void segment_ref_leave(void);
 void segment_ref_find_rules(struct segment_ref *ref, struct view *view);
 
 /*
- * A rule of the spec that is missing because the segment has no room for it: see room_lacks(). Otherwise 0.
+ * A rule of the spec that is missing because the segment has no room for it: see room_lacks().
+ * Otherwise 0.
  */
 int segment_ref_no_room(const struct segment_ref *ref, const struct view *view, size_t rule);
 

@@ -15,6 +15,7 @@
 #include "scheme.h"
 #include "shmlimit_global.h"
 #include "spec.h"
+#include "traits.h"
 
 #define NTH_MAX 1000 /* addresses of a list */
 #define DELAY_MAX_NS UINT64_C(3600000000000)
@@ -70,8 +71,8 @@ static const char *read_mode(struct spec *spec, struct spec_limit *limit, const 
 	(void)limit;
 	for (at = value; *at >= '0' && *at <= '7' && mode <= 0777; at++)
 		mode = mode * 8 + (uint32_t)(*at - '0');
-	if (at == value || *at != '\0' || mode == 0 || mode > 0777)
-		return "must be mode=MODE, octal, 0001 to 0777";
+	if (at == value || *at != '\0' || mode > 0777 || (mode & 0600) != 0600)
+		return "must be mode=MODE, octal, up to 0777; the owner's read and write bits (0600) are required";
 	spec->options.mode = mode;
 	return NULL;
 }
@@ -83,7 +84,7 @@ static const char *read_group(struct spec *spec, struct spec_limit *limit, const
 	(void)limit;
 	if (found == NULL)
 		return "must be group=GROUP, a group of this host";
-	spec->options.flags = SHMLIMIT_OPTION_GROUP;
+	spec->options.flags |= SHMLIMIT_OPTION_GROUP;
 	spec->options.gid = found->gr_gid;
 	return NULL;
 }
@@ -150,6 +151,13 @@ static const char *read_share(struct spec *spec, struct spec_limit *limit, const
 	return end != NULL ? NULL : "must be share=N, thousandths, 1 to 1000";
 }
 
+static const char *read_proxy_warning(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)limit;
+	spec->proxy_quiet = strcmp(value, "no") == 0;
+	return spec->proxy_quiet ? NULL : "must be proxy_warning=no";
+}
+
 static const char *read_agent(struct spec *spec, struct spec_limit *limit, const char *value)
 {
 	(void)limit;
@@ -172,7 +180,7 @@ static const char *read_cost(struct spec *spec, struct spec_limit *limit, const 
 
 static const char *read_estimate(struct spec *spec, struct spec_limit *limit, const char *value)
 {
-	limit->settled = 1;
+	limit->estimated = 1;
 	return read_cost(spec, limit, value) == NULL ? NULL : "must be estimate=N, 1 or more";
 }
 
@@ -242,6 +250,15 @@ static const char *read_delay(struct spec *spec, struct spec_limit *limit, const
 	               : "must be delay=TIME, such as 500ms or 2s, 1h at most";
 }
 
+static const char *read_charge_max(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)spec;
+	return duration_scan(&value, 0, &limit->charge_max_ns) == 0 && *value == '\0' && limit->charge_max_ns > 0 &&
+	                       limit->charge_max_ns <= DEBT_MAX_NS
+	               ? NULL
+	               : "must be charge_max=TIME, such as 10m or 1d, 366d at most";
+}
+
 static const char *read_denials(struct spec *spec, struct spec_limit *limit, const char *value)
 {
 	(void)spec;
@@ -275,17 +292,33 @@ static const char *read_protected(struct spec *spec, struct spec_limit *limit, c
 	return NULL;
 }
 
+/* Which algorithms a limit can name. */
+static const char *say_algorithms(char *text, size_t size)
+{
+	size_t length = 0, left = 0;
+
+	for (uint32_t i = 0; i < ALGORITHMS; i++)
+		left += traits_of(i)->in_gate != 0;
+	for (uint32_t i = 0; i < ALGORITHMS && length < size; i++) {
+		if (!traits_of(i)->in_gate)
+			continue;
+		left--;
+		length += (size_t)snprintf(text + length, size - length, "%salgorithm=%s",
+		                           length == 0 ? "must be "
+		                           : left == 0 ? " or "
+		                                       : ", ",
+		                           traits_of(i)->name);
+	}
+	return text;
+}
+
 static const char *read_algorithm(struct spec *spec, struct spec_limit *limit, const char *value)
 {
-	(void)spec;
-	limit->algorithm = strcmp(value, "window") == 0  ? SHMLIMIT_WINDOW
-	                   : strcmp(value, "lease") == 0 ? SHMLIMIT_LEASE
-	                   : strcmp(value, "gcra") == 0  ? SHMLIMIT_GCRA
-	                                                 : SHMLIMIT_FUNNEL;
 	limit->has_algorithm = 1;
-	return limit->algorithm != SHMLIMIT_FUNNEL || strcmp(value, "funnel") == 0 || strcmp(value, "token-bucket") == 0
-	               ? NULL
-	               : "must be algorithm=funnel, algorithm=gcra, algorithm=window or algorithm=lease";
+	if (traits_find(value, &limit->algorithm) && traits_of(limit->algorithm)->in_gate)
+		return NULL;
+	limit->algorithm = SHMLIMIT_FUNNEL;
+	return say_algorithms(spec->problem.text, sizeof(spec->problem.text));
 }
 
 static const char *read_local(struct spec *spec, struct spec_limit *limit, const char *value)
@@ -331,6 +364,7 @@ static const char *read_rule(struct spec *spec, struct spec_limit *limit, const 
 	if (spec->limit_count == SHMLIMIT_GATE_LIMITS_MAX)
 		return "must be one of at most 4096 limits";
 	spec->limits[spec->limit_count] = spec->defaults;
+	spec->limits[spec->limit_count].given = 0;
 	spec->limits[spec->limit_count++].rule = find_rule(spec, value);
 	return NULL;
 }
@@ -350,6 +384,7 @@ static const struct option of_limits[] = {
 	{ "local", read_local },
 	{ "protected", read_protected },
 	{ "estimate=", read_estimate },
+	{ "charge_max=", read_charge_max },
 	{ "delay=", read_delay },
 	{ "nodelay", read_nodelay },
 	{ "denials=", read_denials },
@@ -358,11 +393,22 @@ static const struct option of_limits[] = {
 };
 
 static const struct option of_gates[] = {
-	{ "segment=", read_segment }, { "fail=", read_fail },         { "owner=", read_owner },
-	{ "create=", read_create },   { "mode=", read_mode },         { "group=", read_group },
-	{ "slots=", read_slots },     { "x_fields", read_x_fields },  { "backend_prefix=", read_backend_prefix },
-	{ "backend=", read_backend }, { "deadline=", read_deadline }, { "share=", read_share },
-	{ "agent=", read_agent },     { "wait=", read_wait },         { NULL, NULL },
+	{ "segment=", read_segment },
+	{ "fail=", read_fail },
+	{ "owner=", read_owner },
+	{ "create=", read_create },
+	{ "mode=", read_mode },
+	{ "group=", read_group },
+	{ "slots=", read_slots },
+	{ "x_fields", read_x_fields },
+	{ "backend_prefix=", read_backend_prefix },
+	{ "backend=", read_backend },
+	{ "deadline=", read_deadline },
+	{ "share=", read_share },
+	{ "agent=", read_agent },
+	{ "wait=", read_wait },
+	{ "proxy_warning=", read_proxy_warning },
+	{ NULL, NULL },
 };
 
 /* Returns the option that matches the word, and its value; or NULL. */
@@ -378,23 +424,60 @@ static const struct option *find_option(const struct option *options, const char
 
 #define WRONG_SIZE sizeof(((struct shmlimit_gate_wrong *)0)->text)
 static const char limit_words[] =
-	"must be cost=N, estimate=N, prefix=, nth=N, status=N, fields=, jitter=N%, dry_run, peek, delay=T, denials=R, rate_error=, local; with create=yes rate=, algorithm=, protected";
+	"must be cost=, estimate=, charge_max=, prefix=, nth=, status=, fields=, jitter=, dry_run, peek, delay=, denials=, rate_error=, local; with create=yes rate=, algorithm=, protected";
 _Static_assert(sizeof(limit_words) <= WRONG_SIZE, "all words are listed");
+
+/* Words that a limit cannot have both. */
+static const struct {
+	const char *one, *other, *wrong;
+} contradictions[] = {
+	{ "cost=", "estimate=", "must be either cost=, or estimate= and a charge afterwards" },
+	{ "delay=", "nodelay", "must be either delay= or nodelay" },
+};
+
+/* Is an option among those that are given? */
+static int is_given(const struct option *options, uint64_t given, const char *name)
+{
+	for (size_t i = 0; options[i].name != NULL; i++)
+		if ((given & UINT64_C(1) << i) && strcmp(options[i].name, name) == 0)
+			return 1;
+	return 0;
+}
+
+/* Note that the word is given. Returns NULL, or what it contradicts: another, or itself. */
+static const char *give(const struct option *options, const struct option *option, uint64_t *given)
+{
+	if (is_given(options, *given, option->name))
+		return "is given twice";
+	*given |= UINT64_C(1) << (option - options);
+	for (size_t i = 0; i < sizeof(contradictions) / sizeof(contradictions[0]); i++)
+		if (is_given(options, *given, contradictions[i].one) &&
+		    is_given(options, *given, contradictions[i].other))
+			return contradictions[i].wrong;
+	return NULL;
+}
 
 static const char *read_word(struct spec *spec, const char *word)
 {
 	struct spec_limit *limit = spec->limit_count == 0 ? &spec->defaults : &spec->limits[spec->limit_count - 1];
-	const char *value;
-	const struct option *option = find_option(of_limits, word, &value);
+	const struct option *options = of_limits;
+	uint64_t *given = &limit->given;
+	const char *value, *wrong;
+	const struct option *option = find_option(options, word, &value);
 
-	if (option == NULL && spec->limit_count == 0)
-		option = find_option(of_gates, word, &value);
-	if (option != NULL)
-		return option->read(spec, limit, value);
+	if (option == NULL && spec->limit_count == 0) {
+		options = of_gates;
+		given = &spec->given;
+		option = find_option(options, word, &value);
+	}
+	if (option != NULL) {
+		wrong = option->read == read_rule ? NULL : give(options, option, given);
+		return wrong != NULL ? wrong : option->read(spec, limit, value);
+	}
 	return spec->limit_count > 0
 	               ? limit_words
 	               : "must be fail=open or fail=closed, owner=USER, backend=URL, deadline=Nms, wait=0, share=N, "
-	                 "agent=no, x_fields or create=yes, with mode=, group=, slots=";
+	                 "agent=no, proxy_warning=no, x_fields or create=yes, with mode=, group=, slots=";
 }
 
 /*
@@ -428,13 +511,19 @@ static const char *skip_to_word(const char *at)
 	return at;
 }
 
-/* A text that does not fit ends with dots. */
+/*
+ * A text that does not fit ends with dots. It may repeat what was given, such as a URL, and goes to
+ * logs and terminals: it has no byte that these act on.
+ */
 static int say_wrong(struct shmlimit_gate_wrong *wrong, size_t offset, size_t length, const char *text)
 {
 	wrong->offset = (uint32_t)offset;
 	wrong->length = (uint32_t)length;
 	if (snprintf(wrong->text, sizeof(wrong->text), "%s", text) >= (int)sizeof(wrong->text))
 		strcpy(wrong->text + sizeof(wrong->text) - sizeof("..."), "...");
+	for (char *c = wrong->text; *c != '\0'; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
 	return -EINVAL;
 }
 
@@ -464,15 +553,17 @@ static int read_words(struct spec *spec, const char *text, struct shmlimit_gate_
  */
 static const char *share_rate(const struct spec *spec, const struct spec_limit *limit, struct shmlimit_rule *rate)
 {
+	const struct traits *traits = traits_of(rate->algorithm);
+
 	if (spec->backend == NULL)
-		return rate->algorithm == SHMLIMIT_LEASE ? "is shared by hosts, which needs backend=URL" : NULL;
+		return traits->is_shared ? "is shared by hosts, which needs backend=URL" : NULL;
 	if (limit->local)
-		return rate->algorithm == SHMLIMIT_LEASE ? "is shared by hosts, so it cannot be local" : NULL;
-	if (rate->algorithm == SHMLIMIT_HOLD)
+		return traits->is_shared ? "is shared by hosts, so it cannot be local" : NULL;
+	if (traits->is_places)
 		return "counts on one host: with backend= it needs the word local";
-	if (rate->algorithm == SHMLIMIT_GCRA)
+	if (traits->takes_limits)
 		return "is for limits that come with requests, which hosts cannot share: with backend= it needs the word local";
-	if (limit->has_algorithm && rate->algorithm != SHMLIMIT_LEASE)
+	if (limit->has_algorithm && !traits->is_shared)
 		return "needs algorithm=lease, or the word local: with backend= all hosts share it";
 	if (limit->flags != 0)
 		return "is shared by hosts, so it cannot be protected, except with the word local";
@@ -480,52 +571,61 @@ static const char *share_rate(const struct spec *spec, const struct spec_limit *
 	return NULL;
 }
 
-/* Is it a GCRA rule without a limit of its own? */
+/* Is it a rule without a limit of its own, since requests bring theirs? */
 static int has_no_rate(const struct spec_rule *rule)
 {
-	return rule->rate.algorithm == SHMLIMIT_GCRA && rule->rate.capacity == 0;
+	return traits_of(rule->rate.algorithm)->takes_limits && rule->rate.capacity == 0;
 }
 
 /* Returns NULL, or how to correct a rate whose rule is charged afterwards. */
-static const char *settle_rate(const struct spec_rule *rule, struct shmlimit_rule *rate)
+static const char *estimate_rate(const struct spec_rule *rule, struct shmlimit_rule *rate)
 {
-	if (!rule->settled)
+	uint64_t debt_ns = rule->charge_max_ns;
+
+	if (!rule->estimated)
 		return NULL;
-	switch (rate->algorithm) {
-	case SHMLIMIT_HOLD:
-	case SHMLIMIT_WINDOW:
-		return "cannot be charged afterwards, as estimate= wants";
-	case SHMLIMIT_LEASE:
+	if (traits_of(rate->algorithm)->is_shared)
 		return "has an estimate=, and hosts cannot share what is charged afterwards: it needs the word local";
-	default:
-		/* What was used is charged in full. */
-		rate->max_wait_ns = DEBT_MAX_NS;
-		return NULL;
-	}
+	if (!traits_of(rate->algorithm)->is_billed)
+		return "cannot be charged afterwards, as estimate= wants";
+	if (debt_ns == 0)
+		debt_ns = debt_of_charges(rate->capacity, rate->refill, rate->period_ns);
+	if (debt_ns > rate->max_wait_ns)
+		rate->max_wait_ns = debt_ns;
+	return NULL;
+}
+
+uint64_t debt_of_charges(uint64_t capacity, uint64_t refill, uint64_t period_ns)
+{
+	unsigned __int128 full_ns = refill == 0 ? 0 : (unsigned __int128)capacity * period_ns / refill;
+
+	return full_ns < DEBT_DEFAULT_NS ? DEBT_DEFAULT_NS : full_ns > DEBT_MAX_NS ? DEBT_MAX_NS : (uint64_t)full_ns;
 }
 
 /* Give the rule the debt that its limits need. Returns NULL, or how to correct the rate. */
 static const char *debt_rate(const struct spec_rule *rule, struct shmlimit_rule *rate)
 {
-	if (rule->delay_ns != 0 && rate->algorithm == SHMLIMIT_HOLD)
+	if (rule->delay_ns != 0 && traits_of(rate->algorithm)->is_places)
 		return "cannot have a delay=, since nobody knows when a place will become free";
 	if (rule->delay_ns != 0)
 		rate->max_wait_ns = rule->delay_ns;
-	return settle_rate(rule, rate);
+	return estimate_rate(rule, rate);
 }
 
-/* A rule whose requests bring their limits needs none of its own, which another limit may give it. */
-static const char *set_gcra(struct spec *spec, const struct spec_limit *limit)
+/*
+ * A rule whose requests bring their limits needs none of its own, which another limit may give it.
+ */
+static const char *set_without_rate(struct spec *spec, const struct spec_limit *limit)
 {
 	struct spec_rule *rule = &spec->rules[limit->rule];
-	struct shmlimit_rule rate = { .struct_size = sizeof(rate), .algorithm = SHMLIMIT_GCRA };
+	struct shmlimit_rule rate = { .struct_size = sizeof(rate), .algorithm = limit->algorithm };
 	const char *right = share_rate(spec, limit, &rate);
 
 	if (right == NULL)
 		right = debt_rate(rule, &rate);
 	if (right != NULL || !spec->create)
 		return right;
-	if (rule->has_rate && rule->rate.algorithm != SHMLIMIT_GCRA)
+	if (rule->has_rate && rule->rate.algorithm != limit->algorithm)
 		return "is not the algorithm that another limit gives the same rule";
 	rule->rate.flags |= limit->flags;
 	if (rule->has_rate)
@@ -545,12 +645,12 @@ static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
 	const char *right;
 
 	if (limit->rate == NULL)
-		return limit->algorithm == SHMLIMIT_GCRA ? set_gcra(spec, limit) : NULL;
+		return traits_of(limit->algorithm)->takes_limits ? set_without_rate(spec, limit) : NULL;
 	if (!spec->create)
 		return "needs create=yes";
 	if (shmlimit_rule_parse(limit->rate, &rate, &spec->problem) != 0)
 		return spec->problem.text;
-	if (rate.algorithm == SHMLIMIT_HOLD && limit->cost != 1)
+	if (traits_of(rate.algorithm)->is_places && limit->cost != 1)
 		return "needs cost=1";
 	right = share_rate(spec, limit, &rate);
 	if (right != NULL)
@@ -567,12 +667,9 @@ static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
 	rate.flags = rule->rate.flags |= limit->flags;
 	if (shmlimit_rule_capacity_max(&rate, &capacity_max) != 0 || rate.capacity > capacity_max)
 		return "is out of range";
-	if (rule->has_rate && !(rate.algorithm == SHMLIMIT_GCRA && has_no_rate(rule)) &&
+	if (rule->has_rate && !(rate.algorithm == rule->rate.algorithm && has_no_rate(rule)) &&
 	    memcmp(&rule->rate, &rate, sizeof(rate)) != 0)
 		return "is not the rate that another limit gives the same rule";
-	if ((rate.algorithm == SHMLIMIT_WINDOW || rate.algorithm == SHMLIMIT_HOLD) &&
-	    rate.capacity > spec->options.window_max)
-		spec->options.window_max = (uint32_t)rate.capacity;
 	rule->rate = rate;
 	rule->has_rate = 1;
 	return NULL;
@@ -596,7 +693,7 @@ static int check_whole(struct spec *spec, struct shmlimit_gate_wrong *wrong)
 	if (spec->segment == NULL)
 		return say_wrong(wrong, 0, 0, "needs segment=NAME before the first rule=");
 	for (size_t i = 0; i < spec->limit_count; i++)
-		spec->rules[spec->limits[i].rule].settled |= spec->limits[i].settled;
+		spec->rules[spec->limits[i].rule].estimated |= spec->limits[i].estimated;
 	for (size_t i = 0; i < spec->limit_count; i++) {
 		struct spec_rule *rule = &spec->rules[spec->limits[i].rule];
 		const char *right = check_delay(spec, &spec->limits[i]);
@@ -606,6 +703,8 @@ static int check_whole(struct spec *spec, struct shmlimit_gate_wrong *wrong)
 
 		if (spec->limits[i].delay_ns > rule->delay_ns)
 			rule->delay_ns = spec->limits[i].delay_ns;
+		if (spec->limits[i].charge_max_ns > rule->charge_max_ns)
+			rule->charge_max_ns = spec->limits[i].charge_max_ns;
 		if (right == NULL)
 			continue;
 		snprintf(text, sizeof(text), "rule=%s: %s", rule->name, right);
@@ -618,14 +717,19 @@ static int check_whole(struct spec *spec, struct shmlimit_gate_wrong *wrong)
 		rule->taken |= !spec->limits[i].peek;
 		rule->peeked |= spec->limits[i].peek;
 		rule->local |= spec->limits[i].local;
-		rule->gcra |= spec->limits[i].algorithm == SHMLIMIT_GCRA;
+		rule->gcra |= traits_of(spec->limits[i].algorithm)->takes_limits;
 		if (spec->limits[i].nth != 0 && !spec->limits[i].by_net) {
 			snprintf(text, sizeof(text), "rule=%s: nth= needs prefix=", rule->name);
 			return say_wrong(wrong, spec->limits[i].offset, 0, text);
 		}
-		if (spec->limits[i].settled && spec->limits[i].peek) {
+		if (spec->limits[i].estimated && spec->limits[i].peek) {
 			snprintf(text, sizeof(text),
 			         "rule=%s: a limit with peek takes nothing, and needs no estimate=", rule->name);
+			return say_wrong(wrong, spec->limits[i].offset, 0, text);
+		}
+		if (is_given(of_limits, spec->limits[i].given, "charge_max=") && !spec->limits[i].estimated) {
+			snprintf(text, sizeof(text), "rule=%s: charge_max= needs estimate= and a charge afterwards",
+			         rule->name);
 			return say_wrong(wrong, spec->limits[i].offset, 0, text);
 		}
 		if (right == NULL)
@@ -640,7 +744,7 @@ static int check_whole(struct spec *spec, struct shmlimit_gate_wrong *wrong)
 	for (size_t i = 0; i < spec->limit_count; i++) {
 		const struct spec_rule *rule = &spec->rules[spec->limits[i].rule];
 
-		if (!spec->limits[i].peek || !rule->has_rate || rule->rate.algorithm != SHMLIMIT_LEASE)
+		if (!spec->limits[i].peek || !rule->has_rate || !traits_of(rule->rate.algorithm)->is_shared)
 			continue;
 		snprintf(text, sizeof(text), "rule=%s: is shared by hosts, and cannot be peeked at", rule->name);
 		return say_wrong(wrong, spec->limits[i].offset, 0, text);
@@ -667,7 +771,7 @@ int spec_read(const char *text, struct spec *spec, struct shmlimit_gate_wrong *w
 	int error;
 
 	*spec = (struct spec){
-		.options = { .struct_size = sizeof(spec->options) },
+		.options = { .struct_size = sizeof(spec->options), .flags = SHMLIMIT_OPTION_FIT },
 		.defaults = { .cost = 1, .prefix_v4 = 32, .prefix_v6 = 64, .status = 429 },
 	};
 	if (length > UINT32_MAX)

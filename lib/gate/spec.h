@@ -8,19 +8,24 @@
 
 #include "shmlimit_gate.h"
 
-/* The longest debt that a rule can allow. */
+/*
+ * The longest debt that a rule can allow, and the shortest that charges may make where charge_max=
+ * says nothing.
+ */
 #define DEBT_MAX_NS (UINT64_C(366) * 86400 * 1000000000)
+#define DEBT_DEFAULT_NS (UINT64_C(3600) * 1000000000)
 
 /* A rule that one or more limits name. */
 struct spec_rule {
 	const char *name;
 	int has_rate; /* create=yes sets the rule to this rate: */
 	struct shmlimit_rule rate;
-	int taken, peeked; /* a limit takes from it; a limit peeks at it */
-	int local;         /* a limit says that it is this host's */
-	int gcra;          /* a limit says that requests bring theirs */
-	int settled;       /* a limit has an estimate */
-	uint64_t delay_ns; /* the longest of its limits */
+	int taken, peeked;      /* a limit takes from it; a limit peeks at it */
+	int local;              /* a limit says that it is this host's */
+	int gcra;               /* a limit says that requests bring theirs */
+	int estimated;          /* a limit has an estimate */
+	uint64_t delay_ns;      /* the longest of its limits */
+	uint64_t charge_max_ns; /* likewise; 0: none has one */
 };
 
 struct spec_limit {
@@ -41,12 +46,17 @@ struct spec_limit {
 	int has_algorithm; /* there is an algorithm= */
 	int local;         /* with backend=: this host's limit all the same */
 	const char *rate;  /* the text of rate=, or NULL */
-	/* what decides where the limit of a request cannot be read; without it the rule's own limit */
+	/*
+	 * what decides where the limit of a request cannot be read; without it the rule's own limit
+	 */
 	struct shmlimit_limit rate_error;
 	int has_rate_error;
-	int settled;         /* the cost is an estimate: shmlimit_gate_settle() says what it was */
+	int estimated;       /* the cost is an estimate: shmlimit_gate_settle() says what it was */
 	const char *denials; /* the COUNTER rule that counts what this limit denies, or NULL */
 	uint64_t delay_ns;   /* a request that must wait, waits this long at most; 0: it is denied */
+	/* no charge makes a key wait longer; 0: see debt_of_charges() */
+	uint64_t charge_max_ns;
+	uint64_t given; /* a bit for each word that stands after its rule= */
 };
 
 /* Is a thread the host's agent while it has no other? */
@@ -70,6 +80,8 @@ struct spec {
 	/* no request waits for the backend: `fail` decides at once */
 	int no_wait;
 	enum spec_agent agent;
+	int proxy_quiet; /* a proxy whose address is a key is not reported */
+	uint64_t given;  /* a bit for each word of the gate's own */
 	struct spec_limit defaults, *limits;
 	struct spec_rule *rules;
 	size_t limit_count, rule_count;
@@ -83,5 +95,12 @@ struct spec {
 int spec_read(const char *text, struct spec *spec, struct shmlimit_gate_wrong *wrong);
 
 void spec_free(struct spec *spec);
+
+/*
+ * The longest debt that charges may make under a limit without charge_max=: an hour, or the time to
+ * full if that is longer; at most DEBT_MAX_NS. So a wrong amount refuses a client for no longer
+ * than that.
+ */
+uint64_t debt_of_charges(uint64_t capacity, uint64_t refill, uint64_t period_ns);
 
 #endif

@@ -19,7 +19,6 @@
 #include "attach.h"
 #include "clock.h"
 #include "export.h"
-#include "gcra_row.h"
 #include "generation.h"
 #include "keep_errno.h"
 #include "make.h"
@@ -32,8 +31,10 @@
 #include "sweep.h"
 
 /* A slot that was filled, for the search for keys that moved while they were saved. */
-struct owner {
-	uint64_t tag, index; /* of the table */
+struct loaded_slot {
+	uint64_t tag;
+	struct slot_seen filled; /* with this */
+	struct layout_slot *slot;
 	int in_old;
 };
 
@@ -44,8 +45,13 @@ struct loading {
 	struct state_header header;
 	struct rebase rebase;
 	struct generation tables;
+	/*
+	 * Layout 8 grew for the sake of logs, too: two tables of as many slots. Their keys go into
+	 * one: each into its line, where a key of the new table comes first.
+	 */
+	int merges;
 	uint64_t *times; /* of one window, latest first */
-	struct owner *owner;
+	struct loaded_slot *owner;
 	size_t owners, room;
 };
 
@@ -56,8 +62,14 @@ static int is_zero(const uint64_t *p, size_t n)
 	return n == 0;
 }
 
+/* Slots that one can grow to, if it is made with these: 16 times as many. */
+static uint64_t room_for(uint64_t slots)
+{
+	return slots < SHMLIMIT_SLOTS_MAX / 16 ? 16 * slots : SHMLIMIT_SLOTS_MAX;
+}
+
 /* Read the header, and make the segment that it describes; *fd is what it will be linked by. */
-static int make(struct loading *f, const char *name, int *fd)
+static int make_saved(struct loading *f, const char *name, uint32_t flags, int *fd)
 {
 	const struct state_header *h = &f->header;
 	struct shmlimit_options o = { .struct_size = sizeof(o) };
@@ -67,21 +79,21 @@ static int make(struct loading *f, const char *name, int *fd)
 
 	if (error != 0)
 		return error;
-	o.mode = h->mode;
+	if ((flags & SHMLIMIT_LOAD_CAN_GROW) && h->slots <= h->slots_max && h->slots_max < room_for(h->slots))
+		f->header.slots_max = room_for(h->slots);
+	f->merges = h->old_slots == h->slots;
+	o.mode = h->mode | 0600; /* as chmod(1) may have left it; its owner is to be able to manage it */
 	o.slots = h->old_slots != 0 ? h->old_slots : h->slots;
 	o.slots_max = h->slots_max;
 	o.store_keys = h->names;
 	o.rules = h->rules_max;
 	o.rules_max = (uint32_t)h->rules_limit;
-	o.window_max = h->old_slots != 0 && !f->only_checks ? h->old_window_max : h->window_max;
-	o.window_limit = h->window_limit;
 	o.on_full = h->on_full;
 	o.clock = h->clock;
 	o.flags = SHMLIMIT_OPTION_GROUP;
 	o.gid = h->gid;
 	if (h->mode == 0 || h->slots == 0 || h->slots % SLOTS_PER_LINE != 0 || h->slots > h->slots_max ||
-	    h->old_slots % SLOTS_PER_LINE != 0 || h->slots < h->old_slots || h->old_window_max > h->window_max ||
-	    (h->slots / 2 < h->old_slots && h->old_window_max == h->window_max) || h->slots_max == 0 ||
+	    h->old_slots % SLOTS_PER_LINE != 0 || (h->slots / 2 < h->old_slots && !f->merges) || h->slots_max == 0 ||
 	    h->rules_max == 0 || h->rules > h->rules_max || h->rules_limit > SHMLIMIT_RULES_MAX ||
 	    h->switched_off > 1 || h->gid == UINT32_MAX ||
 	    !is_zero(h->reserved, sizeof(h->reserved) / sizeof(h->reserved[0])))
@@ -93,8 +105,10 @@ static int make(struct loading *f, const char *name, int *fd)
 	if (!f->only_checks)
 		segment_give(*fd, h->uid, &segment);
 	error = attach(name, &header, &segment, *fd, 1, &f->l);
-	if (error == 0 && h->old_slots != 0 && !f->only_checks)
-		error = table_grow_unlinked(f->l, *fd, h->slots / SLOTS_PER_LINE, h->window_max);
+	if (error == 0)
+		f->l->unlinked = *fd + 1;
+	if (error == 0 && h->old_slots != 0 && !f->only_checks && !f->merges)
+		error = table_grow_unlinked(f->l, *fd, h->slots / SLOTS_PER_LINE);
 	if (error == 0 && !generation_read(f->l, &f->tables))
 		error = -EUCLEAN;
 	if (error != 0) {
@@ -121,8 +135,9 @@ static void find_moment(struct loading *f, uint32_t flags, const struct rebase *
 		f->rebase.elapsed_ns = 0;
 }
 
-static int compile(const struct state_rule *r, uint32_t window_max, struct layout_params *params)
+static int compile_saved(const struct state_rule *r, struct layout_params *params)
 {
+	const struct layout_params saved = { .shape = r->shape };
 	const struct shmlimit_rule rule = {
 		.algorithm = r->algorithm,
 		.flags = r->flags,
@@ -135,7 +150,10 @@ static int compile(const struct state_rule *r, uint32_t window_max, struct layou
 		.credit = r->credit,
 	};
 
-	return algorithm_compile(&rule, window_max, params);
+	/* Of layout 8 it is zero. */
+	if (params_cells_size(&saved) > CELLS_SIZE_MAX)
+		return -EINVAL;
+	return algorithm_compile(&rule, params_cells_size(&saved), params);
 }
 
 /* Ids ascend: *last is the previous one. */
@@ -149,11 +167,16 @@ static int get_rule(struct loading *f, int64_t *last)
 		return error;
 	if ((int64_t)r.id <= *last || r.id >= f->header.rules_max || r.mode > SHMLIMIT_BLOCK ||
 	    memchr(r.name, '\0', sizeof(r.name)) == NULL || name_check_any_rule(r.name) != 0 ||
-	    rule_find(f->l, r.name) >= 0 || compile(&r, f->l->window_limit, &params) != 0 ||
-	    !algorithm_fits(algorithm_of(&params), &params, &f->tables.now))
+	    rule_find(f->l, r.name) >= 0 || compile_saved(&r, &params) != 0)
 		return -EUCLEAN;
-	/* A library that counts a rule's time otherwise would take its funnels for others. A log's times are nanoseconds. */
-	if (params.num != r.num || params.den != r.den || (params.shape != r.shape && !algorithm_of(&params)->has_log))
+	/*
+	 * A library that counts a rule's time otherwise would take its funnels for others. A log's
+	 * times are nanoseconds, and places are not saved. Ticks of version 2 are converted.
+	 */
+	if (algorithm_of(&params)->saved_2 != NULL && f->header.version == STATE_VERSION_2)
+		r.den = params.den;
+	if (params.num != r.num || params.den != r.den ||
+	    (params.shape != r.shape && algorithm_of(&params)->cells == NULL))
 		return -EPROTO;
 	sweep_lower(f->l, &params);
 	rule_define(f->l, r.id, &(struct rule_definition){ r.name, r.mode, &params, r.set_unix_ns, 0 });
@@ -162,13 +185,13 @@ static int get_rule(struct loading *f, int64_t *last)
 }
 
 /*
- * Read a window's times; the cells of those that count still are filled. *word is what the slot
- * shall say.
+ * Read a window's times; the cells of those that count still are filled, as far as there are any.
+ * *word is what the slot shall say.
  */
 static int get_times(struct loading *f, const struct table *t, const struct layout_slot *slot,
                      const struct layout_params *params, uint64_t n, uint64_t *word)
 {
-	uint64_t now_ns = f->rebase.now_ns, kept = 0, latest_ns = now_ns + params->ahead;
+	uint64_t now_ns = f->rebase.now_ns, kept = 0, latest_ns = now_ns + params->ahead, *cells;
 	int64_t before = INT64_MAX;
 
 	for (uint64_t i = 0; i < n; i++) {
@@ -180,6 +203,8 @@ static int get_times(struct loading *f, const struct table *t, const struct layo
 		if (told > before)
 			return -EUCLEAN;
 		before = told;
+		if (kept == window_cells(params))
+			continue;
 		f->times[kept] = rebase_ns(&f->rebase, told);
 		if ((int64_t)(f->times[kept] - latest_ns) > 0)
 			f->times[kept] = latest_ns;
@@ -188,56 +213,75 @@ static int get_times(struct loading *f, const struct table *t, const struct layo
 	*word = 0;
 	if (kept == 0)
 		return 0;
+	if (!cells_reserve(f->l, t, slot, params))
+		return -ENOSPC;
+	cells = cells_at(f->l, t, slot, params);
 	*word = window_pack(params, (struct window){ kept, 1, f->times[0] });
 	for (uint64_t i = 0; i < kept; i++)
-		store_relaxed(&ring_cells(t, slot)[i], f->times[kept - 1 - i]);
+		store_relaxed(&cells[i], f->times[kept - 1 - i]);
 	return 0;
 }
 
-static int remember(struct loading *f, uint64_t tag, uint64_t index, int in_old)
+static int remember(struct loading *f, uint64_t tag, struct layout_slot *slot, int in_old)
 {
 	if (f->owners == f->room) {
 		size_t more = f->room == 0 ? 1024 : 2 * f->room;
-		struct owner *grown = realloc(f->owner, more * sizeof(*grown));
+		struct loaded_slot *grown = realloc(f->owner, more * sizeof(*grown));
 
 		if (grown == NULL)
 			return -ENOMEM;
 		f->owner = grown;
 		f->room = more;
 	}
-	f->owner[f->owners++] = (struct owner){ tag, index, in_old };
+	f->owner[f->owners++] = (struct loaded_slot){ tag, slot_read(slot), slot, in_old };
 	return 0;
+}
+
+static struct layout_slot *slot_at(const struct loading *f, const struct table *t, uint64_t place)
+{
+	struct layout_slot *line = &t->slots[place - place % SLOTS_PER_LINE];
+
+	if (f->only_checks)
+		return t->slots;
+	for (uint64_t i = 0; i < SLOTS_PER_LINE && f->merges; i++)
+		if (load_relaxed(&line[(place + i) % SLOTS_PER_LINE].tag) == 0)
+			return &line[(place + i) % SLOTS_PER_LINE];
+	return &t->slots[place];
 }
 
 /* What stands behind an index. */
 static int get_slot(struct loading *f, uint64_t index)
 {
 	int in_old = index < f->header.old_slots;
-	const struct table *t = in_old && !f->only_checks ? &f->tables.old : &f->tables.now;
+	const struct table *t = in_old && !f->only_checks && !f->merges ? &f->tables.old : &f->tables.now;
 	uint64_t place = in_old ? index : index - f->header.old_slots;
-	struct layout_slot *slot = &t->slots[f->only_checks ? 0 : place];
+	struct layout_slot *slot = slot_at(f, t, place);
 	struct state_slot s;
 	struct rule_view view;
 	struct look k;
 	uint64_t word;
+	const struct algorithm *a;
 	int error = state_get(&f->file, &s.tag, sizeof(s) - offsetof(struct state_slot, tag));
 
 	if (error != 0)
 		return error;
-	if ((s.tag & TAG_FLAGS) != 0 || (s.tag & TAG_USED) == 0 || rule_load(f->l, tag_rule(s.tag), &view) != 0 ||
-	    !algorithm_is_saved(algorithm_of(&view.params)))
+	if ((s.tag & TAG_FLAGS) != 0 || (s.tag & TAG_USED) == 0 || rule_load(f->l, tag_rule(s.tag), &view) != 0)
 		return -EUCLEAN;
-	if (algorithm_of(&view.params)->has_log) {
-		/* WHY NOT of `t`: a check has one table only. */
-		if (s.quota == 0 || s.quota > (in_old ? f->header.old_window_max : f->header.window_max))
+	a = algorithm_of(&view.params);
+	if (!algorithm_is_saved(a))
+		return -EUCLEAN;
+	if (algorithm_has_log(a)) {
+		if (s.quota == 0 || s.quota > STATE_TIMES_MAX)
 			return -EUCLEAN;
 		error = get_times(f, t, slot, &view.params, s.quota, &word);
 	} else {
-		if (algorithm_of(&view.params)->fault != NULL && s.quota > view.params.capacity)
+		if (a->fault != NULL && s.quota > view.params.capacity)
 			return -EUCLEAN;
-		word = algorithm_of(&view.params)->load(&view.params, s.quota, s.ticks, &f->rebase);
-		if (params_algorithm(&view.params) == SHMLIMIT_GCRA)
-			gcra_will_leave(f->l, gcra_read(word, f->rebase.now_ns, GCRA_AHEAD).left);
+		if (a->saved_2 != NULL && f->header.version == STATE_VERSION_2)
+			a->saved_2(&view.params, &s.quota, &s.ticks);
+		word = a->load(&view.params, s.quota, s.ticks, &f->rebase);
+		if (a->loaded != NULL)
+			a->loaded(f->l, word, s.quota, f->rebase.now_ns);
 	}
 	if (error != 0)
 		return error;
@@ -250,18 +294,18 @@ static int get_slot(struct loading *f, uint64_t index)
 	 * Also what has refilled since: what was read of the key before, in another slot, is no
 	 * longer right.
 	 */
-	return f->only_checks ? 0 : remember(f, s.tag, place, in_old);
+	return f->only_checks ? 0 : remember(f, s.tag, slot, in_old);
 }
 
 static int by_tag(const void *a, const void *b)
 {
-	const struct owner *x = a, *y = b;
+	const struct loaded_slot *x = a, *y = b;
 
 	if (x->tag != y->tag)
 		return x->tag < y->tag ? -1 : 1;
 	if (x->in_old != y->in_old)
 		return y->in_old - x->in_old;
-	return x->index < y->index ? -1 : x->index > y->index;
+	return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
 /*
@@ -273,18 +317,16 @@ static void forget_duplicates(struct loading *f)
 	if (f->owners > 1)
 		qsort(f->owner, f->owners, sizeof(*f->owner), by_tag);
 	for (size_t i = 1; i < f->owners; i++) {
-		const struct owner *owner = &f->owner[i - 1];
-		struct layout_slot *slot = &(owner->in_old ? &f->tables.old : &f->tables.now)->slots[owner->index];
+		const struct loaded_slot *owner = &f->owner[i - 1];
 
-		if (owner->tag != f->owner[i].tag)
-			continue;
-		store_relaxed(&slot->tag, 0);
-		store_relaxed(&slot->word, 0);
+		/* Where two tables became one, another key may have the slot by now. */
+		if (owner->tag == f->owner[i].tag)
+			(void)slot_cas(owner->slot, owner->filled, 0, 0);
 	}
 }
 
 /* All behind the header. */
-static int fill(struct loading *f)
+static int load_all(struct loading *f)
 {
 	uint64_t index, next = 0;
 	int64_t last = -1;
@@ -316,14 +358,15 @@ int load(const char *name, int fd, uint32_t flags, const struct rebase *given, s
 	int made, error = f.only_checks ? 0 : name_check_segment(name);
 
 	if (error == 0)
-		error = make(&f, f.only_checks ? "" : name, &made);
+		error = make_saved(&f, f.only_checks ? "" : name, flags, &made);
 	if (error != 0)
 		return error;
 	find_moment(&f, flags, given);
-	f.times = calloc((size_t)f.tables.now.window_max + 1, sizeof(*f.times));
-	error = f.times == NULL ? -ENOMEM : fill(&f);
+	f.times = calloc(STATE_TIMES_MAX + 1, sizeof(*f.times));
+	error = f.times == NULL ? -ENOMEM : load_all(&f);
 	if (error == 0 && !f.only_checks)
 		error = segment_link(made, name);
+	f.l->unlinked = 0;
 	segment_close(made);
 	free(f.owner);
 	free(f.times);
@@ -336,7 +379,7 @@ int load(const char *name, int fd, uint32_t flags, const struct rebase *given, s
 
 EXPORT int shmlimit_load(const char *name, int fd, uint32_t flags, struct shmlimit **out)
 {
-	if ((flags & ~(SHMLIMIT_LOAD_NO_ELAPSED | SHMLIMIT_LOAD_CHECK_ONLY)) != 0)
+	if ((flags & ~(SHMLIMIT_LOAD_NO_ELAPSED | SHMLIMIT_LOAD_CHECK_ONLY | SHMLIMIT_LOAD_CAN_GROW)) != 0)
 		return -EINVAL;
 	return load(name, fd, flags, NULL, out);
 }

@@ -69,9 +69,6 @@ static int put_header(struct saving *s)
 		.names = l->names_max,
 		.rules_max = s->rules,
 		.rules_limit = l->rules_max,
-		.window_max = s->tables.now.window_max,
-		.window_limit = l->window_limit,
-		.old_window_max = s->tables.old.window_max,
 		.on_full = l->on_full,
 		.clock = l->clock_id == CLOCK_MONOTONIC ? SHMLIMIT_CLOCK_PRECISE : SHMLIMIT_CLOCK_COARSE,
 		.switched_off = (load_relaxed(&l->header->state) & STATE_OFF) != 0,
@@ -111,7 +108,7 @@ static int look_at_rules(struct saving *s)
 		}
 		rule = (struct shmlimit_rule){ 0 };
 		algorithm_rule(&view->params, &rule);
-		if (algorithm_compile(&rule, s->l->window_limit, &params) != 0 ||
+		if (algorithm_compile(&rule, params_cells_size(&view->params), &params) != 0 ||
 		    memcmp(&params, &view->params, sizeof(params)) != 0)
 			return -EUCLEAN;
 	}
@@ -152,7 +149,7 @@ static uint64_t list_times(struct saving *s, const struct look *k, uint64_t word
 	uint64_t n = 0, last_ns = ring.w.last_ns;
 
 	/* Not only those that the capacity has room for: it may be raised again. */
-	for (; n < ring.valid && n < k->t->window_max; n++) {
+	for (; n < ring.valid; n++) {
 		uint64_t ns = ring_time(k, &ring, n);
 
 		if ((int64_t)(last_ns - ns) < 0)
@@ -166,11 +163,12 @@ static uint64_t list_times(struct saving *s, const struct look *k, uint64_t word
 }
 
 /* What a slot says, as it was seen. Returns false if that is equivalent to an empty slot. */
-static int describe(struct saving *s, const struct table_slot *here, struct state_slot *out)
+static int describe_saved(struct saving *s, const struct table_slot *here, struct state_slot *out)
 {
 	uint64_t now_ns = now(s); /* after the word */
 	const struct rule_view *in_force;
 	struct slot_seen seen = here->seen;
+	struct layout_params params;
 	struct rule_view view;
 	const struct algorithm *a;
 	struct balance b;
@@ -182,6 +180,7 @@ static int describe(struct saving *s, const struct table_slot *here, struct stat
 	if ((seen.tag & TAG_USED) == 0 || rule_load_tag(s->l, seen.tag, &view) != 0)
 		return 0;
 	in_force = &s->view[tag_rule(seen.tag)];
+	params = in_force->params;
 	if (in_force->published == 0 || sweep_is_over(s->l, here, when_given(now_ns)))
 		return 0;
 	a = algorithm_of(&in_force->params);
@@ -199,13 +198,16 @@ static int describe(struct saving *s, const struct table_slot *here, struct stat
 		if (here->t == &s->tables.old && !table_keeps_something(s->l, here, when_given(now_ns)))
 			return 0;
 		k = look_make(s->l, here->t, here->slot, &view.params, when_given(now_ns));
-		seen.word = algorithm_convert(&k, seen.word, &in_force->params);
+		if (algorithm_has_log(a))
+			params.shape = view.params.shape; /* its word and its cells as they are */
+		else
+			seen.word = algorithm_convert(&k, seen.word, &params);
 	}
 	out->tag = tag_plain(seen.tag, rule_version(&view)) & ~TAG_FLAGS;
-	k = look_make(s->l, here->t, here->slot, &in_force->params, when_given(now_ns));
+	k = look_make(s->l, here->t, here->slot, &params, when_given(now_ns));
 	if (algorithm_wait(&k, seen.word) == 0)
 		return 0;
-	if (a->has_log) {
+	if (algorithm_has_log(a)) {
 		out->quota = list_times(s, &k, seen.word);
 		out->ticks = 0;
 		return out->quota != 0;
@@ -224,7 +226,7 @@ static int put_slot(struct saving *s, const struct table *t, uint64_t place, uin
 	/* BOUND: a slot that goes to another key at every look is left out. */
 	for (int i = 0; i < RULE_RETRIES; i++) {
 		here.seen = slot_read(here.slot);
-		if ((here.seen.tag & ~TAG_FROZEN) == 0 || !describe(s, &here, &out)) {
+		if ((here.seen.tag & ~TAG_FROZEN) == 0 || !describe_saved(s, &here, &out)) {
 			if (slot_unchanged(here.slot, here.seen))
 				return 0;
 			continue;
@@ -234,7 +236,7 @@ static int put_slot(struct saving *s, const struct table *t, uint64_t place, uin
 		    (i < CALM_TRIES || load_again(&here.slot->tag) != here.seen.tag))
 			continue;
 		error = state_put(&s->file, &out, sizeof(out));
-		if (error == 0 && algorithm_of(&s->view[tag_rule(out.tag)].params)->has_log)
+		if (error == 0 && algorithm_has_log(algorithm_of(&s->view[tag_rule(out.tag)].params)))
 			error = state_put(&s->file, s->times, out.quota * sizeof(*s->times));
 		return error;
 	}
@@ -286,7 +288,7 @@ int save(struct shmlimit *l, int fd, struct when when)
 		return error;
 	s.rules = rule_count(l);
 	s.view = calloc(s.rules, sizeof(*s.view));
-	s.times = calloc((size_t)l->window_limit + 1, sizeof(*s.times));
+	s.times = calloc(STATE_TIMES_MAX, sizeof(*s.times));
 	error = s.view == NULL || s.times == NULL ? -ENOMEM : put_all(&s);
 	free(s.times);
 	free(s.view);

@@ -14,11 +14,11 @@
  * Of a page and, through what those gave, of all before it. The keyed hash is there anyway; it has
  * 64 bits.
  */
-static uint64_t check_page(const struct state_file *file)
+static uint64_t check_page(const struct state_file *file, uint32_t version)
 {
 	const uint64_t key[2] = { file->check, file->number };
 
-	return hash_bytes(key, STATE_VERSION, file->page, STATE_PAGE_ROOM);
+	return hash_bytes(key, version, file->page, STATE_PAGE_ROOM);
 }
 
 static void turn(struct state_file *file, uint64_t check)
@@ -30,7 +30,7 @@ static void turn(struct state_file *file, uint64_t check)
 
 static int write_page(struct state_file *file)
 {
-	uint64_t check = check_page(file);
+	uint64_t check = check_page(file, STATE_VERSION);
 	int error;
 
 	memcpy(file->page + STATE_PAGE_ROOM, &check, sizeof(check));
@@ -64,7 +64,7 @@ int state_end(struct state_file *file)
 }
 
 /* Whose page it is has to be known before it is checked: another version may check otherwise. */
-static int check_kind(const unsigned char *page, size_t len)
+static int check_kind(const unsigned char *page, size_t len, uint32_t *version)
 {
 	struct state_header header;
 
@@ -73,7 +73,11 @@ static int check_kind(const unsigned char *page, size_t len)
 		return -EMEDIUMTYPE;
 	if (len < sizeof(header))
 		return -EUCLEAN;
-	return header.version != STATE_VERSION || header.byte_order != LAYOUT_BYTE_ORDER ? -EPROTO : 0;
+	*version = header.version;
+	return (header.version != STATE_VERSION && header.version != STATE_VERSION_2) ||
+	                       header.byte_order != LAYOUT_BYTE_ORDER
+	               ? -EPROTO
+	               : 0;
 }
 
 static int read_page(struct state_file *file)
@@ -83,13 +87,13 @@ static int read_page(struct state_file *file)
 	int error = segment_read(file->fd, file->page, STATE_PAGE, &len);
 
 	if (error == 0 && file->number == 0)
-		error = check_kind(file->page, len);
+		error = check_kind(file->page, len, &file->version);
 	if (error != 0)
 		return error;
 	if (len != STATE_PAGE)
 		return -EUCLEAN;
 	memcpy(&check, file->page + STATE_PAGE_ROOM, sizeof(check));
-	if (check != check_page(file))
+	if (check != check_page(file, file->version))
 		return -EUCLEAN;
 	turn(file, check);
 	return 0;

@@ -24,30 +24,31 @@
 #include "layout.h"
 
 #define STATE_MAGIC "shmsaved" /* the first 8 bytes, without a NUL */
-#define STATE_VERSION 2u
+#define STATE_VERSION 3u
+#define STATE_VERSION_2 2u /* is read, too: its GCRA slots have quota 0, and the time at which they are full */
 #define STATE_END UINT64_MAX
+#define STATE_TIMES_MAX (2 * SHMLIMIT_WINDOW_MAX) /* of one window: as many as the largest ring has cells */
 
 struct state_header {
 	uint8_t magic[8];
 	uint32_t version;
 	uint32_t byte_order;
 	uint64_t slots, slots_max;
-	uint32_t rules_max; /* records there may be */
-	uint32_t rules;     /* that follow */
-	uint32_t window_max;
+	uint32_t rules_max;         /* records there may be */
+	uint32_t rules;             /* that follow */
+	uint32_t unused_window_max; /* layout 8 had that: ignored, and written as zero */
 	uint32_t on_full;
 	uint32_t clock;
 	uint32_t switched_off;
 	uint32_t mode, uid, gid;
 	uint32_t names;
 	uint64_t secret[2];
-	uint64_t then_ns;        /* the moment, by the segment's clock ... */
-	uint64_t unix_ns;        /* ... and by the real-time clock */
-	uint64_t old_slots;      /* of the old table, while keys are left in it; else 0 */
-	uint32_t window_limit;   /* 0: as usual */
-	uint32_t old_window_max; /* of the old table */
-	uint64_t rules_limit;    /* to which the list of rules can grow; 0: as usual */
-	uint64_t reserved[16];   /* zero */
+	uint64_t then_ns;   /* the moment, by the segment's clock ... */
+	uint64_t unix_ns;   /* ... and by the real-time clock */
+	uint64_t old_slots; /* of the old table, while keys are left in it; else 0 */
+	uint32_t unused_window_limit, unused_old_window_max;
+	uint64_t rules_limit;  /* to which the list of rules can grow; 0: as usual */
+	uint64_t reserved[16]; /* zero */
 };
 
 struct state_rule {
@@ -66,9 +67,10 @@ struct state_rule {
 
 struct state_slot {
 	uint64_t index;
-	uint64_t tag;   /* without flags */
-	uint64_t quota; /* WINDOW: how many times follow, latest first, each an int64_t */
-	int64_t ticks;  /* from the moment to the word's time; WINDOW: 0 */
+	uint64_t tag; /* without flags */
+	/* WINDOW: how many times follow, latest first, each an int64_t; GCRA: the span, in ticks */
+	uint64_t quota;
+	int64_t ticks; /* from the moment to the word's time; WINDOW: 0 */
 };
 
 _Static_assert(sizeof(struct state_header) == 256, "a header has no holes");
@@ -81,8 +83,9 @@ _Static_assert(sizeof(struct state_slot) == 32, "nor a slot");
 /* A file under way. Zero all but `fd`. */
 struct state_file {
 	int fd;
-	uint64_t number; /* pages done */
-	uint64_t check;  /* of these */
+	uint32_t version; /* reading: of what is read */
+	uint64_t number;  /* pages done */
+	uint64_t check;   /* of these */
 	/* bytes of this page; reading: of those that there are, if number is not 0 */
 	size_t used;
 	unsigned char page[STATE_PAGE];

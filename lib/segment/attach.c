@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "attach.h"
+#include "cells.h"
 #include "generation.h"
 #include "keep_errno.h"
 
@@ -22,8 +23,8 @@ void attach_host(struct header_host *host)
  * From a checked header and a mapping to a handle: from here on nothing in the header is trusted
  * again.
  */
-static void fill(struct shmlimit *l, const struct layout_header *header, const struct segment *segment,
-                 const char *name, int writable)
+static void fill_handle(struct shmlimit *l, const struct layout_header *header, const struct segment *segment,
+                        const char *name, int writable)
 {
 	unsigned char *base = segment->base;
 
@@ -35,8 +36,6 @@ static void fill(struct shmlimit *l, const struct layout_header *header, const s
 	l->tables[0].slots = (struct layout_slot *)(void *)(base + header->slots_offset);
 	l->tables[0].lines = header->lines;
 	l->lines_max = header->lines_max;
-	l->tables[0].window_max = header->window_max;
-	l->window_limit = header->window_limit;
 	l->names_max = (uint32_t)header->names;
 	memcpy(l->secret, header->secret, sizeof(l->secret));
 	l->rules = (struct layout_rule *)(void *)(base + header->rules_offset);
@@ -54,7 +53,7 @@ static void fill(struct shmlimit *l, const struct layout_header *header, const s
 	l->uid = segment->uid;
 	l->gid = segment->gid;
 	l->created_unix_ns = header->created_unix_ns;
-	l->tables_offset = layout_next_page(generation_end(l, &l->tables[0]));
+	l->tables_offset = generation_next(l, &l->tables[0]);
 	strcpy(l->name, name);
 }
 
@@ -67,12 +66,13 @@ int attach(const char *name, const struct layout_header *header, struct segment 
 
 	if (l == NULL)
 		return -ENOMEM;
-	error = segment_map(segment, fd, header->size, writable);
+	/* And the first page of cells, for cells_map(). */
+	error = segment_map(segment, fd, header->size + 4096, writable);
 	if (error != 0) {
 		free(l);
 		return error;
 	}
-	fill(l, header, segment, name, writable);
+	fill_handle(l, header, segment, name, writable);
 	*out = l;
 	return 0;
 }
@@ -81,6 +81,7 @@ void attach_end(struct shmlimit *l)
 {
 	if (l == NULL)
 		return;
-	segment_unmap(l->header, l->size);
+	cells_unmap(l);
+	segment_unmap(l->header, l->size + 4096);
 	free(l);
 }

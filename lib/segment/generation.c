@@ -17,9 +17,8 @@ static int is_good(const struct shmlimit *l, uint64_t offset, const struct table
 {
 	const struct table *first = &l->tables[0];
 
-	return table->lines <= l->lines_max && table->lines >= first->lines && table->window_max <= l->window_limit &&
-	       table->window_max >= first->window_max && offset % 4096 == 0 && offset >= l->tables_offset &&
-	       offset <= l->size && table_parts(l, table).size <= l->size - offset;
+	return table->lines <= l->lines_max && table->lines >= first->lines && offset % 4096 == 0 &&
+	       offset >= l->tables_offset && offset <= l->size && table_parts(l, table).size < l->size - offset;
 }
 
 /* What is known of a generation. */
@@ -42,21 +41,19 @@ static int known(const struct shmlimit *l, uint64_t generation, struct table *ou
 static int learn(const struct shmlimit *l, uint64_t generation, uint64_t state, struct table *out)
 {
 	const struct layout_table *described = &l->header->tables[generation % 2];
-	uint64_t offset = load_word(&described->offset), sizes = load_word(&described->sizes);
-	struct table table = { .lines = sizes_lines(sizes), .window_max = sizes_window_max(sizes) };
-	uint64_t none[2] = { 0, 0 }, found[2];
-	unsigned char *slots;
+	uint64_t offset = load_word(&described->offset), none[2] = { 0, 0 }, found[2];
+	struct table table = { .lines = load_word(&described->lines) };
 
 	if ((load_again(&l->header->state) & ~STATE_OFF) != state || !is_good(l, offset, &table))
 		return 0;
-	slots = (unsigned char *)l->self->header + offset;
+	table.slots = (struct layout_slot *)(void *)((unsigned char *)l->self->header + offset);
 	/*
-	 * INVARIANT I7. ORDER: the file got this long before `state` was published; it never gets
-	 * shorter.
+	 * INVARIANT I7. ORDER: the table was reserved, and its mark written, before `state` was
+	 * published.
 	 */
-	if (!segment_has(slots + table_parts(l, &table).size - sizeof(uint64_t)))
+	if (!segment_has(generation_mark(l, &table)) ||
+	    load_relaxed(generation_mark(l, &table)) != layout_table_mark(offset, table.lines))
 		return 0;
-	table.slots = (struct layout_slot *)(void *)slots;
 	memcpy(found, &table, sizeof(found));
 	/* ORDER pairs with load_acquire() in known(): slots and lines appear together. */
 	(void)pair_cas(&l->self->tables[generation], none, found);
@@ -66,12 +63,6 @@ static int learn(const struct shmlimit *l, uint64_t generation, uint64_t state, 
 static int find(const struct shmlimit *l, uint64_t generation, uint64_t state, struct table *out)
 {
 	return known(l, generation, out) || learn(l, generation, state, out);
-}
-
-/* Do the cells of one table's slots find room in the other's? */
-static int fits(const struct table *old, const struct table *now)
-{
-	return old->window_max <= now->window_max;
 }
 
 int generation_read(const struct shmlimit *l, struct generation *out)
@@ -84,8 +75,7 @@ int generation_read(const struct shmlimit *l, struct generation *out)
 		out->state = state;
 		out->old = (struct table){ .slots = NULL };
 		if (generation <= GENERATIONS_MAX && (generation != 0 || !moving) &&
-		    find(l, generation, state, &out->now) &&
-		    (!moving || (find(l, generation - 1, state, &out->old) && fits(&out->old, &out->now)))) {
+		    find(l, generation, state, &out->now) && (!moving || find(l, generation - 1, state, &out->old))) {
 			if (load_relaxed(&l->state) != present)
 				publish(&l->self->state, present);
 			return 1;

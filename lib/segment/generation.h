@@ -7,9 +7,9 @@
  * Every handle maps the file as far as it can ever grow, so the larger table is
  * there, at its place of the same mapping, as soon as it is published: to find it
  * a decision needs no descriptor and no permission, in forked children and signal
- * handlers too. The file is only as long as what is reserved, and a damaged header
- * may describe a table beyond its end, where each access is a SIGBUS. So a process
- * that meets a table asks the kernel whether the file reaches that far.
+ * handlers too. Behind the last table is a hole, and a damaged header may describe a table
+ * there, where an access is a SIGBUS if memory has run out. So a process that meets a table asks
+ * the kernel for the word behind it, which says where the table is.
  *
  * What a process learnt of a generation it keeps: offset and length were checked
  * against the mapping and the file, and stand in the handle, put there by one compare-and-swap
@@ -41,7 +41,7 @@ struct generation {
 /* Where the parts of a table begin. */
 static inline struct layout_parts table_parts(const struct shmlimit *l, const struct table *table)
 {
-	return layout_parts(table->lines, table->window_max, l->names_max);
+	return layout_parts(table->lines, l->names_max);
 }
 
 /* A slot as it was seen, and the table that it is in. */
@@ -108,7 +108,30 @@ static inline struct layout_slot *generation_slot(const struct generation *table
 	return index < (*t)->lines * SLOTS_PER_LINE ? &(*t)->slots[index] : NULL;
 }
 
+/* Which of the tables a slot is in; NULL: in neither. */
+static inline const struct table *generation_table(const struct generation *tables, const struct layout_slot *slot)
+{
+	uint64_t offset = (uint64_t)((uintptr_t)slot - (uintptr_t)tables->now.slots);
+
+	if (offset < tables->now.lines * LINE)
+		return &tables->now;
+	offset = (uint64_t)((uintptr_t)slot - (uintptr_t)tables->old.slots);
+	return tables->old.slots != NULL && offset < tables->old.lines * LINE ? &tables->old : NULL;
+}
+
 /* The end of a table, in bytes from the segment's beginning. */
 uint64_t generation_end(const struct shmlimit *l, const struct table *table);
+
+/* The word behind it: see layout_table_mark(). */
+static inline uint64_t *generation_mark(const struct shmlimit *l, const struct table *table)
+{
+	return (uint64_t *)(void *)((char *)table->slots + table_parts(l, table).size);
+}
+
+/* Where the table that follows it may begin. */
+static inline uint64_t generation_next(const struct shmlimit *l, const struct table *table)
+{
+	return layout_next_page(generation_end(l, table) + sizeof(uint64_t));
+}
 
 #endif

@@ -34,13 +34,16 @@ int header_check(const struct layout_header *header, uint64_t size, const struct
 	if (!layout_offsets(header, &offsets))
 		return verdict(-EUCLEAN, why, "a count in the header is out of range");
 	if (header->rules_offset != offsets.rules || header->counters_offset != offsets.counters ||
-	    header->slots_offset != offsets.slots || header->rings_offset != offsets.rings ||
-	    header->names_offset != offsets.names || header->size != offsets.size)
+	    header->slots_offset != offsets.slots || header->names_offset != offsets.names ||
+	    header->size != offsets.size)
 		return verdict(-EUCLEAN, why, "the header's offsets do not follow from its counts");
-	if (size < offsets.end || size > header->size)
+	if (size < offsets.end || size > offsets.file)
 		return verdict(-EUCLEAN, why, "the file is not as long as its header says");
 	if (header->on_full > SHMLIMIT_FULL_DENY || header->clock > SHMLIMIT_CLOCK_COARSE)
 		return verdict(-EUCLEAN, why, "an option in the header is unknown");
+	if (header->lines_asked != 0 &&
+	    (header->lines_asked <= header->lines || header->lines_asked > header->lines_max))
+		return verdict(-EUCLEAN, why, "the slots that were asked for are out of range");
 	for (size_t i = 0; i < sizeof(header->reserved) / sizeof(header->reserved[0]); i++)
 		if (header->reserved[i] != 0)
 			return verdict(-EUCLEAN, why, "a reserved field of the header is not zero");

@@ -2,17 +2,16 @@
  * layout: the bytes of a segment. Everything that two processes share stands
  * here, once; nothing of one process (no pointer, no lock object) ever does.
  *
- *	0        header        identity and geometry, then two lines that change
+ *	0        header        identity and geometry, then six lines that change
  *	4096     rules         rules_max * 704 bytes
  *	...      counters      (cpus + stripes) blocks, each at a page, of (1 + rules_max) lines
  *	                       of records and blocks only what rules_now rules need is reserved; the rest are holes
  *	...      area          LAYOUT_AREA bytes at a page, for libshmlimit-global: shmlimit_area()
  *	...      table         slots: lines of 4, 64-byte aligned
- *	                       rings: 2 * window_max cells of 8 bytes for each slot
  *	                       names: an entry for each slot: its key, see stored_key.h
- *	...      larger tables, each at a page, one for each time that it grew: with more slots,
- *	         or with longer rings
- *	...      the end of the file; the mapping has room for more tables behind it
+ *	...      larger tables, each at a page, one for each time that it grew, and behind each a
+ *	         word that says where it is: see layout_table_mark(); holes until then
+ *	size     regions of cells, one for each size of logs, see cells.h; holes until they are used
  *
  * A slot is 16 bytes and only ever changes by one 16-byte compare-and-swap:
  *
@@ -20,8 +19,10 @@
  *	tag  : [ fingerprint : 48              ] [ rule : 12 ] [ flags : 4 ], see tag_pack()
  *	word : [ timestamp : 64 - Q                         ] [ quota : Q ]
  *	       ... of a FUNNEL rule with Q = 0: when the funnel is empty, see funnel.h
- *	       ... of a WINDOW rule, whose admissions stand in the slot's ring:
+ *	       ... of a WINDOW rule, whose admissions stand in the slot's cells:
  *	word : [ timestamp : 64 - Q ] [ tokens taken last - 1 ] [ cells ]
+ *	       ... of a GCRA rule:
+ *	word : [ when the bucket was empty : 59 ] [ place : 5 ], see gcra.h
  *	       ... of a LEASE rule:
  *	word : [ timestamp : 56 - Q ] [ size : 6 ] [ state : 2 ] [ quota : Q ]
  *
@@ -40,12 +41,13 @@
 #include "shmlimit_lease.h"
 
 #define LAYOUT_MAGIC "shmlimit" /* the first 8 bytes, without a NUL */
-#define LAYOUT_VERSION 8u
+#define LAYOUT_VERSION 9u
 #define LAYOUT_BYTE_ORDER 0x01020304u
 
 #define LINE 64u /* bytes that two cores pass to and fro as one */
 #define SLOTS_PER_LINE 4u
 #define LAYOUT_AREA 77824u /* 64 requests of libshmlimit-global, and a page for all of them */
+#define GCRA_PLACES 32u    /* a GCRA word has 5 bits for one */
 #define RULE_VERSIONS 4u   /* a reader of version n is safe until n + 4 is being written */
 
 /* The largest sweep_after_ns, four years: with longer ones nothing would be gained. */
@@ -57,7 +59,7 @@ struct layout_header {
 	uint32_t version;
 	uint32_t byte_order;
 	uint64_t fingerprint; /* of the sizes and offsets below: see layout_fingerprint() */
-	uint64_t size;        /* bytes of the mapping: as long as the file can grow */
+	uint64_t size;        /* of all but the regions of cells: bytes of the mapping, whole pages */
 	uint64_t lines;       /* of slots, of the first table */
 	uint64_t slots_offset;
 	uint64_t rules_offset;
@@ -67,26 +69,27 @@ struct layout_header {
 	uint32_t stripes; /* counter blocks that are added to atomically */
 	uint32_t on_full;
 	uint32_t clock;
-	uint32_t window_max; /* the largest capacity of windows, of the first table; 0 = no rings */
-	uint64_t secret[2];  /* of the keyed hash */
+	uint32_t rules_max; /* the longest list of rules */
+	uint64_t secret[2]; /* of the keyed hash */
 	uint8_t boot_id[16];
 	uint64_t time_namespace; /* inode number */
 	uint64_t created_unix_ns;
-	uint64_t rings_offset;
 	uint64_t names_offset;
 	uint64_t names;        /* bytes of a key that an entry has room for; 0 = no entries */
 	uint64_t lines_max;    /* of the largest table that it can grow to */
-	uint32_t window_limit; /* of any table that it can grow to: WINDOW's words are made for it */
-	uint32_t rules_max;    /* the longest list of rules */
-	uint64_t reserved[9];  /* zero */
+	uint64_t lines_asked;  /* that there was no room for; 0 = the first table has as many as were asked for */
+	uint64_t reserved[10]; /* zero */
 	uint64_t checksum;     /* of everything above: see layout_checksum() */
 
 	/* What changes: a line that each decision reads. */
 	uint64_t state __attribute__((aligned(64))); /* see state_pack() */
 	struct layout_table {
 		uint64_t offset; /* of its slots: a page's beginning */
-		uint64_t sizes;  /* see sizes_pack() */
-				 /* generation g stands in tables[g % 2]; the first is described above */
+		uint64_t lines;
+		/*
+				  * generation g stands in tables[g % 2]; the first is described
+				  * above
+				  */
 	} tables[2];
 	uint64_t sweep_after_ns; /* a table that was swept longer ago is due: see sweep.h */
 	struct layout_swept {
@@ -102,10 +105,13 @@ struct layout_header {
 	} sweep __attribute__((aligned(64)));
 	/* requests that were let pass, and refused: see shmlimit_count_undecided() */
 	uint64_t undecided[2];
-	uint64_t reach;            /* the longest time to full that a GCRA word had, in its ticks: see gcra_row.h */
+	uint64_t owed;             /* the longest debt that a GCRA word had, in its ticks: see gcra_row.h */
 	uint64_t pid_namespace;    /* inode number: of the processes that places are bound to; 0 = none yet */
 	uint64_t rules_now;        /* records that are reserved: it only grows, under the lock */
 	uint64_t reserved_tail[1]; /* zero */
+
+	/* And what GCRA's words do not say. */
+	uint64_t longest[GCRA_PLACES] __attribute__((aligned(64))); /* times to full, in ticks: see gcra_row.h */
 };
 
 /*
@@ -127,31 +133,37 @@ static inline uint64_t state_generation(uint64_t state)
 	return state >> STATE_SHIFT;
 }
 
-/* A table's lines of slots, and its window_max. */
-#define SIZES_WINDOW_BITS 17
+/*
+ * Each table has at least twice as many slots as the previous one, or is the first: from SLOTS_MIN
+ * to SLOTS_MAX these are at most 32.
+ */
+#define GENERATIONS_MAX 32u
 
-static inline uint64_t sizes_pack(uint64_t lines, uint32_t window_max)
+/* What the word behind a larger table says: a damaged header does not lead into a hole. */
+static inline uint64_t layout_table_mark(uint64_t offset, uint64_t lines)
 {
-	return lines << SIZES_WINDOW_BITS | window_max;
-}
-
-static inline uint64_t sizes_lines(uint64_t sizes)
-{
-	return sizes >> SIZES_WINDOW_BITS;
-}
-
-static inline uint32_t sizes_window_max(uint64_t sizes)
-{
-	return (uint32_t)(sizes & (((uint64_t)1 << SIZES_WINDOW_BITS) - 1));
+	return (offset ^ lines << 32 ^ lines >> 32) | 1;
 }
 
 /*
- * Each table has at least twice as many slots as the previous one, or its rings are twice as long, or
- * the first: from SLOTS_MIN to SLOTS_MAX these are at most 32, from 0 to WINDOW_MAX 17.
+ * Sizes of a key's cells: four for each power of two, for 4, 5, 6, 7, 8, 10, 12, 14, 16, 20 ... to
+ * 65,536 tokens or places; those above no rule has.
  */
-#define SLOTS_GROWTHS 32u
-#define WINDOW_GROWTHS 17u
-#define GENERATIONS_MAX (SLOTS_GROWTHS + WINDOW_GROWTHS)
+#define CELLS_SIZES 64u
+#define CELLS_SIZE_MAX 56u
+#define CELLS_BYTES 16u /* of a token or a place: two cells */
+
+#define FOUR_SIZES(shift) 4u << (shift), 5u << (shift), 6u << (shift), 7u << (shift)
+/* WHY NOT by shifts: a decision takes 7 instructions more each time that it asks. */
+static const uint32_t TOKENS_OF_SIZE[CELLS_SIZES] = { FOUR_SIZES(0),  FOUR_SIZES(1),  FOUR_SIZES(2),  FOUR_SIZES(3),
+	                                              FOUR_SIZES(4),  FOUR_SIZES(5),  FOUR_SIZES(6),  FOUR_SIZES(7),
+	                                              FOUR_SIZES(8),  FOUR_SIZES(9),  FOUR_SIZES(10), FOUR_SIZES(11),
+	                                              FOUR_SIZES(12), FOUR_SIZES(13), FOUR_SIZES(14), FOUR_SIZES(15) };
+
+static inline uint64_t cells_tokens(unsigned size)
+{
+	return TOKENS_OF_SIZE[size % CELLS_SIZES];
+}
 
 /*
  * One version of a rule. A FUNNEL's decision reads no more than `inverse`.
@@ -186,7 +198,8 @@ struct layout_params {
 /*
  * Bits 0..5 quota bits Q; 8..13 token bits, Q + f where a token is 2^f ticks;
  * 16..23 the algorithm; 24..30 the shift of the inverse; 32..37 what only one
- * algorithm has: WARMUP the unit bits, WINDOW the bits of a number of cells.
+ * algorithm has: WARMUP the unit bits, WINDOW the bits of a number of cells; 40..45 the
+ * size of its keys' cells, see cells.h, where they have any.
  * A WINDOW's "token bits" are those of a nanosecond's number that its words
  * leave out. The rest is zero.
  */
@@ -230,6 +243,22 @@ static inline unsigned params_unit_bits(const struct layout_params *params)
 static inline unsigned params_cell_bits(const struct layout_params *params)
 {
 	return params->shape >> 32 & 63;
+}
+
+static inline unsigned params_cells_size(const struct layout_params *params)
+{
+	return params->shape >> 40 & (CELLS_SIZES - 1);
+}
+
+static inline void params_set_cells_size(struct layout_params *params, unsigned size)
+{
+	params->shape |= (uint64_t)size << 40;
+}
+
+/* The largest capacity that its keys have cells for: they have twice as many. */
+static inline uint64_t params_tokens(const struct layout_params *params)
+{
+	return cells_tokens(params_cells_size(params));
 }
 
 static inline uint32_t params_flags(const struct layout_params *params)
@@ -332,13 +361,12 @@ struct layout_slot {
 	uint64_t word;
 } __attribute__((aligned(16)));
 
-_Static_assert(sizeof(struct layout_header) == 6 * LINE, "the header is six lines");
+_Static_assert(sizeof(struct layout_header) == 10 * LINE, "the header is ten lines");
 _Static_assert(offsetof(struct layout_header, checksum) == 4 * LINE - 8, "no byte of a header is unchecked");
 _Static_assert(offsetof(struct layout_header, state) == 4 * LINE, "what changes has its own lines");
 _Static_assert(offsetof(struct layout_header, sweep) == 5 * LINE, "what a decision reads is one of them");
-_Static_assert((SHMLIMIT_SLOTS_MAX >> SLOTS_GROWTHS) == SHMLIMIT_SLOTS_MIN, "no segment grows more often");
-_Static_assert((SHMLIMIT_WINDOW_MAX >> (WINDOW_GROWTHS - 1)) == 1, "nor do its rings");
-_Static_assert(SHMLIMIT_WINDOW_MAX < 1 << SIZES_WINDOW_BITS, "a window_max fits beside the lines");
+_Static_assert((SHMLIMIT_SLOTS_MAX >> GENERATIONS_MAX) == SHMLIMIT_SLOTS_MIN, "no segment grows more often");
+_Static_assert(SHMLIMIT_WINDOW_MAX == 4 << (CELLS_SIZE_MAX / 4), "the largest size is for the largest capacity");
 _Static_assert(offsetof(struct layout_params, inverse) == LINE, "what every decision reads is one line");
 _Static_assert(sizeof(struct layout_params) == 2 * LINE, "params are two lines");
 _Static_assert(sizeof(struct layout_rule) == 11 * LINE, "a rule is eleven lines");
@@ -426,32 +454,33 @@ static inline uint64_t layout_names_words(uint64_t names)
 	return names == 0 ? 0 : (names + 2 + 7) / 8;
 }
 
-/*
- * The window_limit of a segment whose first table has this window_max, where `asked` (0 = as usual) was asked for.
- */
-uint32_t layout_window_limit(uint32_t window_max, uint32_t asked);
-
-/* Cells of a slot's ring, in a table whose windows admit up to `most`: see window.h. */
-static inline uint64_t layout_cells(uint64_t most)
-{
-	return 2 * most;
-}
-
 /* Where the parts of a table begin, in bytes from its first slot. */
 struct layout_parts {
-	uint64_t rings, names, size;
+	uint64_t names, size;
 };
 
-struct layout_parts layout_parts(uint64_t lines, uint32_t window_max, uint64_t names);
+struct layout_parts layout_parts(uint64_t lines, uint64_t names);
+
+/*
+ * Bytes of the region of a size, in a segment of up to this many lines: whole pages. See cells.h.
+ */
+static inline uint64_t layout_region_bytes(uint64_t lines_max, unsigned size)
+{
+	return (2 * lines_max * SLOTS_PER_LINE * CELLS_BYTES * cells_tokens(size) + 4095) & ~(uint64_t)4095;
+}
+
+/* Where it begins, from the first one's beginning. */
+uint64_t layout_region(uint64_t lines_max, unsigned size);
 
 /*
  * Where things begin, in bytes, given a header's counts: lines to names. Returns 0 when these are
  * out of range.
  */
 struct layout_offsets {
-	uint64_t rules, counters, area, slots, rings, names;
+	uint64_t rules, counters, area, slots, names;
 	uint64_t end;  /* of the first table: so much is reserved at once */
-	uint64_t size; /* room for all the others too */
+	uint64_t size; /* room for all the others too: there the cells begin */
+	uint64_t file; /* the end of these */
 };
 
 int layout_offsets(const struct layout_header *counts, struct layout_offsets *out);
@@ -469,13 +498,19 @@ static inline uint64_t layout_next_page(uint64_t end)
 	return (end + 4095) & ~(uint64_t)4095;
 }
 
-/* From a block of counters to the next: each begins at a page, so that what is unused of it is whole pages. */
+/*
+ * From a block of counters to the next: each begins at a page, so that what is unused of it is
+ * whole pages.
+ */
 static inline uint64_t layout_counter_stride(uint32_t rules_max)
 {
 	return layout_next_page((rules_max + 1u) * (uint64_t)LINE);
 }
 
-/* What a list of `rules` rules takes of the records and the counters, which begin at `offset`: whole pages. */
+/*
+ * What a list of `rules` rules takes of the records and the counters, which begin at `offset`:
+ * whole pages.
+ */
 static inline struct layout_range layout_records(uint64_t offset, uint32_t rules)
 {
 	return (struct layout_range){ offset, layout_next_page((uint64_t)rules * sizeof(struct layout_rule)), 0, 1 };
@@ -499,7 +534,10 @@ uint64_t layout_fingerprint(void);
 /* Of the part of the header that never changes. */
 uint64_t layout_checksum(const struct layout_header *header);
 
-/* The line of counters of one rule, or (rule < 0) the block's own line, from the first block's beginning. */
+/*
+ * The line of counters of one rule, or (rule < 0) the block's own line, from the first block's
+ * beginning.
+ */
 static inline uint64_t layout_counter_offset(uint64_t stride, uint32_t block, int64_t rule)
 {
 	return block * stride + (uint64_t)(rule + 1) * LINE;

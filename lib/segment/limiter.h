@@ -1,12 +1,12 @@
 /*
  * limiter: a process's handle on one segment. Private memory, written once by shmlimit_open() and
  * only read afterwards, except for what throttle.c remembers, what generation.c learns of larger
- * tables, and the hints of fast_hold.h: that is what makes it safe in threads, signal handlers and
- * forked children, and why a header that a process overwrites later misleads no process that has
- * the segment open.
+ * tables, the regions of cells.h and the hints of fast_hold.h: that is what makes it safe in
+ * threads, signal handlers and forked children, and why a header that a process overwrites later
+ * misleads no process that has the segment open.
  *
- * A change of this structure changes LAYOUT_VERSION, too, as does one of what libshmlimit-global keeps
- * in shmlimit_area(): see lib/gate/global_library.c.
+ * A change of this structure changes LAYOUT_VERSION, too, as does one of what libshmlimit-global
+ * keeps in shmlimit_area(): see lib/gate/global_library.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,15 +15,14 @@
 
 #include "layout.h"
 
-/* A table of slots, with rings and names behind it. */
+/* A table of slots, with stored keys behind it. */
 struct table {
 	struct layout_slot *slots;
-	uint64_t window_max : SIZES_WINDOW_BITS; /* the largest capacity of its windows and places */
-	/* in the upper bits, for decisions. A compiler may count with 47 bits: LINES_MAX * LINE has less */
-	uint64_t lines : 64 - SIZES_WINDOW_BITS;
-} __attribute__((aligned(16))); /* all are learnt by one compare-and-swap */
+	uint64_t lines;
+} __attribute__((aligned(16))); /* both are learnt by one compare-and-swap */
 
 #define LIMITER_HINTS 16
+#define LIMITER_RESERVED 1024
 
 struct shmlimit {
 	/* of the last generation met, neither off nor moving: what a decision expects */
@@ -47,14 +46,16 @@ struct shmlimit {
 	/* for generation.c and fast_hold.h: deciding has the handle const, and may learn */
 	struct shmlimit *self;
 	struct table tables[GENERATIONS_MAX + 1]; /* by generation; slots NULL: not met yet */
+	uint64_t regions[CELLS_SIZES];            /* of cells, see cells.h: addresses; 0: not mapped yet */
+	uint64_t reserved[LIMITER_RESERVED];      /* addresses of pages of cells that are */
 	/* cells of places that were left, see fast_hold.h */
 	uint64_t left[LIMITER_HINTS];
 	uint64_t device, inode; /* of the file, to know it again */
+	int unlinked;           /* its descriptor and 1, while it has no name; else 0 */
 	uint64_t created_unix_ns;
 	uint32_t mode, uid, gid;
 	uint32_t rules_max;
-	uint32_t window_limit; /* the largest window_max of any table */
-	uint64_t throttle;     /* the rule of shmlimit_throttle(), 0 while unknown: see throttle.c */
+	uint64_t throttle; /* the rule of shmlimit_throttle(), 0 while unknown: see throttle.c */
 	char name[SHMLIMIT_NAME_MAX + 1];
 };
 

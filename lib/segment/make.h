@@ -13,6 +13,12 @@
 int make_options(const struct shmlimit_options *options, struct shmlimit_options *o);
 
 /*
+ * The slots of a segment of these options, which are filled in, with SHMLIMIT_OPTION_FIT. Returns
+ * 0, or -ENOSPC there is room for none.
+ */
+int make_fit(const struct shmlimit_options *o, uint64_t *slots);
+
+/*
  * Make a segment that has no name yet, as shmlimit_create() does, with the hash
  * secret given or (NULL) another one. Returns 0 or an error of that.
  */

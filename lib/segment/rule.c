@@ -15,7 +15,10 @@ __attribute__((cold, noinline)) uint32_t rule_count(const struct shmlimit *l)
 {
 	uint64_t known = load_relaxed(&l->rule_count), rules = load_acquire(&l->header->rules_now);
 
-	/* INVARIANT I7: a damaged number may lead into a hole, which a full file system cannot fill. */
+	/*
+	 * INVARIANT I7: a damaged number may lead into a hole, which a full file system cannot
+	 * fill.
+	 */
 	if (rules <= known || rules > l->rules_max ||
 	    !segment_has((const uint64_t *)(const void *)&l->rules[rules] - 1) ||
 	    !segment_has(counter_line(l, l->cpus + l->stripes - 1, (int64_t)rules - 1)))
@@ -65,6 +68,15 @@ uint64_t rule_set_unix_ns(const struct shmlimit *l, uint32_t id, const struct ru
 	return load_word(&l->rules[id].set_unix_ns[rule_version(view) % RULE_VERSIONS]);
 }
 
+/* Have two versions one algorithm? A word that was written under another says nothing. */
+static int is_same_algorithm(const struct layout_rule *record, uint64_t version, uint64_t other)
+{
+	struct layout_params one = { .shape = load_word(&rule_params(record, version)->shape) };
+	struct layout_params two = { .shape = load_word(&rule_params(record, other)->shape) };
+
+	return params_algorithm(&one) == params_algorithm(&two);
+}
+
 int rule_load_tag(const struct shmlimit *l, uint64_t tag, struct rule_view *view)
 {
 	const struct layout_rule *record;
@@ -82,11 +94,13 @@ int rule_load_tag(const struct shmlimit *l, uint64_t tag, struct rule_view *view
 		if (!published_in_use(published) || (tag & (TAG_TENTATIVE | TAG_FROZEN)) != 0 || age == 3 ||
 		    version - age < load_word(&record->born) || age > version)
 			return -ESRCH;
+		int is_kept = age == 0 || is_same_algorithm(record, version, version - age);
+
 		rule_copy(rule_params(record, version - age), &view->params, 1);
 		view->published = published;
 		/* ORDER as in rule_read(). */
 		if (load_again(&record->published) == published)
-			return 0;
+			return is_kept ? 0 : -ESRCH;
 	}
 	return -ESRCH;
 }

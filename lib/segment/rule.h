@@ -14,6 +14,10 @@
  * was prepared under a version of long ago must fail, and for that the other bits
  * are in the tag too: see tag_pack().
  *
+ * A version may have another algorithm, which can read no word of the version before.
+ * Slots of that version are then no key's: they count as free from the publishing on,
+ * and the walk frees them. So the rule is never missing, and its keys begin again.
+ *
  * The version goes on counting when an id is given to another rule; `born` says
  * where that one began, so that funnels of a rule that is gone are never taken
  * for the new one's.
@@ -35,10 +39,11 @@
 #define RULE_RETRIES 1000
 
 /*
- * How long the list of rules is. It grows where a rule finds no room: the writer, under the segment's lock, reserves
- * more and then says so in the header. Records and counters stay where they are, so what a process knows of the list
- * is right, if short: it asks again for an id beyond that, once for each time that the list grew, with two
- * system calls (segment_has()). ORDER pairs with publish() in rule_writer.c.
+ * How long the list of rules is. It grows where a rule finds no room: the writer, under the
+ * segment's lock, reserves more and then says so in the header. Records and counters stay where
+ * they are, so what a process knows of the list is right, if short: it asks again for an id beyond
+ * that, once for each time that the list grew, with two system calls (segment_has()). ORDER pairs
+ * with publish() in rule_writer.c.
  */
 uint32_t rule_count(const struct shmlimit *l);
 
@@ -183,7 +188,7 @@ static inline int rule_algorithm(const struct shmlimit *l, uint32_t id)
 /*
  * The same for a committed slot's tag: the parameters under which its word was
  * written, which may be those of an earlier version. -ESRCH too for a tag that
- * no version of the rule in force can have written.
+ * no version of the rule in force can have written, or one of another algorithm.
  */
 int rule_load_tag(const struct shmlimit *l, uint64_t tag, struct rule_view *view);
 

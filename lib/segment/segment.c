@@ -15,7 +15,9 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,8 +34,9 @@
 #define FOLDER "/dev/shm"
 
 /*
- * A file is named shmlimit.LAYOUT.NAME. WHY the layout: processes of two versions, such as a server's
- * old and new workers during an upgrade, never meet in one file, and each version finds its own.
+ * A file is named shmlimit.LAYOUT.NAME. WHY the layout: processes of two versions, such as a
+ * server's old and new workers during an upgrade, never meet in one file, and each version finds
+ * its own.
  */
 #define PREFIX "shmlimit."
 #define LAYOUT_DIGITS 6
@@ -42,6 +45,7 @@ _Static_assert(sizeof(PREFIX) - 1 + LAYOUT_DIGITS + 1 + SHMLIMIT_NAME_MAX == 255
 _Static_assert(sizeof(FOLDER) + 255 + 1 <= SHMLIMIT_PATH_MAX, "what a path has room for");
 _Static_assert(LAYOUT_VERSION <= SHMLIMIT_LAYOUT_MAX, "a layout has LAYOUT_DIGITS digits");
 
+#define PAGE 4096u
 #define NAP_MIN_NS 50000u
 #define NAP_MAX_NS 20000000u
 
@@ -155,7 +159,7 @@ static int write_all(int fd, const void *from, size_t len)
 	return 0;
 }
 
-/* WHY NOT ftruncate: on a full tmpfs that succeeds, and the first touch is a SIGBUS. */
+/* WHY NOT ftruncate alone: on a full tmpfs that succeeds, and the first touch is a SIGBUS. */
 int segment_reserve_in(int fd, const struct layout_range *range)
 {
 	int error = 0;
@@ -180,17 +184,35 @@ static int is_member(gid_t group)
 	return group == getegid();
 }
 
-static int fill(int fd, const struct segment_file *file)
+/*
+ * Make the file longer, up to its size or what this process may make: beyond that would be a
+ * signal. No memory is reserved.
+ */
+static int lengthen_file(int fd, uint64_t size)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < size)
+		size = most.rlim_cur;
+	return ftruncate(fd, (off_t)size) == 0 ? 0 : failed();
+}
+
+static int fill_file(int fd, const struct segment_file *file)
 {
 	int error = 0;
 
 	for (size_t i = 0; i < file->ranges && error == 0; i++)
 		error = segment_reserve_in(fd, &file->reserved[i]);
 	if (error == 0)
+		error = lengthen_file(fd, file->size);
+	if (error == 0)
 		error = write_all(fd, file->head, file->head_len);
 	if (error != 0)
 		return error;
-	/* The kernel says so of a group that the user does not belong to; of another one a sandbox does. */
+	/*
+	 * The kernel says so of a group that the user does not belong to; of another one a sandbox
+	 * does.
+	 */
 	if (file->group != 0 && fchown(fd, (uid_t)-1, (gid_t)(file->group - 1)) != 0) {
 		error = errno;
 		return error == EPERM && !is_member((gid_t)(file->group - 1)) ? -EPERM : failed_with(error);
@@ -198,7 +220,7 @@ static int fill(int fd, const struct segment_file *file)
 	return fchmod(fd, (mode_t)file->mode) == 0 ? 0 : failed();
 }
 
-static void describe(struct segment *segment, const struct stat *status)
+static void describe_file(struct segment *segment, const struct stat *status)
 {
 	*segment = (struct segment){
 		.base = NULL,
@@ -222,12 +244,12 @@ static int make_in(int fd, const struct segment_file *file, struct segment *segm
 	/* No /dev/shm, or one that is no tmpfs. */
 	if (fd < 0)
 		return errno == ENOENT || errno == EOPNOTSUPP || errno == EISDIR ? -ENODEV : failed();
-	error = fill(fd, file);
+	error = fill_file(fd, file);
 	if (error == 0 && fstat(fd, &status) != 0)
 		error = failed();
 	if (error != 0)
 		return close_with(fd, error);
-	describe(segment, &status);
+	describe_file(segment, &status);
 	*fd_out = fd;
 	return 0;
 }
@@ -242,6 +264,16 @@ int segment_make_private(const struct segment_file *file, struct segment *segmen
 {
 	KEEP_ERRNO;
 	return make_in(memfd_create("shmlimit", MFD_CLOEXEC), file, segment, fd_out);
+}
+
+uint64_t segment_room(void)
+{
+	KEEP_ERRNO;
+	struct statvfs status;
+
+	/* A tmpfs of any size (size=0) says that it has no blocks. */
+	return statvfs(FOLDER, &status) == 0 && status.f_blocks != 0 ? (uint64_t)status.f_bavail * status.f_frsize
+	                                                             : UINT64_MAX;
 }
 
 void segment_give(int fd, uint32_t uid, struct segment *segment)
@@ -340,7 +372,7 @@ static int peek(const struct path path, int writable, void *head, size_t head_le
 	error = read_head(fd, head, head_len);
 	if (error != 0)
 		return close_with(fd, error);
-	describe(segment, &status);
+	describe_file(segment, &status);
 	if (fd_out == NULL)
 		close(fd);
 	else
@@ -385,6 +417,55 @@ int segment_has(const void *word)
 	static const struct timespec at_once = { 0, 0 };
 
 	return syscall(SYS_futex, word, FUTEX_WAIT, UINT32_MAX, &at_once, NULL, 0) == 0 || errno != EFAULT;
+}
+
+/* A /dev/shm with huge pages would give each key 2 MiB. */
+static void without_huge_pages(void *base, uint64_t size)
+{
+	/* Ignoring failure: a kernel without them. */
+	(void)madvise(base, size, MADV_NOHUGEPAGE);
+}
+
+/*
+ * WHY NOT mmap(2): it needs a descriptor. With an old size of 0 mremap(2) duplicates a shared
+ * mapping.
+ */
+void *segment_map_ahead(void *from, uint64_t ahead, uint64_t size)
+{
+	KEEP_ERRNO;
+	char *base;
+
+	/*
+	 * Where the program has locked its memory (mlockall(2)), a duplicate would be locked, too,
+	 * and all of the file that it maps would be reserved.
+	 */
+	(void)munlock(from, PAGE);
+	base = mremap(from, 0, ahead + size, MREMAP_MAYMOVE);
+	if (base == MAP_FAILED)
+		return NULL;
+	if (ahead != 0)
+		munmap(base, ahead);
+	without_huge_pages(base + ahead, size);
+	return base + ahead;
+}
+
+/* Linux has it since 5.14, which its libc's headers may not know. */
+#define POPULATE_WRITE 23
+
+int segment_populate(char *from, uint64_t size)
+{
+	KEEP_ERRNO;
+	int error;
+
+	do
+		error = madvise(from, size, POPULATE_WRITE) == 0 ? 0 : errno;
+	while (error == EINTR || error == EAGAIN);
+	if (error != EINVAL && error != EPERM && error != ENOSYS)
+		return error == 0;
+	for (char *page = from; page < from + size; page += PAGE)
+		if (!segment_has(page))
+			return 0;
+	return 1;
 }
 
 void segment_close(int fd)
@@ -504,6 +585,31 @@ static int reopen(const char *name, uint64_t device, uint64_t inode, int how, in
 		return close_with(fd, -ENOENT);
 	*fd_out = fd;
 	return 0;
+}
+
+void *segment_map_part(int fd, int read_only, uint64_t offset, uint64_t size)
+{
+	KEEP_ERRNO;
+	void *base = mmap(NULL, size, read_only ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+
+	if (base == MAP_FAILED)
+		return NULL;
+	without_huge_pages(base, size);
+	return base;
+}
+
+void *segment_map_again(const char *name, uint64_t device, uint64_t inode, int read_only, uint64_t offset,
+                        uint64_t size)
+{
+	KEEP_ERRNO;
+	int fd;
+	void *base;
+
+	if (reopen(name, device, inode, read_only ? O_RDONLY : O_RDWR, &fd) != 0)
+		return NULL;
+	base = segment_map_part(fd, read_only, offset, size);
+	close(fd);
+	return base;
 }
 
 int segment_reserve(const char *name, uint64_t device, uint64_t inode, const struct layout_range *range)

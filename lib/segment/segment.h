@@ -30,9 +30,10 @@ struct segment_file {
 	const void *head;
 	size_t head_len;
 	const struct layout_range *reserved; /* pieces that are reserved, ... */
-	size_t ranges;                       /* ... the last one's end is the file's */
-	uint32_t mode;                       /* exactly these permissions */
-	uint64_t group;                      /* 0 or 1 + gid */
+	size_t ranges;
+	uint64_t size;  /* of the file, as far as the process may make one so long: the rest is holes */
+	uint32_t mode;  /* exactly these permissions */
+	uint64_t group; /* 0 or 1 + gid */
 };
 
 /*
@@ -43,6 +44,9 @@ int segment_make(const struct segment_file *file, struct segment *segment, int *
 
 /* The same in the process's memory, whatever room /dev/shm has: it can never get a name. */
 int segment_make_private(const struct segment_file *file, struct segment *segment, int *fd);
+
+/* Bytes of /dev/shm that are free, as the file system says; UINT64_MAX: it does not say. */
+uint64_t segment_room(void);
 
 /* Give it its name, in one step. -EEXIST if that is taken. */
 int segment_link(int fd, const char *name);
@@ -63,6 +67,27 @@ int segment_map(struct segment *segment, int fd, uint64_t size, int writable);
  * permission, and is safe in signal handlers.
  */
 int segment_has(const void *word);
+
+/*
+ * Map `size` bytes of the file that begin `ahead` bytes after the page `from` of a mapping. No
+ * descriptor and no permission is needed. Returns NULL where there are no addresses for it, and as
+ * many before it.
+ */
+void *segment_map_ahead(void *from, uint64_t ahead, uint64_t size);
+
+/* Map `size` bytes of a file from `offset` on. Returns NULL where there are no addresses. */
+void *segment_map_part(int fd, int read_only, uint64_t offset, uint64_t size);
+
+/*
+ * The same of a segment's file, which is opened again under its name for that.
+ * Returns NULL where it does not have its name any more, may not be opened, or there are no
+ * addresses. Safe in signal handlers.
+ */
+void *segment_map_again(const char *name, uint64_t device, uint64_t inode, int read_only, uint64_t offset,
+                        uint64_t size);
+
+/* Reserve pages of a mapping. Returns 0 where there is no memory for one of them. */
+int segment_populate(char *from, uint64_t size);
 void segment_close(int fd);
 void segment_unmap(void *base, uint64_t size);
 
@@ -99,8 +124,8 @@ void segment_yield(void);
 void segment_unlock(int lock);
 
 /*
- * Reserve pieces of the file, and make it that long; those that were reserved before stay as they are.
- * After an error some may be reserved.
+ * Reserve pieces of the file, and make it that long; those that were reserved before stay as they
+ * are. After an error some may be reserved.
  */
 int segment_reserve_in(int fd, const struct layout_range *range);
 int segment_reserve(const char *name, uint64_t device, uint64_t inode, const struct layout_range *range);

@@ -73,7 +73,7 @@ enum claim migrate_key(const struct shmlimit *l, const struct table_claim *c, co
 	there = k;
 	there.t = &c->tables->now;
 	there.slot = to->slot;
-	if (a->migrate != NULL && !a->migrate(&k, word, &there, to->seen, &word))
+	if (a->cells != NULL && !a->cells->migrate(&k, word, &there, to->seen, &word))
 		return CLAIM_LOST;
 	/*
 	 * After placing, after reading cells: a reset, a writer or another carrier may have been

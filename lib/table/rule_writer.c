@@ -6,15 +6,18 @@
 #include <string.h>
 
 #include "algorithm.h"
+#include "cells.h"
 #include "counter.h"
 #include "rule_writer.h"
 #include "segment.h"
 #include "sweep.h"
 #include "table.h"
-#include "table_grow.h"
 
-/* Make the list of rules twice as long. Killed inside, the process leaves reserved what the next one reserves again. */
-static int lengthen(const struct shmlimit *l, uint32_t rules)
+/*
+ * Make the list of rules twice as long. Killed inside, the process leaves reserved what the next
+ * one reserves again.
+ */
+static int lengthen_list(const struct shmlimit *l, uint32_t rules)
 {
 	uint32_t blocks = l->cpus + l->stripes, longer = rules < l->rules_max / 2 ? 2 * rules : l->rules_max;
 	uint64_t records = (uint64_t)((const char *)l->rules - (const char *)l->header);
@@ -51,7 +54,7 @@ static int find_unused(const struct shmlimit *l)
 		if (!published_in_use(published) && used_before < 0)
 			used_before = (int)id;
 	}
-	return used_before >= 0 ? used_before : lengthen(l, rules);
+	return used_before >= 0 ? used_before : lengthen_list(l, rules);
 }
 
 static void store_words(void *to, const void *from, size_t len)
@@ -91,7 +94,11 @@ void rule_define(const struct shmlimit *l, uint32_t id, const struct rule_defini
 	publish(&record->published, published_pack(version, rule->mode, 1));
 }
 
-/* Other parameters, or only another mode, for a rule in use. */
+/*
+ * Other parameters, or only another mode, for a rule in use. Where the algorithm is another one,
+ * what its keys have ends with the publishing: see rule_load_tag(). The walks then free their
+ * slots.
+ */
 static void change(const struct shmlimit *l, uint32_t id, const struct rule_view *old, uint32_t mode,
                    const struct layout_params *params, struct when when)
 {
@@ -115,14 +122,14 @@ static void change(const struct shmlimit *l, uint32_t id, const struct rule_view
 	table_convert(l, id, when);
 }
 
-static int check(const struct shmlimit *l, const struct shmlimit_rule *rule, struct layout_params *params)
+static int check_set(const struct shmlimit_rule *rule, struct layout_params *params)
 {
 	if (rule->mode > SHMLIMIT_BLOCK)
 		return -EINVAL;
 	for (size_t i = 0; i < sizeof(rule->reserved) / sizeof(rule->reserved[0]); i++)
 		if (rule->reserved[i] != 0)
 			return -E2BIG;
-	return algorithm_compile(rule, l->window_limit, params);
+	return algorithm_compile(rule, 0, params);
 }
 
 /* Is there no rule, and was there none? */
@@ -149,6 +156,25 @@ static void sweep_first(const struct shmlimit *l, const struct layout_params *pa
 }
 
 /*
+ * Map the cells of the rule's keys, of all versions, where a key's are to be copied. Returns 0 or
+ * -ENOMEM: this process has no addresses for them, and the walks could convert no key.
+ */
+static int map_cells(const struct shmlimit *l, uint32_t id, const struct layout_params *params)
+{
+	if (algorithm_of(params)->cells == NULL)
+		return 0;
+	for (unsigned i = 0; i < RULE_VERSIONS; i++) {
+		struct layout_params other = { .shape = load_word(&l->rules[id].params[i].shape) };
+
+		if (params_algorithm(&other) == params_algorithm(params) &&
+		    params_cells_size(&other) != params_cells_size(params) &&
+		    (cells_region(l, &other) == NULL || cells_region(l, params) == NULL))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
  * End a rule's use and its keys, as shmlimit_rule_remove() does.
  * ORDER before the slots are freed: a claim that ends after that asks rule_holds().
  */
@@ -158,15 +184,6 @@ static void end_use(const struct shmlimit *l, int id)
 
 	publish(published, load_acquire(published) & ~(uint64_t)1);
 	table_clear(l, id);
-}
-
-/*
- * The lock is held. Cells for the rule's windows or places, if it has any: before it is published, since a decision
- * that meets it in a table without them looks for a larger one.
- */
-static int make_room(const struct shmlimit *l, const struct layout_params *params, struct when when)
-{
-	return algorithm_of(params)->has_cells ? table_grow_windows(l, params->capacity, when) : 0;
 }
 
 void rule_note_refused(const struct shmlimit *l, int id, uint64_t unix_ns)
@@ -179,24 +196,19 @@ void rule_note_refused(const struct shmlimit *l, int id, uint64_t unix_ns)
 
 /* The lock is held. `replaces`: a rule of another algorithm is replaced, and keeps its id. */
 static int set_locked(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *rule,
-                      const struct layout_params *params, int replaces, struct when when)
+                      struct layout_params *params, int replaces, struct when when)
 {
 	const struct rule_definition new = { rule_name, rule->mode, params, segment_unix_ns(), rule->mark };
 	struct rule_view old;
-	int id = rule_find(l, rule_name), error;
+	int id = rule_find(l, rule_name);
 
 	if (id >= 0 && rule_read(l, (uint32_t)id, &old, NULL) == 0) {
 		if (params_algorithm(&old.params) != params_algorithm(params) && !replaces)
 			return -EBUSY;
-		error = make_room(l, params, when);
-		if (error != 0)
-			return error;
-		if (params_algorithm(&old.params) != params_algorithm(params)) {
-			end_use(l, id);
-			sweep_first(l, params, when);
-			rule_define(l, (uint32_t)id, &new);
-			return id;
-		}
+		if (params_algorithm(&old.params) == params_algorithm(params))
+			(void)algorithm_compile(rule, params_cells_size(&old.params), params);
+		if (map_cells(l, (uint32_t)id, params) != 0)
+			return -ENOMEM;
 		sweep_first(l, params, when);
 		change(l, (uint32_t)id, &old, rule->mode, params, when);
 		/* Last: if killed before, the caller is to find that this was not done. */
@@ -206,9 +218,8 @@ static int set_locked(struct shmlimit *l, const char *rule_name, const struct sh
 		return id;
 	}
 	id = find_unused(l);
-	error = id < 0 ? id : make_room(l, params, when);
-	if (error < 0)
-		return error;
+	if (id < 0)
+		return id;
 	sweep_first(l, params, when);
 	rule_define(l, (uint32_t)id, &new);
 	return id;
@@ -220,7 +231,7 @@ static int put(struct shmlimit *l, const char *name, const struct shmlimit_rule 
 	struct layout_params params;
 	int error, lock, id;
 
-	error = check(l, rule, &params);
+	error = check_set(rule, &params);
 	if (error == 0 && l->read_only)
 		error = -EROFS;
 	if (error == 0)

@@ -111,8 +111,8 @@ static int settle(const struct shmlimit *l, const struct table_slot *here, struc
 		return 1;
 	a = algorithm_of(&view.params);
 	k = look_make(l, here->t, here->slot, &view.params, when_again(l, when));
-	if (a->sweep != NULL)
-		a->sweep(&k, seen);
+	if (a->cells != NULL && a->cells->sweep != NULL)
+		a->cells->sweep(&k, seen);
 	a->read(&k, seen.word, &b);
 	if (!b.stepped)
 		return 1;
@@ -120,8 +120,7 @@ static int settle(const struct shmlimit *l, const struct table_slot *here, struc
 	/* ORDER pairs with slot_cas() of a decision, which fails where this was before it. */
 	if (!slot_cas(here->slot, seen, mine.tag, mine.word))
 		return 0;
-	if (a->converted != NULL)
-		a->converted(&k, mine);
+	algorithm_converted(a, &k, mine);
 	return 1;
 }
 

@@ -43,15 +43,20 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <errno.h>
+
 #include "table.h"
 #include "algorithm.h"
+#include "cells.h"
 #include "clock.h"
 #include "counter.h"
 #include "probe.h"
 #include "sweep.h"
 
-struct layout_slot *table_search(const struct table *t, struct table_window window, uint64_t tag)
+struct layout_slot *table_search(const struct table *t, uint64_t hash, uint64_t tag)
 {
+	struct table_window window = table_window(t, hash);
+
 	for (unsigned i = 1; i < WINDOW_LINES; i++) {
 		struct layout_slot *slot = table_line(t, window, i);
 
@@ -280,6 +285,13 @@ static struct table_place *pick_victim(struct survey *found, int is_protected)
 	return is_protected || protected->victim_ns < ordinary->victim_ns ? &protected->victim : &ordinary->victim;
 }
 
+/* INVARIANT I7: what is committed has its cells. Returns 0 where there is no memory for them. */
+static int reserve_cells(const struct shmlimit *l, const struct table_claim *c, const struct layout_slot *slot)
+{
+	return algorithm_of(&c->view->params)->cells == NULL ||
+	       cells_reserve(l, &c->tables->now, slot, &c->view->params);
+}
+
 /* Make some slot tentative for the key. Returns CLAIM_DONE, CLAIM_LOST or CLAIM_NO_ROOM. */
 static enum claim place_candidate(const struct shmlimit *l, const struct table_claim *c, struct survey *found)
 {
@@ -292,7 +304,8 @@ static enum claim place_candidate(const struct shmlimit *l, const struct table_c
 		place = &found->abandoned;
 	if (place->slot == NULL && l->on_full == SHMLIMIT_FULL_EVICT)
 		place = pick_victim(found, params_is_protected(&c->view->params));
-	if (place->slot == NULL)
+	/* Before another key loses it. */
+	if (place->slot == NULL || !reserve_cells(l, c, place->slot))
 		return CLAIM_NO_ROOM;
 	mine.word = counter_nonce(l, c->when.ns);
 	/*
@@ -324,6 +337,8 @@ enum claim table_place(const struct shmlimit *l, const struct table_claim *c, st
 
 		if (placed != CLAIM_DONE)
 			return placed;
+	} else if (!reserve_cells(l, c, found.candidate.slot)) {
+		return CLAIM_NO_ROOM;
 	}
 	*place = found.candidate;
 	if (!uncontested(l, c, place))
@@ -370,7 +385,7 @@ int table_convert_slot(const struct shmlimit *l, const struct generation *tables
 	struct slot_seen seen = here->seen, mine;
 	struct rule_view now, then;
 	const struct algorithm *a;
-	struct look k;
+	struct look k, to;
 
 	if (rule_load(l, tag_rule(seen.tag), &now) != 0)
 		return 1;
@@ -389,17 +404,24 @@ int table_convert_slot(const struct shmlimit *l, const struct generation *tables
 		return slot_cas(here->slot, seen, seen.tag & TAG_FROZEN, 0);
 	k = look_make(l, here->t, here->slot, &then.params, when_given(at.ns));
 	mine.tag = tag_plain(seen.tag, rule_version(&now)) ^ tag_of_version(rule_version(&now));
-	mine.word = algorithm_convert(&k, seen.word, &now.params);
+	to = look_make(l, here->t, here->slot, &now.params, at);
+	a = algorithm_of(&now.params);
+	if (algorithm_keeps_cells(a, &then.params, &now.params))
+		mine.word = algorithm_convert(&k, seen.word, &now.params);
+	else if (ring_cells(&k) == NULL || ring_cells(&to) == NULL)
+		return -ENOMEM;
+	else if (!cells_reserve(l, here->t, here->slot, &now.params))
+		/* No memory: the key has no slot, as if it were new. */
+		return slot_cas(here->slot, seen, seen.tag & TAG_FROZEN, 0);
+	else if (!a->cells->migrate(&k, seen.word, &to, seen, &mine.word))
+		return 0;
 	/*
 	 * I1. ORDER pairs with slot_cas() of a decision, which fails where the word was converted
 	 * before it.
 	 */
 	if (!slot_cas(here->slot, seen, mine.tag, mine.word))
 		return 0;
-	a = algorithm_of(&now.params);
-	k = look_make(l, here->t, here->slot, &now.params, at);
-	if (a->converted != NULL)
-		a->converted(&k, mine);
+	algorithm_converted(a, &to, mine);
 	return 1;
 }
 

@@ -70,17 +70,20 @@ static inline struct layout_slot *table_line(const struct table *t, struct table
 }
 
 /* The rare rest of table_find(): every line but the first. */
-struct layout_slot *table_search(const struct table *t, struct table_window window, uint64_t tag);
+struct layout_slot *table_search(const struct table *t, uint64_t hash, uint64_t tag);
 
-/* The committed slot of a key, or NULL. */
-static inline struct layout_slot *table_find(const struct table *t, struct table_window window, uint64_t tag)
+/*
+ * The committed slot of a key, or NULL. WHY NOT of a probe window: its second home, which is seldom
+ * looked at, would be worked out for each decision.
+ */
+static inline struct layout_slot *table_find(const struct table *t, uint64_t hash, uint64_t tag)
 {
-	struct layout_slot *slot = table_line(t, window, 0);
+	struct layout_slot *slot = table_line(t, table_window(t, hash), 0);
 
 	for (unsigned i = 0; i < SLOTS_PER_LINE; i++)
 		if (load_relaxed(&slot[i].tag) == tag)
 			return &slot[i];
-	return table_search(t, window, tag);
+	return table_search(t, hash, tag);
 }
 
 /* How an attempt to claim a slot ended. */
@@ -140,10 +143,11 @@ int table_find_any(const struct shmlimit *l, const struct table *t, const struct
 int table_keeps_something(const struct shmlimit *l, const struct table_slot *here, struct when when);
 
 /*
- * Convert a slot of one of *tables, as it was seen, to the version in force.
- * In the old table what is equivalent to an empty slot becomes one. Returns true if
- * nothing is left to do. Where no time is given the clock is read: after the
- * word, whose time is then not in the future of it.
+ * Convert a slot of one of *tables, as it was seen, to the version in force. In the old table what
+ * is equivalent to an empty slot becomes one. Returns 1 if nothing is left to do; 0 if the slot has
+ * changed; -ENOMEM if this process has no addresses for its cells, so that another process has to
+ * convert it. Where no time is given the clock is read: after the word, whose time is then not in
+ * the future of it.
  */
 int table_convert_slot(const struct shmlimit *l, const struct generation *tables, const struct table_slot *here,
                        struct when when);

@@ -1,5 +1,6 @@
 /*
- * table_grow: append a larger table, of more slots or longer rings, and leave the old one when nothing is in it.
+ * table_grow: append a larger table, and leave the old one when
+ * nothing is in it.
  *
  * A process that grows the table is alone by the segment's lock, as writers of rules are. The new
  * table is reserved, described beside the present one, and published by one swap
@@ -27,7 +28,7 @@ struct strays {
 	struct table_place place[STRAYS];
 };
 
-static void bury(const struct table_place *place)
+static void stray_bury(const struct table_place *place)
 {
 	(void)slot_cas(place->slot, place->seen, TAG_FROZEN, 0);
 }
@@ -50,7 +51,7 @@ static void freeze(const struct shmlimit *l, const struct table *t, struct when 
 			 * A key that refilled has no slot: a reset finds none in the new table, nor
 			 * in the old one.
 			 */
-			bury(&here);
+			stray_bury(&here);
 			continue;
 		}
 		if (strays->n < STRAYS)
@@ -70,7 +71,7 @@ static void bury_duplicate(const struct shmlimit *l, struct strays *strays, uint
 
 		if (!tag_same_key(rule_plain(l, tag), rule_plain(l, place->seen.tag)))
 			continue;
-		bury(place);
+		stray_bury(place);
 		*place = strays->place[--strays->n];
 		return;
 	}
@@ -121,7 +122,7 @@ static int put_state(const struct shmlimit *l, uint64_t state)
 }
 
 /* Leave the old table, if there is one, when it holds no key. */
-static int finish(const struct shmlimit *l, struct generation *tables, struct when when)
+static int finish_growing(const struct shmlimit *l, struct generation *tables, struct when when)
 {
 	if (tables->old.slots == NULL)
 		return 0;
@@ -131,23 +132,23 @@ static int finish(const struct shmlimit *l, struct generation *tables, struct wh
 }
 
 /* `fd` -1: by the segment's name. */
-static int append(const struct shmlimit *l, const struct generation *tables, uint64_t lines, uint32_t window_max,
-                  int fd)
+static int append(const struct shmlimit *l, const struct generation *tables, uint64_t lines, int fd)
 {
 	uint64_t generation = state_generation(tables->state) + 1;
-	uint64_t offset = layout_next_page(generation_end(l, &tables->now));
-	uint64_t size = layout_parts(lines, window_max, l->names_max).size;
-	struct layout_range range = { offset, size, 0, 1 };
+	uint64_t offset = generation_next(l, &tables->now);
 	struct layout_table *described = &l->header->tables[generation % 2];
+	struct table new = { (struct layout_slot *)(void *)((char *)l->self->header + offset), lines };
+	struct layout_range range = { offset, table_parts(l, &new).size + sizeof(uint64_t), 0, 1 };
 	int error;
 
-	if (generation > GENERATIONS_MAX || offset > l->size || size > l->size - offset)
+	if (generation > GENERATIONS_MAX || offset > l->size || range.size > l->size - offset)
 		return -EFBIG;
 	error = fd >= 0 ? segment_reserve_in(fd, &range) : segment_reserve(l->name, l->device, l->inode, &range);
 	if (error != 0)
 		return error;
+	store_relaxed(generation_mark(l, &new), layout_table_mark(offset, lines));
 	store_relaxed(&described->offset, offset);
-	store_relaxed(&described->sizes, sizes_pack(lines, window_max));
+	store_relaxed(&described->lines, lines);
 	return put_state(l, state_pack(generation, 1));
 }
 
@@ -160,41 +161,15 @@ int table_grow(const struct shmlimit *l, uint64_t lines, struct when when)
 		return -EUCLEAN;
 	if (lines != 0 && lines < 2 * tables.now.lines)
 		return -EINVAL;
-	error = finish(l, &tables, when);
-	return error != 0 || lines == 0 ? error : append(l, &tables, lines, tables.now.window_max, -1);
+	error = finish_growing(l, &tables, when);
+	return error != 0 || lines == 0 ? error : append(l, &tables, lines, -1);
 }
 
-int table_grow_windows(const struct shmlimit *l, uint64_t window_max, struct when when)
-{
-	struct generation tables;
-	/* Decisions go on in the table that it finds, also where the header is damaged. */
-	int sound = generation_read(l, &tables), error;
-	uint64_t twice;
-
-	if (window_max <= tables.now.window_max)
-		return 0;
-	if (!sound)
-		return -EUCLEAN;
-	if (window_max > l->window_limit)
-		return -EFBIG;
-	error = finish(l, &tables, when);
-	if (error != 0)
-		return error;
-	/* Twice the size spares the next growth. Where there is no room for that, as much as is needed will do. */
-	twice = 2 * (uint64_t)tables.now.window_max;
-	twice = twice < l->window_limit ? twice : l->window_limit;
-	if (window_max < twice)
-		error = append(l, &tables, tables.now.lines, (uint32_t)twice, -1);
-	if (window_max >= twice || error == -EFBIG || error == -ENOSPC)
-		error = append(l, &tables, tables.now.lines, (uint32_t)window_max, -1);
-	return error;
-}
-
-int table_grow_unlinked(const struct shmlimit *l, int fd, uint64_t lines, uint32_t window_max)
+int table_grow_unlinked(const struct shmlimit *l, int fd, uint64_t lines)
 {
 	struct generation tables;
 
 	if (!generation_read(l, &tables))
 		return -EUCLEAN;
-	return append(l, &tables, lines, window_max, fd);
+	return append(l, &tables, lines, fd);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # blocks.pl FOLDER: prints each example of the project's pages that no test runs and that the list below does not name,
-# and what the list has too much. An example is run where a test takes it by `block PAGE LANGUAGE TEXT` (tests/tap.sh),
+# and what the list has too much; an annex has its part of the list in tests/not_run. An example is run where a test takes it by `block PAGE LANGUAGE TEXT` (tests/tap.sh),
 # or runs all of a page: `guide` in tests/cli. Of commands within a sentence, their options and make's targets exist.
 #
 # SPDX-License-Identifier: BSD-2-Clause
@@ -11,9 +11,9 @@ use File::Find;
 chdir $ARGV[0] or die "$ARGV[0]: $!\n";
 my (@pages, @tests);
 find({ no_chdir => 1, wanted => sub {
-	$File::Find::prune = 1 if m{/(results|node_modules|corpus)$};
+	$File::Find::prune = 1 if m{/(results|node_modules)$};
 	push @pages, $_ if /\.md$/ || /\.[1-8](\.in)?$/;
-	push @tests, $_ if /\.(sh|inc)$/ && m{^tests/};
+	push @tests, $_ if /\.(sh|inc)$/ && m{(?:^|/)tests/};
 } }, qw(bench lib tests tools));
 push @pages, glob '*.md';
 
@@ -34,7 +34,12 @@ for my $file (@tests) {
 # Blocks whose commands are all of make's are run by other tests and by everyone: here their targets exist.
 my %target = map { $_ => 1 } map { split } `make -pqrR 2>/dev/null` =~ /^([\w. -]+):(?!=)/mg;
 sub makes { !grep { !/^(?:sudo )?make((?: [\w.-]+(?:='[^']*'|=\S+)?)*)$/ || grep { !/=/ && !/^-/ && !$target{$_} } split ' ', $1 =~ s/'[^']*'//gr } map { s/\s*#.*//r } split /\n| && /, shift }
-my @listed = map { chomp; my ($page, $text, $reason) = split / \| /; { page => $page, text => $text, reason => $reason } } <DATA>;
+my @not_run = <DATA>;
+for my $list (glob '*/*/tests/not_run') {
+	open my $in, '<', $list or die "$list: $!\n";
+	push @not_run, <$in>;
+}
+my @listed = map { chomp; my ($page, $text, $reason) = split / \| /; { page => $page, text => $text, reason => $reason } } @not_run;
 
 for my $page (sort @pages) {
 	my $guide = $page =~ m{^lib/doc/|^tools/shmlimit/oncall\.md$};
@@ -74,7 +79,7 @@ for my $page (grep { /\.md$/ } @pages) {
 }
 print "$_->{file}: no example in $_->{page} has $_->{pattern}\n" for grep { !$_->{used} } @calls;
 for my $entry (@listed) {
-	print "$entry->{page}: no such test: $_\n" for grep { !-e && !-e "$_.sh" } $entry->{reason} =~ m{(tests/[\w/]+)}g;
+	print "$entry->{page}: no such test: $_\n" for grep { !-e && !-e "$_.sh" } $entry->{reason} =~ m{((?:tools/\w+/)?tests/[\w/]+)}g;
 }
 print "$_->{page}: no example has $_->{text}\n" for grep { !$_->{used} || !$_->{reason} } @listed;
 
@@ -85,15 +90,9 @@ bench/README.md | rate = decisions | a formula
 lib/debugging.md | gdb --args | a debugger's session
 lib/debugging.md | gdb -p 4711 | a debugger's session; tests/build/gdb prints slots by the same script
 lib/doc/containers.md | docker build | tests/release/container takes the Containerfile's steps without Docker
+lib/doc/logins.md | auth requisite | a line of PAM's configuration; tests/cli/logins runs its program as pam_exec does
 lib/doc/upgrade.md | apt purge | tests/build/deb, install and tests/release do it in roots of their own
 lib/release.md | git tag | makes a release; tests/build/dist makes the tarball
 lib/shmlimit.7 | bpftrace -e | needs a kernel's permission; tests/build/probes has the probe and its arguments
 tests/README.md | not ok 2 | what a failure prints
-tools/lua/README.md | install -D build/lua | changes the machine; tests/build/deb installs the packages
 tools/nginx/README.md | shmlimit off | a directive of nginx
-tools/node/README.md | npm install ./build/node | changes the machine; tests/release/bundles installs the package
-tools/php/README.md | cp build/php | changes the machine; tests/build/deb installs the packages
-tools/python/README.md | make wheel | changes the machine; tests/release/bundles installs the wheel
-tools/python/README.md | pip install tools/python | changes the machine; tests/server/python installs it elsewhere
-tools/ruby/README.md | make gem | changes the machine; tests/release/bundles installs the gem
-tools/ruby/README.md | gem build | changes the machine; tests/server/ruby_gem installs it elsewhere

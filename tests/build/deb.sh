@@ -1,6 +1,6 @@
 #!/bin/sh
 # deb: `make deb` makes packages that lintian has nothing against, that can be built against, that come and go
-# without a trace, in a root that is thrown away, and with which the README's steps from packages can be taken.
+# without a trace, in a root that is thrown away, and with which nginx's steps from packages can be taken.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
@@ -10,7 +10,8 @@ PATH=$BUILD/bin:/usr/sbin:/usr/bin:/sbin:/bin
 # lacks COMMAND...: those that there aren't.
 lacks() { for c; do command -v "$c" >/dev/null || printf ' %s' "$c"; done; }
 [ -z "$(lacks dpkg-checkbuilddeps lintian)" ] || skip_all "no$(lacks dpkg-checkbuilddeps lintian)"
-missing=$(cd "$SOURCE" && dpkg-checkbuilddeps tools/debian/control 2>&1) || skip_all "$missing"
+make --no-print-directory -s -C "$SOURCE" O="$TMP" debian
+missing=$(cd "$SOURCE" && dpkg-checkbuilddeps "$TMP/debian/control" 2>&1) || skip_all "$missing"
 
 version=$(sed -n 's/^.define SHMLIMIT_VERSION "\(.*\)"/\1/p' "$SOURCE/include/shmlimit.h")
 is "$(dpkg-parsechangelog -l "$SOURCE/tools/debian/changelog" -S Version)" "$version" \
@@ -91,9 +92,9 @@ PKG_CONFIG_SYSROOT_DIR=$root
 export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
 flags=$(pkg-config --cflags --libs shmlimit)
 block lib/shmlimit.3.in mdoc | sed "s/\"example\"/\"$SEGMENT.example\"/g" >"$TMP/manual.c"
-block README.md c | sed "s/\"demo\"/\"$SEGMENT\"/" >"$TMP/readme.c"
+block lib/doc/program.md c | sed "s/\"demo\"/\"$SEGMENT\"/" >"$TMP/guide.c"
 shmlimit create "$SEGMENT" && shmlimit rule set "$SEGMENT" login --capacity 2 --rate 1/h
-for example in manual readme; do
+for example in manual guide; do
 	for compiler in 'gcc -std=c11' 'g++ -x c++ -std=c++20 -Wno-missing-field-initializers'; do
 		rm -f "$TMP/$example"
 		# shellcheck disable=SC2086
@@ -105,6 +106,18 @@ for example in manual readme; do
 done
 run env LD_LIBRARY_PATH="$root/usr/lib/$multiarch" "$root/usr/bin/shmlimit" --version
 is "$rc $out" "0 shmlimit $version" "the packaged command runs"
+
+# After a purge segments stay; those in use are named with their processes.
+for name in used used2; do shmlimit create "$SEGMENT.$name"; done
+shmlimit rule set "$SEGMENT.used" job --algorithm hold --capacity 1 --period 1h
+shmlimit hold "$SEGMENT.used" job key -- sh -c "touch $TMP/works; until [ -e $TMP/go ]; do sleep 0.01; done" &
+user=$!
+until [ -e "$TMP/works" ]; do sleep 0.01; done
+is "$(sh "$SOURCE/tools/debian/shmlimit.postrm" purge | grep -F "$SEGMENT.used" | sed 's/.*\.used/used/')" "used is the site's and stays; in use by process $user 
+used2 is the site's and stays" "a purge names the segments that stay, and the processes that use them"
+touch "$TMP/go"
+wait "$user"
+for name in used used2; do shmlimit destroy "$SEGMENT.$name"; done
 
 # Installed and purged, where root may lay a folder over the system's and go there. No other processes, network
 # or shared memory are to be seen from there, so that no script of a package can reach them.
@@ -153,11 +166,11 @@ there() {
 	cp "$1" "$TMP/inside"
 	mkdir "$TMP/over"
 	timeout 300 unshare --mount --pid --fork --kill-child --net --ipc sh "$TMP/outside" "$TMP/over" \
-		"$debs"/*.deb "$TMP/packages" "$TMP/inside" "$TMP/readme" >"$TMP/story" 2>"$TMP/err"
+		"$debs"/*.deb "$TMP/packages" "$TMP/inside" "$TMP/guide" >"$TMP/story" 2>"$TMP/err"
 	rc=$?
 	rmdir "$TMP/over"
 }
-block README.md sh 'apt install' >"$TMP/readme"
+block tools/nginx/README.md sh 'apt install -y curl' >"$TMP/guide"
 there "$TMP/come_and_go"
 if [ -n "$(lacks nginx apache2 php python3 ruby node luajit lua5.3 lua5.4)" ]; then
 	ok 0 "the packages come and go # SKIP they are for what is not here:$(lacks nginx apache2 php python3 ruby node luajit lua5.3 lua5.4)"
@@ -185,9 +198,9 @@ fi
 
 # What is pasted, by a first-time user.
 cat >"$TMP/first_steps" <<'END'
-cd /debs && ip link set lo up && rm -f /var/lib/man-db/auto-update && bash -e readme 2>/debs/log
+cd /debs && ip link set lo up && rm -f /var/lib/man-db/auto-update && bash -e guide 2>/debs/log
 END
-is "$(wc -l <"$TMP/readme")" 7 "the README's steps from packages are seven lines"
+is "$(wc -l <"$TMP/guide")" 7 "nginx's steps from packages are seven lines"
 if [ $rc -eq 99 ] || grep -q '^unshare: ' "$TMP/err" || [ -n "$(lacks nginx curl ip service)" ]; then
 	ok 0 "they can be taken # SKIP no root to throw away, or no$(lacks nginx curl ip service)"
 else

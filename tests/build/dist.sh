@@ -58,9 +58,9 @@ run tools/release.sh version 98.7.6
 is "$rc $out$err" "0 " "release.sh writes another version into each file that has one"
 run tools/release.sh check
 is "$rc $err" "1 release.sh: CHANGELOG.md: the first section is not \"## 98.7.6 (YYYY-MM-DD)\"" "each file that has a version has the one that release.sh wrote"
-sed -i 's/98\.7\.6/98.7.5/' tools/node/package.json
+sed -i 's/98\.7\.6/98.7.5/' tools/debian/changelog
 run tools/release.sh check
-is "$rc $(printf '%s\n' "$err" | head -n 1)" "1 release.sh: tools/node/package.json: its version is not 98.7.6" "a file with another version is named"
+is "$rc $(printf '%s\n' "$err" | head -n 1)" "1 release.sh: tools/debian/changelog: its version is not 98.7.6" "a file with another version is named"
 run tools/release.sh version 98.7
 is "$rc" 2 "a version has three numbers"
 done_testing

@@ -45,31 +45,23 @@ is "$(cd "$SOURCE" && grep -rIoE '/dev/shm/shmlimit\.[0-9]+' README.md include l
 is "$(cd "$SOURCE" && grep -rIlE '^(<{7}|>{7}) ' Makefile README.md include lib tools tests bench)" "" \
 	"no file has a merge's marks in it"
 
-# The README's quick start, except its make, with this build's command; and its program, which shares the limit.
+# The README's quick start with this build's command; and the program of the guide, which shares its limit.
 quick=$(block README.md sh build/bin/shmlimit)
-printf '%s\n' "$quick" | sed -e '/^make$/d' -e 's,build/bin/,,' -e "s/\bdemo\b/$SEGMENT/" >"$TMP/quick"
-is "$(printf '%s\n' "$quick" | wc -l)" 4 "README: the quick start has four lines"
+printf '%s\n' "$quick" | sed -e 1d -e 's,build/bin/,,' -e "s/\bdemo\b/$SEGMENT/" >"$TMP/quick"
+is "$(printf '%s\n' "$quick" | sed -n 1p)" "apt update && apt install -y make && make packages && make &&" \
+	"README: its first command needs nothing but Debian, and installs what it uses"
 run sh "$TMP/quick"
 is "$err $(printf '%s\n' "$out" | sed -n 's/^decision: //p' | tr '\n' ' ')" " allowed allowed allowed denied " \
 	"README: the quick start's fourth request is denied"
-block README.md c | sed "s/\"demo\"/\"$SEGMENT\"/" >"$TMP/limit.c"
-compiler=$(command -v cc || command -v gcc) &&
-	"$compiler" -std=c11 -Wall -Wextra -pedantic -Werror "$TMP/limit.c" -I"$SOURCE/include" -L"$BUILD" -Wl,-rpath,"$BUILD" -lshmlimit -o "$TMP/limit" 2>"$TMP/err"
-ok $? "README: its program compiles without warnings"
-sed 's/^/# /' "$TMP/err" >&2
 run shmlimit destroy "$SEGMENT"
-run sh -c 'for i in 1 2 3 4; do "$0"; done' "$TMP/limit"
-is "$(printf '%s\n' "$out" | sed 's/1[12][0-9][0-9]\.[0-9] s/1200.0 s/')" "$(block README.md plain "allowed: 2")" "README: its program prints what the README says"
-
-{
-	printf '#include <shmlimit_global.h>\nint ask(struct shmlimit_global *, struct shmlimit_request, struct shmlimit_result);\n'
-	printf 'int ask(struct shmlimit_global *global, struct shmlimit_request request, struct shmlimit_result r)\n{\n'
-	block lib/global/shmlimit_global.3.in mdoc ticket
-	printf 'return answer;\n}\n'
-} >"$TMP/ask.c"
-"$compiler" -std=c11 -Wall -Wextra -pedantic -Werror -I"$SOURCE/include" -c "$TMP/ask.c" -o "$TMP/ask.o" 2>"$TMP/err"
-ok $? "shmlimit_global.3: its event loop compiles without warnings"
-sed 's/^/# /' "$TMP/err" >&2
+block lib/doc/program.md c | sed "s/\"demo\"/\"$SEGMENT\"/" >"$TMP/limit.c"
+block lib/doc/program.md sh 'cc tools' |
+	sed "s,tools/examples,$TMP,; s,-Iinclude,-I$SOURCE/include -std=c11 -Wall -Wextra -pedantic -Werror,; s,-Lbuild,-L$BUILD,; s,\$PWD/build,$BUILD,; s,-o limit,-o $TMP/limit,; s,\./limit,$TMP/limit," >"$TMP/steps"
+if command -v cc >/dev/null; then
+	run sh "$TMP/steps"
+	is "$err" "" "the guide's program is compiled without warnings"
+	is "$(printf '%s\n' "$out" | sed 's/1[12][0-9][0-9]\.[0-9] s/1200.0 s/')" "$(block lib/doc/program.md plain "allowed: 2")" "and prints what the guide says"
+fi
 
 # Links of the README lead to files and headings that exist.
 missing=
@@ -84,22 +76,8 @@ for link in $(grep -oE '\]\([^)]+\)' "$SOURCE/README.md" | sed 's/^](//; s/)$//'
 	esac
 done
 is "$missing" "" "README: its links lead somewhere"
-[ "$(wc -l <"$SOURCE/README.md")" -lt 200 ]
-ok $? "README: it has fewer than 200 lines"
-
-# What README tells to type after a $, each with the segments' names made this test's own.
-block README.md plain 'acquire shop' | sed -n 's/^\$ //p' | sed -E "s/\\b(shop|api)\\b/$SEGMENT.\\1/" >"$TMP/typed"
-[ "$(wc -l <"$TMP/typed")" -ge 4 ]
-ok $? "README has commands to type"
-while read -r line; do
-	run sh -c "$line"
-	is "$rc $err" "0 " "README: it does what it says: $line"
-done <"$TMP/typed"
-is "$(shmlimit throttle "$SEGMENT.shop" another 15 30 60)" "$(sed -n '/^\$ .*throttle/{n;p}' "$SOURCE/README.md")" \
-	"README: and prints what it says"
-run sh -c "$(grep -oE '`shmlimit size [^`]*`' "$SOURCE/README.md" | tr -d '`')"
-is "$rc $err" "0 " "README: a segment's size can be asked as it says"
-is "$(grep -oE '`sudo apt install [^`]*`' "$SOURCE/README.md" | tr -d '`' | tr ' ' '\n' | sed '1,3d; s/^build-essential$/gcc\nmake/' | sort)" \
-	"$(make -s -C "$SOURCE" --eval='packages:; @echo $(need_build)' packages | tr ' ' '\n' | sed '/^libc6-dev$/d' | sort -u)" \
-	"README: it installs the packages that building needs"
+is "$(awk '{ words += NF } END { print (words > 500 && words <= 900) }' "$SOURCE/README.md")" 1 "README: it has at most 900 words"
+is "$(LC_ALL=C.UTF-8 grep -nE '^.{121}' "$SOURCE/README.md")" "" "README: no line has more than 120 columns"
+is "$(cd "$SOURCE" && LC_ALL=C.UTF-8 grep -rnE '^\|.*[^|]{123}' README.md lib/doc tools --include='*.md')" "" \
+	"no cell of a table has more than 120 columns, in the README, guides and pages of front-ends"
 done_testing

@@ -52,7 +52,7 @@ my %renamed_files = (%renamed, live => 'what it is about', asked => 'what it is 
 
 my (@documents, @sources);
 find({ no_chdir => 1, wanted => sub {
-	$File::Find::prune = 1 if $File::Find::name =~ m{^\./(?:build\w*|\.\w.*|bench/results)$|/(?:corpus|node_modules|__pycache__)$};
+	$File::Find::prune = 1 if $File::Find::name =~ m{^\./(?:build\w*|\.\w.*|bench/results)$|/(?:node_modules|__pycache__)$};
 	my $name = $File::Find::name =~ s{^\./}{}r;
 	return if !-f $_;
 	print "$name: write: $_\n" for map { $renamed_files{lc $_} // () } split /[^A-Za-z]+/, $name =~ s{.*/}{}r;
@@ -112,7 +112,7 @@ for my $source (sort @sources) {
 
 my $begins = qr/(and|so|which|who|nor|then|but|or|neither|until|also|\.\.\.)/;
 my @tests;
-find({ no_chdir => 1, wanted => sub { push @tests, $_ if m{/\w+\.(?:c|h|sh|inc|php|py|lua)$} } }, 'tests') if -d 'tests';
+find({ no_chdir => 1, wanted => sub { push @tests, $_ if m{/\w+\.(?:c|h|sh|inc|php|py|lua)$} } }, grep { -d } 'tests', glob '*/*/tests');
 for my $test (sort @tests) {
 	open my $in, '<', $test or die "$test: $!\n";
 	while (my $line = <$in>) {

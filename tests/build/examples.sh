@@ -1,5 +1,5 @@
 #!/bin/sh
-# examples: the programs in tools/examples are built, and do what they say; README's first one is one of them.
+# examples: the programs in tools/examples are built, and do what they say; the guide's is one of them.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
@@ -26,8 +26,8 @@ twice() {
 	like "$rc $out$err" '^1 denied: 0 .*left, again in 3[56][0-9][0-9]\.[0-9] s$' "$title denies the request after it"
 }
 
-is "$(block README.md c)" "$(sed -n '/^#include/,$p' "$SOURCE/tools/examples/limit.c")" \
-	"README's first program is tools/examples/limit.c"
+is "$(block lib/doc/program.md c)" "$(sed -n '/^#include/,$p' "$SOURCE/tools/examples/limit.c")" \
+	"lib/doc/program.md's program is tools/examples/limit.c"
 
 shmlimit create "$SEGMENT" --slots 64
 example limit.c

@@ -7,7 +7,7 @@ need jq
 command -v gdb >/dev/null || skip_all "no gdb"
 [ "$(readelf -S "$BUILD/bin/shmlimit" | grep -c debug_info)" -gt 0 ] || skip_all "built without -g"
 
-shmlimit create "$SEGMENT" --slots 64 --window-max 8 >/dev/null
+shmlimit create "$SEGMENT" --slots 64 >/dev/null
 shmlimit rule set "$SEGMENT" funnel --capacity 5 --rate 5/h
 shmlimit rule set "$SEGMENT" bytes --capacity 10000000000 --rate 10000/s
 shmlimit rule set "$SEGMENT" warmup --algorithm warmup --rate 100/h --warmup 1h

@@ -9,7 +9,7 @@
 int main(int argc, char *argv[])
 {
 	const char *name = argc > 1 ? argv[1] : "test.grown";
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = 4 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
 	struct shmlimit_rule places = {
 		.struct_size = sizeof(places), .algorithm = SHMLIMIT_HOLD, .capacity = 2, .period_ns = 60000000000
 	};

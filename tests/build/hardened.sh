@@ -41,6 +41,26 @@ like "$(nm -D "$BUILD/bin/shmlimit")" ' U __[a-z]*(printf|memcpy|strcpy)_chk\b' 
 [ "$x86" = 0 ] || like "$(objdump -d --no-show-raw-insn "$BUILD/libshmlimit.so" | grep -A1 '<shmlimit_take\(@.*\)*>:$')" endbr64 \
 	"a function that can be called indirectly begins with the instruction that says so"
 
+# Marks of CET: the linker keeps them where all objects have them, those of the C library that begin and end a file too.
+# Debian 12's do not, so what is linked there has no mark, and the kernel enforces nothing for it.
+mark() { readelf -nW "$1" | grep -qE 'x86 feature: IBT, SHSTK' && echo marked || echo unmarked; }
+if [ "$x86" != 0 ]; then
+	is "$(find "$BUILD/lib" -name '*.o' | while read -r object; do mark "$object"; done | sort -u)" marked "each object has the marks of CET"
+	for compiler in gcc clang; do
+		command -v "$compiler" >/dev/null || continue
+		flag=$(commands CC=$compiler | grep -- '-c -o' | head -n 1 | grep -oE -- '-fcf-protection')
+		echo 'int f(void) { return 1; }' | "$compiler" ${flag:+"$flag"} -x c -c -o "$TMP/cet.o" -
+		is "$(mark "$TMP/cet.o")" marked "$compiler: an object of plain make has the marks of CET"
+	done
+	for pair in libshmlimit.so:crti.o,crtn.o libshmlimit-gate.so:crti.o,crtn.o bin/shmlimit:Scrt1.o,crti.o,crtn.o; do
+		expected=marked
+		for object in $(echo "${pair#*:}" | tr , ' '); do
+			[ "$(mark "$(gcc -print-file-name="$object")")" = marked ] || expected=unmarked
+		done
+		is "$(mark "$BUILD/${pair%%:*}")" $expected "${pair%%:*}: it is $expected, as the C library's objects let it be"
+	done
+fi
+
 like "$(commands)" '-fstack-protector-strong' "plain make protects stacks"
 like "$(commands)" '-D_FORTIFY_SOURCE=2' "plain make checks calls"
 is "$(commands CFLAGS='-O0 -g' | grep -c FORTIFY_SOURCE)" 0 "without optimization, which that needs, it is left out"

@@ -14,18 +14,34 @@ sub lines { open my $in, '<', $_[0] or die "$_[0]: $!\n"; my @l = <$in>; return 
 # A file as the lines of the output name it.
 sub short { $_[0] =~ s/^lib\///r }
 
-for (lines("$source/lib/README.md")) {
+# An annex has its own, between those that it uses and those that use it.
+my @table = map { my $line = $_; $line =~ /^\| `gate\/`/ ? ((map { lines($_) } glob "$source/lib/*/README.md"), $line) : $line } lines("$source/lib/README.md");
+for (@table) {
 	next unless /^\| `([a-z_\/]+)\/` \|/;
 	print "room $1: it is twice in the table of lib/README.md\n" if exists $rank{$1};
 	$rank{$1} = keys %rank;
 	print "room $1: there is no such folder\n" unless -d "$source/lib/$1";
 }
 
+# The folder of an algorithm is a part of algorithm/; but its first try is as high as decide/, and what it exports is as
+# high as api/. The list of algorithms and their traits are as low as base/.
+sub room_of {
+	my ($room, $file) = @_;
+
+	return $room unless $room =~ /^algorithm(?:\/|$)/;
+	return 'base' if $file =~ /\/(?:list\.h|(?:\w+_)?traits\.[ch])$/;
+	return $room unless $room =~ /\//;
+	return 'decide' if $file =~ /\/fast_[^\/]*$/;
+	return 'api' if grep { /^EXPORT / } lines("$source/$file");
+	return 'algorithm';
+}
+
 # Sources and headers. Folders of documents have no room.
-chomp(my @files = `cd '$source' && find lib -name '*.[ch]' ! -path 'lib/doc/*' | LC_ALL=C sort`);
+chomp(my @files = `cd '$source' && find lib -name '*.[ch]' ! -path 'lib/doc/*' ! -path '*/tests/*' | LC_ALL=C sort`);
 for my $file (@files) {
 	my ($room, $name) = $file =~ /^lib\/(.*)\/([^\/]+)$/;
 
+	$room = room_of($room, $file) if defined $room;
 	unless (defined $room && exists $rank{$room}) {
 		print "$file: its room is not in the table of lib/README.md\n";
 		next;
@@ -129,7 +145,7 @@ for my $file (@command) {
 	for (-f $object ? `nm -g -P '$object'` : ()) {
 		my ($symbol, $type) = /^(\S+) (\S)/ or next;
 
-		if ($type eq 'U') {
+		if ($type =~ /[Uwv]/) {
 			$wants{$file}{$symbol} = 1;
 		} elsif (exists $owner{$symbol}) {
 			print "$symbol: defined in $owner{$symbol} and $file\n";
@@ -142,6 +158,29 @@ for my $file (sort keys %wants) {
 	$command_calls{$file}{$_} = 1 for grep { defined } map { $owner{$_} } keys %{ $wants{$file} };
 }
 report_circles(\%command_calls);
+
+# ---- Names: a tag, a type or a function that only its file has is the only one of its name in the library ----
+
+my %local;
+for my $file (sort keys %room) {
+	my $library = library($room{$file});
+	my $text = join '', lines("$source/$file");
+	my %seen;
+
+	$text =~ s{/\*.*?\*/}{}gs;
+	$text =~ s{^#.*(?:\\\n.*)*}{}gm;
+	$seen{"type $1"} = 1 while $text =~ /\b(?:struct|union|enum)\s+(\w+)\s*\{/g;
+	$seen{"type $1"} = 1 while $text =~ /^typedef\s[^;{]*?(\w+)\s*(?:\)\s*\([^;]*)?;/gm;
+	$seen{"function $1"} = 1 while $text =~ /^(?:[A-Z]+\s+|__attribute__\s*\(\(.*?\)\)\s*)*(?:static|FAST)\s[^;={}()]*?\b(\w+)\([^;{}]*\)\s*\{/gm;
+	push @{ $local{$library}{$_} }, $file for keys %seen;
+}
+for my $library (sort keys %local) {
+	for my $name (sort keys %{ $local{$library} }) {
+		my @files = @{ $local{$library}{$name} };
+
+		print "$name: in ", join(' and ', map { short($_) } @files), "\n" if @files > 1;
+	}
+}
 
 # ---- Headers ----
 

@@ -5,7 +5,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
 
-for guarantee in $(sed -n 's/^| \(I[0-9]*\) |.*/\1/p' "$SOURCE/README.md"); do
+guarantees=$(sed -n 's/^\*\*\(I[0-9]*\)\*\* .*/\1/p' "$SOURCE/lib/doc/guarantees.md")
+is "$(printf '%s\n' "$guarantees" | wc -l)" 13 "thirteen guarantees are listed"
+for guarantee in $guarantees; do
 	is "$(grep -rlw "$guarantee" "$SOURCE/lib" --include='*.[ch]' | head -n 1 | grep -c .)" 1 \
 		"the library says which code $guarantee rests on"
 done

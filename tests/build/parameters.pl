@@ -29,7 +29,7 @@ sub functions {
 }
 
 my %public = map { map { ($_->[0] => 1) } functions($_) } glob "$folder/include/*.h";
-my @files = split /\n/, `find "$folder/lib" "$folder/tools" -name '*.[ch]' | sort`;
+my @files = split /\n/, `find "$folder/lib" "$folder/tools" -name '*.[ch]' ! -path '*/tests/*' | sort`;
 for my $path (@files) {
 	for (functions($path)) {
 		my ($name, $line, $count) = @$_;

@@ -19,7 +19,7 @@ for library in shmlimit shmlimit-global shmlimit-gate; do
 done
 # Each public function, with the file that defines it: by the sources, and by lib/README.md.
 for name in $(sed -n 's/^	shmlimit_\(.*\);$/\1/p' "$SOURCE/lib/shmlimit.map"); do
-	for file in $(grep -lE "^EXPORT .*shmlimit_$name\(" "$SOURCE"/lib/api/*.c "$SOURCE"/lib/save/*.c || echo none); do
+	for file in $(grep -lE "^EXPORT .*shmlimit_$name\(" "$SOURCE"/lib/api/*.c "$SOURCE"/lib/algorithm/*/*.c "$SOURCE"/lib/save/*.c || echo none); do
 		echo "$(basename "$file" .c) ${name%_at}"
 	done
 done | sort -u >"$TMP/defined"
@@ -35,6 +35,19 @@ is "$(readelf -d "$BUILD/libshmlimit-global.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]
 	"libc.so.6 libcrypto.so.3 libhiredis.so libshmlimit.so.1 libssl.so.3 " "the one for many hosts needs that, hiredis and OpenSSL"
 is "$(readelf -d "$BUILD/libshmlimit-gate.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]/\1/p" | grep -v "^ld-linux" | sort | tr "\n" " ")" \
 	"libc.so.6 libcrypto.so.3 libshmlimit.so.1 liburcu-bp.so.8 " "the gate needs libcrypto and liburcu besides, and not the one for many hosts"
+# Each call that takes a rule's id or requests is asked for ids that are none.
+for pair in 'shmlimit shmlimit_at shmlimit_lease:tests/unit/ids.c' 'shmlimit_global:lib/*/tests/ids.c'; do
+	headers=$(for name in ${pair%%:*}; do echo "$SOURCE/include/$name.h"; done)
+	# shellcheck disable=SC2086 # several files
+	takes=$(cat $headers | tr '\n' ' ' | grep -oE '(int|uint64_t) shmlimit_[a-z_]+\([^()]*\);' |
+		grep -E '\(struct shmlimit(_global)? \*[a-z]+, (int rule|const struct shmlimit_request \*requests?)\b' |
+		sed 's/^[a-z0-9_]* shmlimit_\([a-z_]*\)(.*/\1/')
+	[ "$(printf '%s\n' "$takes" | wc -l)" -ge 8 ]
+	ok $? "${pair#*:}: the headers have calls that take a rule's id"
+	is "$(for name in $takes; do
+		grep -qE "\bshmlimit_$name\(|\bCALLS?\(${name%_at}, " "$SOURCE"/${pair#*:} || echo "$name"
+	done)" "" "${pair#*:}: each of them is asked for ids that are none"
+done
 # A structure that grows is larger than that of a program which was built before.
 is "$(cd "$SOURCE" && grep -rnE 'struct_size (<|>=) sizeof\(' lib --include='*.[ch]')" "" \
 	"no call refuses a structure that is as large as in release 1.0, however it grows"

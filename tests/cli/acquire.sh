@@ -53,8 +53,10 @@ start=$(now)
 shmlimit acquire "$segment" guava key --cost 8 --quiet
 run shmlimit acquire "$segment" guava key
 is "$rc $(printf '%s\n' "$out" | sed -n '1p')" "0 decision: allowed" "the next caller pays, and gets its own token"
-like "$out" '^wait: [0-9.]+[mun]s$' "having waited"
-takes_at_least 30 "$start" "for what the first one owed"
+takes_at_least 30 "$start" "the next caller gets its token when what the first one owed is paid"
+shmlimit rule set "$segment" owed --capacity 2 --rate 1/d --max-wait 9d --next-pays yes
+is "$(shmlimit reserve "$segment" owed key --cost 8 --json | jq -c '[.allowed, .wait_ns]') $(shmlimit reserve "$segment" owed key --json | jq -c '[.allowed, (.wait_ns / 86400e9 | ceil)]')" \
+	"[true,0] [true,6]" "the first caller waits for nothing, the next one for what the first one owes"
 
 # None of these would end within days, if they waited.
 shmlimit take "$segment" slow key --quiet

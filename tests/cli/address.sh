@@ -116,9 +116,10 @@ done
 segment --store-keys 46
 spend --key-ip 198.51.100.1 --prefix 24,56
 run shmlimit ban "$SEGMENT" 203.0.113.9 --for 1h --json
-is "$rc $(printf '%s' "$out" | jq -r .key_ip)" "0 203.0.113.0/24" "the addresses of a segment show how its servers store one"
-banned --key-ip 203.0.113.77 --prefix 24,56
-ok $? "servers with that prefix deny it"
+is "$rc $(printf '%s' "$out" | jq -r .key_ip | tr '\n' ' ')" "0 203.0.113.0/24 203.0.113.9 " \
+	"the addresses of a segment show how its servers store one, which is banned beside the usual form"
+banned --key-ip 203.0.113.77 --prefix 24,56 && banned --key-ip 203.0.113.9
+ok $? "servers with either prefix deny it"
 
 # ---- how an address can be typed ----
 for text in 203.0.113.9:50001 '[2001:db8::1]:443' '[2001:db8::1]' ::ffff:203.0.113.9 ' 203.0.113.9' 203.0.113.9/24; do

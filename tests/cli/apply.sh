@@ -119,8 +119,6 @@ group = $(id -gn)
 on-full = evict
 rules = 5
 rules-max = 5
-window-max = 0
-window-limit = 1Ki
 store-keys = 0
 clock = precise
 enabled = yes
@@ -171,7 +169,7 @@ is "$rc $out$err" "0 ~ rule new capacity 1 -> 2" "a line may have 198 bytes, and
 
 # All or nothing.
 before=$(rules)
-was=$(cksum <"$SHM$segment")
+was=$(sum_file "$SHM$segment")
 
 # wrong LINE MESSAGE: of the file at standard input, whose other lines would change something.
 wrong() {
@@ -190,7 +188,7 @@ $good
 [login]
 capacity = 0
 END
-wrong 7 "rule login: max-wait 2: unit missing: must be ns, us, ms, s, m, h, d, w, month or y" <<END
+wrong 7 "rule login: max-wait 2: unit missing: write 2s if these are seconds (or ns, us, ms, s, m, h, d, w, month or y)" <<END
 $good
 [login]
 capacity = 15
@@ -238,7 +236,7 @@ enabled = no
 [login]
 [*]
 END
-wrong 4 "section [*]: rate: no such key: use enabled, slots, slots-max, mode, group, on-full, rules, rules-max, window-max, window-limit, store-keys or clock" <<END
+wrong 4 "section [*]: rate: no such key: use enabled, slots, slots-max, mode, group, on-full, rules, rules-max, store-keys or clock" <<END
 $good
 [*]
 rate = 1/s
@@ -317,7 +315,7 @@ printf '%s\n#\0\n' "$good" >odd.ini
 wrong 3 "contains a NUL byte" <odd.ini
 printf '%s\n[\033[2J]x\n' "$good" >odd.ini
 wrong 3 "section [\x1b[2J]x: must be [RULE] or [*] and nothing after it" <odd.ini
-is "$(cksum <"$SHM$segment")" "$was" "not a byte of the segment was changed"
+is "$(sum_file "$SHM$segment")" "$was" "not a byte of the segment was changed"
 
 apply <<END
 [login]

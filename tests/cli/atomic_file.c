@@ -148,6 +148,28 @@ static void writers_are_killed(void)
 	ok(strcmp(content(), "third") == 0, "it has what was written last");
 }
 
+/* A folder gets the name while the file is written: that is an error, and nothing is left. */
+static void name_is_taken(void)
+{
+	struct atomic_file file;
+	mode_t mode;
+
+	for (int is_private = 0; is_private < 2; is_private++) {
+		int status;
+
+		unlink(path);
+		status = is_private ? atomic_file_open_private(&file, path) : atomic_file_open(&file, path);
+		if (status != STATUS_OK || mkdir(path, 0700) != 0)
+			bail("open or mkdir");
+		fputs("a file", file.to);
+		ok(atomic_file_commit(&file) != STATUS_OK, "a file does not take the name of a folder");
+		is(files(&mode), 1, "nothing of it is left");
+		if (rmdir(path) != 0)
+			bail("rmdir");
+	}
+	is(write_file("third", 0), STATUS_OK, "it takes the name when the folder is gone");
+}
+
 /* Beside one that lives; and beside files whose names only look alike. */
 static void others_stay(void)
 {
@@ -206,6 +228,7 @@ int main(void)
 		bail("mkdtemp");
 	snprintf(path, sizeof(path), "%s/state", folder);
 	writers_are_killed();
+	name_is_taken();
 	others_stay();
 	permissions();
 	is(files(&mode), 1, "in the end there is one file");

@@ -21,7 +21,6 @@ mode = 0640
 group = $(id -gn)
 on-full = deny
 rules = 2
-window-max = 100
 store-keys = 40
 clock = coarse
 enabled = no
@@ -39,7 +38,7 @@ printf 'not ours' >"d/README"
 printf 'not ours' >"d/.hidden.conf"
 printf 'not ours' >"d/.conf"
 
-plan="+ segment $a slots 1Ki mode 0640 group $(id -gn) on-full deny rules 2 window-max 100 store-keys 46 clock coarse
+plan="+ segment $a slots 1Ki mode 0640 group $(id -gn) on-full deny rules 2 store-keys 46 clock coarse
 + rule login capacity 15 rate 30/m
 + rule calls algorithm window rate 100/m
 ~ enabled yes -> no
@@ -51,10 +50,10 @@ is "$(segments)" "" "--dry-run makes no segment"
 run shmlimit apply --all d
 is "$rc $out$err" "0 $plan" "segments that are missing are made"
 is "$(segments)" "$a $b " "segments are made of the files that end in .conf, and of no others"
-is "$(for f in slots mode gid on_full rules window_max store_keys clock enabled; do fact "$a" $f; done | tr '\n' ' ')" \
-	"1024 0640 $(id -g) deny 2 100 46 coarse false " "each as its file has it"
-is "$(for f in slots mode gid on_full rules window_max store_keys clock enabled; do fact "$b" $f; done | tr '\n' ' ')" \
-	"65536 0600 $(id -g) evict 64 0 0 precise true " "a segment made without options is as create makes it"
+is "$(for f in slots mode gid on_full rules store_keys clock enabled; do fact "$a" $f; done | tr '\n' ' ')" \
+	"1024 0640 $(id -g) deny 2 46 coarse false " "each as its file has it"
+is "$(for f in slots mode gid on_full rules store_keys clock enabled; do fact "$b" $f; done | tr '\n' ' ')" \
+	"65536 0600 $(id -g) evict 64 0 precise true " "a segment made without options is as create makes it"
 is "$(rules "$a"), $(rules "$b")" "login funnel 15 30/m
 calls window 100 100/m, page funnel 5 1/s" "with their rules"
 
@@ -80,17 +79,17 @@ is "$rc $out$err" "0 " "a segment made of an exported file is left as it is, in 
 shmlimit destroy "$c"
 shmlimit enable "$a"
 sed -i 's/^slots.*/slots = 2000/; s/^mode.*/mode = 0600/; s/^on-full.*/on-full = evict/; s/^rules.*/rules = 3/
-	s/^window-max.*/window-max = 0/; s/^store-keys.*/store-keys = 16/; s/^clock.*/clock = precise/; s/^capacity.*/capacity = 20/' "d/$a.conf"
-keeps="and keeps it; create the segment again to change it (shmlimit destroy $a)"
+	s/^store-keys.*/store-keys = 16/; s/^clock.*/clock = precise/; s/^capacity.*/capacity = 20/' "d/$a.conf"
+new="and keeps it (to change it: make a new segment, of another name or when no process uses this one)"
 run shmlimit apply --all d
 is "$rc $out" "0 ~ segment $a
 ~ rule login capacity 15 -> 20" "rules follow their files"
-is "$err" "shmlimit: d/$a.conf:2: warning: slots 2k: segment $a has 1Ki, $keeps
-shmlimit: d/$a.conf:3: warning: mode 0600: segment $a has 0640, $keeps
-shmlimit: d/$a.conf:5: warning: on-full evict: segment $a has deny, $keeps
-shmlimit: d/$a.conf:6: warning: rules 3: segment $a has 2, $keeps
-shmlimit: d/$a.conf:8: warning: store-keys 22: segment $a has 46, $keeps
-shmlimit: d/$a.conf:9: warning: clock precise: segment $a has coarse, $keeps" \
+is "$err" "shmlimit: d/$a.conf:2: warning: slots 2k: segment $a has 1Ki, $new
+shmlimit: d/$a.conf:3: warning: mode 0600: segment $a has 0640, and keeps it (to change it: chmod 0600 $SHM$a)
+shmlimit: d/$a.conf:5: warning: on-full evict: segment $a has deny, $new
+shmlimit: d/$a.conf:6: warning: rules 3: segment $a has 2, $new
+shmlimit: d/$a.conf:7: warning: store-keys 22: segment $a has 46, $new
+shmlimit: d/$a.conf:8: warning: clock precise: segment $a has coarse, $new" \
 	"what a segment was made with stays, and a warning names file and line"
 is "$(fact "$a" slots) $(fact "$a" created_unix_ns)" "1024 $made" "a segment that differs from its file is not made again"
 run shmlimit apply "$a" "d/$a.conf" --dry-run
@@ -150,14 +149,9 @@ wrong 2 "section [*]: rules 4097: must be 1 to 4096" <<END
 [*]
 rules = 4097
 END
-wrong 3 "section [*]: window-max: appears more than once" <<END
+wrong 2 "section [*]: window-max: no such key: use enabled, slots, slots-max, mode, group, on-full, rules, rules-max, store-keys or clock" <<END
 [*]
-window-max = 64Ki
-window-max = 65537
-END
-wrong 2 "section [*]: window-max 65537: must be 0 to 65536" <<END
-[*]
-window-max = 65537
+window-max = 100
 END
 wrong 2 "section [*]: clock slow: must be precise or coarse" <<END
 [*]
@@ -168,7 +162,7 @@ wrong 3 "section [*]: slots: appears more than once" <<END
 slots = 1Ki
 slots = 1Ki
 END
-wrong 2 "section [*]: size: no such key: use enabled, slots, slots-max, mode, group, on-full, rules, rules-max, window-max, window-limit, store-keys or clock" <<END
+wrong 2 "section [*]: size: no such key: use enabled, slots, slots-max, mode, group, on-full, rules, rules-max, store-keys or clock" <<END
 [*]
 size = 1Ki
 END
@@ -193,13 +187,10 @@ rate = 1/s
 rules = 1
 rules-max = 1
 END
-wrong 3 "rule calls: segment $a has too little room for this limit, and cannot grow as far: use a smaller limit, or create the segment again with a larger \
---window-max (up to 65536)" <<END
-[*]
-window-limit = 99
+wrong 1 "rule calls: window too large, or too many places: must be 65536 or less" <<END
 [calls]
 algorithm = window
-rate = 100/m
+rate = 65537/m
 END
 rm "d/$a.conf"
 
@@ -207,7 +198,7 @@ rm "d/$a.conf"
 rm -f "$SHM$SEGMENT"*
 echo other >"$SHM$b"
 run shmlimit apply --all d
-is "$rc $out$err" "2 shmlimit: segment $b: not a shmlimit segment: another program created $SHM$b, or something overwrote it (use another name; or remove it: shmlimit destroy $b --force)" \
+is "$rc $out$err" "2 shmlimit: segment $b: not a shmlimit segment: another program created $SHM$b, or something overwrote it (use another name; or, if no process uses it: shmlimit destroy $b --force)" \
 	"what is somebody else's is left alone"
 is "$(cat "$SHM$b")" other "what is somebody else's is as it was"
 rm "$SHM$b"

@@ -28,9 +28,15 @@ is "$(fact "$SEGMENT.default" slots)" 65536 "a segment whose name was taken stay
 made=$(fact "$SEGMENT.default" created_unix_ns)
 run shmlimit create "$SEGMENT.default" --if-missing
 is "$rc $out$err $(fact "$SEGMENT.default" created_unix_ns)" "0  $made" "--if-missing leaves a segment that is there as it is"
-run shmlimit create "$SEGMENT.default" --if-missing --slots 16 --rules 64 --clock coarse
-is "$rc $out$err" "0 shmlimit: warning: slots 16: segment $SEGMENT.default has 64Ki, and keeps it; create the segment again to change it (shmlimit destroy $SEGMENT.default)
-shmlimit: warning: clock coarse: segment $SEGMENT.default has precise, and keeps it; create the segment again to change it (shmlimit destroy $SEGMENT.default)" "--if-missing warns of what it was made with otherwise"
+run shmlimit create "$SEGMENT.default" --if-missing --slots 128Ki --slots-max 2Mi --rules 64 --clock coarse
+new="make a new segment, of another name or when no process uses this one"
+is "$rc $out$err" "0 shmlimit: warning: slots 128Ki: segment $SEGMENT.default has 64Ki, and keeps it (to change it: shmlimit grow \
+$SEGMENT.default --slots 128Ki)
+shmlimit: warning: slots-max 2Mi: segment $SEGMENT.default has 1Mi, and keeps it (to change it: $new)
+shmlimit: warning: clock coarse: segment $SEGMENT.default has precise, and keeps it (to change it: $new)" \
+	"--if-missing warns of what it was made with otherwise, and names the way, which destroys nothing"
+run shmlimit create "$SEGMENT.default" --if-missing --slots 16
+is "$rc $out$err" "0 " "more slots than asked for are no reason for a warning"
 run shmlimit create "$SEGMENT.missing" --if-missing --slots 16
 is "$rc $err $(fact "$SEGMENT.missing" slots)" "0  16" "--if-missing makes a segment that is missing"
 run shmlimit destroy "$SEGMENT.missing" --if-exists
@@ -74,8 +80,6 @@ good --rules 1 rules 1
 good --rules 4096 rules 4096
 good --rules-max 64 rules_max 64
 good --rules-max 10 rules 10
-good --window-max 2000 window_limit 4000
-good --window-limit 2000 window_limit 2000
 good --store-keys 0 store_keys 0
 good --store-keys 1 store_keys 14
 good --store-keys 62 store_keys 62
@@ -130,9 +134,9 @@ bad "--slots 0x100: $syntax" --slots 0x100
 bad "--mode 888: not permissions (in octal, for example 0600 or 0660)" --mode 888
 bad "--mode rw: not permissions (in octal, for example 0600 or 0660)" --mode rw
 bad "--mode 00660: not permissions (in octal, for example 0600 or 0660)" --mode 00660
-bad "--mode 0: must be 0001 to 0777" --mode 0
-bad "--mode : must be 0001 to 0777" --mode ''
-bad "--mode 4755: must be 0001 to 0777" --mode 4755
+for mode in 0 '' 4755 1000 0200 0400 0060 0177 0577; do
+	bad "--mode $mode: must be 0600 to 0777 with the owner's read and write bits (0600)" --mode "$mode"
+done
 group='no such group (a name, which getent group lists, or a number)'
 bad "--group no-such-group: $group" --group no-such-group
 bad "--group : $group" --group ''
@@ -170,11 +174,11 @@ if unshare --mount true 2>/dev/null; then
 	fi
 fi
 run sh -c "ulimit -f 1; shmlimit create '$SEGMENT.bad' --slots 16"
-is "$rc $err" "2 shmlimit: segment $SEGMENT.bad: larger than a file may be here: use fewer slots, a smaller rules-max, window-max or store-keys, or a higher limit (ulimit -f)" "a limit of files is an error, and not the end"
+is "$rc $err" "2 shmlimit: segment $SEGMENT.bad: larger than a file may be here: use fewer slots, a smaller rules-max or store-keys, or a higher limit (ulimit -f)" "a limit of files is an error, and not the end"
 
 # Only where a table of that size is sure not to fit.
 if [ "$(df -Pk /dev/shm | awk 'END { print $2 }')" -lt 1000000000 ]; then
-	bad "segment $SEGMENT.bad: no room in /dev/shm: use fewer slots, a smaller window-max or store-keys, or destroy other segments (shmlimit list)" --slots 64Gi
+	bad "segment $SEGMENT.bad: no room in /dev/shm: use fewer slots or a smaller store-keys, or destroy segments that no process uses (shmlimit list)" --slots 64Gi
 fi
 
 # badly named: NAME MESSAGE

@@ -12,7 +12,7 @@ printf '[r]\nmode = off\n' >"$TMP/rules.ini"
 
 fresh() {
 	rm -f "$file"
-	shmlimit create "$segment" --slots 64 --slots-max 64 --rules 2 --rules-max 2 --window-limit 1
+	shmlimit create "$segment" --slots 64 --slots-max 64 --rules 2 --rules-max 2
 	shmlimit rule set "$segment" r --capacity 3 --rate 1/d
 	shmlimit take "$segment" r key --quiet
 }
@@ -25,7 +25,7 @@ flip() { poke "$1" "\\$(printf %o $((255 - $(od -An -tu1 -j "$1" -N 1 "$file")))
 
 # refused MESSAGE: by every command that opens a segment, none of which writes.
 refused() {
-	before=$(cksum <"$file")
+	before=$(sum_file "$file")
 	while read -r words; do
 		run shmlimit $words
 		is "$rc $out$err" "2 shmlimit: segment $segment: $1" "$words says: $1"
@@ -49,23 +49,23 @@ refused() {
 		disable $segment
 		inspect $segment
 	END
-	is "$(cksum <"$file")" "$before" "a refused segment was not written to"
+	is "$(sum_file "$file")" "$before" "a refused segment was not written to"
 }
 
 # Sound.
 fresh
-before=$(cksum <"$file")
+before=$(sum_file "$file")
 run shmlimit verify "$segment"
 is "$rc $out$err" "0 $segment: sound" "verify finds a sound segment sound"
 run shmlimit verify "$segment" --json
 is "$rc $(printf '%s' "$out" | jq -c .)" "0 {\"name\":\"$segment\",\"sound\":true,\"found\":0,\"problems\":[]}" \
 	"verify --json, too"
-is "$(cksum <"$file")" "$before" "verify changes nothing"
+is "$(sum_file "$file")" "$before" "verify changes nothing"
 
 # Not ours.
 fresh
 poke 0 S
-foreign="not a shmlimit segment: another program created $file, or something overwrote it (use another name; or remove it: \
+foreign="not a shmlimit segment: another program created $file, or something overwrote it (use another name; or, if no process uses it: \
 shmlimit destroy $segment --force)"
 refused "$foreign"
 for verb in verify create; do
@@ -155,7 +155,7 @@ refused "$damaged"
 run shmlimit verify "$segment"
 is "$rc" 1 "verify finds a header cut short"
 fresh
-truncate -s -1 "$file"
+truncate -s $(($(segment_end "$segment") - 1)) "$file"
 refused "$damaged"
 run shmlimit verify "$segment"
 is "$rc" 1 "verify finds a byte missing"
@@ -165,17 +165,17 @@ refused "$damaged"
 
 # Lengths around each boundary: rules, counters, slots, the end.
 fresh
-size=$(stat -c %s "$file")
-for length in 0 7 8 9 383 384 385 4095 4096 4097 $((4096 + 704)) $((size - 1025)) $((size - 1024)) $((size + 1000000)); do
+size=$(segment_end "$segment")
+for length in 0 7 8 9 383 384 385 4095 4096 4097 $((4096 + 704)) $((size - 1025)) $((size - 1024)) $(($(stat -c %s "$file") + 1)); do
 	fresh
 	truncate -s "$length" "$file"
-	before=$(cksum <"$file")
+	before=$(sum_file "$file")
 	says=$damaged want=1
 	[ "$length" -ge 8 ] || says=$foreign want=2
 	run shmlimit inspect "$segment"
 	is "$rc $out$err" "2 shmlimit: segment $segment: $says" "a file of $length bytes is refused"
 	run shmlimit verify "$segment"
-	is "$rc $(cksum <"$file")" "$want $before" "verify notices it and leaves it"
+	is "$rc $(sum_file "$file")" "$want $before" "verify notices it and leaves it"
 	run shmlimit destroy "$segment"
 	is "$rc" $((want == 2 ? 2 : 0)) "a file of $length bytes can be destroyed if it is ours"
 done
@@ -184,7 +184,7 @@ done
 for offset in $(seq 1 3 383); do
 	fresh
 	flip "$offset"
-	before=$(cksum <"$file")
+	before=$(sum_file "$file")
 	run shmlimit inspect "$segment"
 	[ $rc -eq 0 ] || [ $rc -eq 2 ]
 	ok $? "a segment whose byte $offset is another is shown or refused"
@@ -196,7 +196,7 @@ for offset in $(seq 1 3 383); do
 	# The mark of a sweep, its cursor, counts of requests that a server could not decide, the longest limit of a call, and the
 	# namespace of bound places: any number may be right.
 	[ "$offset" -ge 304 ] && [ "$offset" -lt 368 ] && want=0
-	is "$rc $(cksum <"$file")" "$want $before" "verify says $want of byte $offset and leaves it"
+	is "$rc $(sum_file "$file")" "$want $before" "verify says $want of byte $offset and leaves it"
 done
 
 # Rules and slots: the segment still opens.
@@ -214,7 +214,7 @@ is $rc 1 "verify finds a damaged name"
 is "$(printf '%s' "$out" | tr -dc '\033')" "" "verify prints a damaged name harmlessly"
 
 fresh
-size=$(stat -c %s "$file")
+size=$(segment_end "$segment")
 flip $((size - 1))
 run shmlimit verify "$segment"
 is $rc 1 "verify finds a damaged slot"
@@ -227,8 +227,8 @@ for words in "take $segment r key" "inspect $segment" "reset $segment --all"; do
 done
 
 rm -f "$file"
-shmlimit create "$segment" --slots 4Ki --slots-max 4Ki
-size=$(stat -c %s "$file")
+shmlimit create "$segment" --slots 4Ki --slots-max 4Ki --rules 2 --rules-max 2
+size=$(segment_end "$segment")
 head -c 65536 /dev/zero | tr '\0' '\377' | dd of="$file" bs=65536 seek=$((size - 65536)) oflag=seek_bytes \
 	conv=notrunc 2>/dev/null
 run shmlimit verify "$segment"
@@ -242,7 +242,7 @@ is "$rc $(printf '%s' "$out" | jq -r '[.occupancy | .free, .live, .refilled, .te
 
 # Repair. Every kind of damage: tests/unit/repair.
 fresh
-size=$(stat -c %s "$file")
+size=$(segment_end "$segment")
 flip $((size - 1))
 run shmlimit verify "$segment" --repair
 is "$rc $out$err" "0 $segment: byte $((size - 16)): repaired: slot 63: free, but its word is not zero: set to zero
@@ -256,9 +256,9 @@ is "$rc $(printf '%s' "$out" | jq -c '[.sound, .found, .repaired, (.repairs | le
 	"1 [false,1,1,1,$((size - 16))]" "what cannot be repaired is left, and found: --json"
 fresh
 flip 32
-before=$(cksum <"$file")
+before=$(sum_file "$file")
 run shmlimit verify "$segment" --repair
-is "$rc $err $(cksum <"$file")" "2 shmlimit: segment $segment: $damaged $before" "a damaged header is not touched"
+is "$rc $err $(sum_file "$file")" "2 shmlimit: segment $segment: $damaged $before" "a damaged header is not touched"
 
 # Verify's own errors.
 run shmlimit verify "$SEGMENT.none"
@@ -270,9 +270,9 @@ is $rc 2 "verify needs a segment's name"
 # Created where clocks differ: in another time namespace than the process that uses it.
 if unshare --time --fork true 2>/dev/null; then
 	unshare --time --fork shmlimit create "$SEGMENT.elsewhere" --slots 16
-	elsewhere="created in another time namespace, where clocks differ: use it there, or create it again"
+	elsewhere="created in another time namespace, where clocks differ: use it there, or use another name here"
 	run shmlimit take "$SEGMENT.elsewhere" r key
-	is "$rc $err" "2 shmlimit: segment $SEGMENT.elsewhere: $elsewhere (shmlimit destroy $SEGMENT.elsewhere)" \
+	is "$rc $err" "2 shmlimit: segment $SEGMENT.elsewhere: $elsewhere" \
 		"a segment of other clocks is refused"
 	run shmlimit verify "$SEGMENT.elsewhere"
 	is "$rc" 1 "to verify, that is a problem"
@@ -280,13 +280,13 @@ if unshare --time --fork true 2>/dev/null; then
 	run shmlimit destroy "$SEGMENT.elsewhere"
 	is $rc 0 "a segment of another time namespace can be destroyed"
 	fresh
-	before=$(cksum <"$file")
+	before=$(sum_file "$file")
 	for words in "take $segment r key" "peek $segment r key" "rule set $segment r --mode off" "inspect $segment"; do
 		run unshare --time --fork shmlimit $words
-		is "$rc $err" "2 shmlimit: segment $segment: $elsewhere (shmlimit destroy $segment)" \
+		is "$rc $err" "2 shmlimit: segment $segment: $elsewhere" \
 			"one of ours is refused there: $words"
 	done
-	is "$(cksum <"$file")" "$before" "a segment is not written to from another time namespace"
+	is "$(sum_file "$file")" "$before" "a segment is not written to from another time namespace"
 else
 	ok 0 "a segment of other clocks is refused # SKIP no time namespace is permitted"
 fi

@@ -99,7 +99,7 @@ for verb in reserve acquire; do
 	is "$rc $out$err" "2 shmlimit: --max-wait soon: not a duration (for example 2s, 500ms or 1m; or 0)" \
 		"$verb needs a duration"
 	run shmlimit $verb "$segment" r key --max-wait 1
-	is "$rc $out$err" "2 shmlimit: --max-wait 1: unit missing: must be ns, us, ms, s, m, h, d, w, month or y" "$verb needs its unit"
+	is "$rc $out$err" "2 shmlimit: --max-wait 1: unit missing: write 1s if these are seconds (or ns, us, ms, s, m, h, d, w, month or y)" "$verb needs its unit"
 done
 
 done_testing

@@ -160,9 +160,22 @@ what="make demo shows that 1, 4 and 16 workers share a limit, and leaves nothing
 if command -v wrk >/dev/null; then
 	export SOURCE TMP
 	DEMO_SECONDS=1 run sh -c 'echo $$ >"$TMP/pid" && exec "$SOURCE/tools/demo/demo.sh" "$1"' demo "$BUILD"
-	is "$(printf '%s\n' "$out" | sed -nE 's/ (TOO FEW|ok)$/ kept/; s/^(each|one) +([0-9]+) .* ([a-zA-Z]+)$/\1 \2 \3/p' | tr '\n' ' ')$err$(
+	is "$(printf '%s\n' "$out" | sed -nE 's/ (BUSY|ok)$/ kept/; s/^(each|one) +([0-9]+) .* ([a-zA-Z]+)$/\1 \2 \3/p' | tr '\n' ' ')$err$(
 		ls /dev/shm | grep -F "shmlimit-demo.$(cat "$TMP/pid")")" "each 4 limit one 1 kept one 4 kept one 16 kept " "$what"
 else
 	ok 0 "$what # SKIP wrk is not installed"
 fi
+
+# A load that reports these counts: in 3 s the limit permits 400.
+mkdir "$TMP/loads"
+printf '#!/bin/sh\necho "counted 10000 $ALLOWED $((10000 - ALLOWED)) 0 3.0 4"\n' >"$TMP/loads/wrk"
+chmod 755 "$TMP/loads/wrk"
+# verdicts ALLOWED: the exit status, the verdict of each line about one limit, and the last line.
+verdicts() {
+	PATH=$TMP/loads:$PATH ALLOWED=$1 DEMO_SECONDS=0.2 run "$SOURCE/tools/demo/demo.sh" "$BUILD"
+	printf '%s\n' "$rc" "$(printf '%s\n' "$out" | sed -n 's/^one  *[0-9].* //p' | tr '\n' ' ')" "$(printf '%s\n' "$out" "$err" | sed -n 's/^demo: \([^,;]*\).*/\1/p')" | tr '\n' ' '
+}
+is "$(verdicts 400)" "0 ok ok ok   " "what a limit permits is ok"
+is "$(verdicts 386)" "0 BUSY BUSY BUSY  the machine was busy " "a shortfall is no breach: the machine was busy"
+is "$(verdicts 401)" "1 EXCEEDED EXCEEDED EXCEEDED  the limit was exceeded " "one request more than a limit permits is a breach"
 done_testing

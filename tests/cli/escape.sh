@@ -73,7 +73,7 @@ is "$(shmlimit list --json | jq -r '.[].name' | grep -c "^$SEGMENT\.$(printf '\3
 # A rule's name that a process with write access wrote over.
 shmlimit create "$SEGMENT.w" --slots 16
 shmlimit rule set "$SEGMENT.w" victim --capacity 2 --rate 1/day
-at=$(grep -obUa victim "$SHM$SEGMENT.w" | head -1 | cut -d: -f1)
+at=$(head -c 1048576 "$SHM$SEGMENT.w" | grep -obUa victim | head -1 | cut -d: -f1)
 printf 'v\n\033\2332J' | dd of="$SHM$SEGMENT.w" bs=1 seek="$at" conv=notrunc 2>/dev/null
 harmless "rule list of a name that was written over" shmlimit rule list "$SEGMENT.w"
 harmless "rule list --json of it" shmlimit rule list "$SEGMENT.w" --json

@@ -55,10 +55,10 @@ run shmlimit exec "$segment" plans b --limit 20/s --cost 20 -- true
 run shmlimit exec "$segment" plans b --limit 20/s --max-wait 10s -- echo later
 is "$rc $out" "0 later" "it may be waited for"
 run shmlimit exec "$segment" r key --limit 4/d -- touch ran
-is "$rc $err" "2 shmlimit: rule r: not a gcra rule, which --limit needs (shmlimit rule set $segment plans --algorithm gcra \
+is "$rc $err" "125 shmlimit: rule r: not a gcra rule, which --limit needs (shmlimit rule set $segment plans --algorithm gcra \
 makes one)" "--limit needs a gcra rule"
 run shmlimit exec "$segment" plans key -- touch ran
-is "$rc $err" "2 shmlimit: rule plans: has no limit of its own: give one with --limit, or set it (shmlimit rule set \
+is "$rc $err" "125 shmlimit: rule plans: has no limit of its own: give one with --limit, or set it (shmlimit rule set \
 $segment plans --rate 5/minute)" "a gcra rule without a limit wants one"
 
 # Tokens go back: the rule's refill takes days.
@@ -93,13 +93,13 @@ wrong() {
 	message=$1
 	shift
 	run shmlimit exec "$segment" "$@"
-	is "$rc $out$err" "2 shmlimit: $message" "exec $* is refused"
+	is "$rc $out$err" "125 shmlimit: $message" "exec $* is refused"
 }
 wrong "exec: COMMAND... is missing; usage: shmlimit exec NAME RULE KEY COMMAND..." r key
 wrong "exec: COMMAND... is missing; usage: shmlimit exec NAME RULE COMMAND..." r --key-ip 203.0.113.9
 wrong "exec: -l: no such option (shmlimit exec --help lists them; -- stands before an operand with a dash)" r key ls -l
 wrong "--denied-status 256: must be 0 to 255" r key --denied-status 256 -- true
 run shmlimit exec "$SEGMENT.none" r key -- true
-is $rc 3 "a segment that is missing exits 3"
+is $rc 125 "a segment that is missing exits 125, which is no status of the command"
 
 done_testing

@@ -16,6 +16,19 @@ mkdir "$TMP/folder" && cd "$TMP/folder" || exit
 # blocks LANGUAGE: those of the page, one after another.
 blocks() { awk -v language="$1" '/^```/ { on = !on && $0 == "```" language; next } on' "$guide"; }
 
+# What a page tells to type is there on a bare Debian, or the page says which package it takes.
+missing=
+for guide in "$SOURCE"/lib/doc/*.md "$SOURCE"/tools/shmlimit/oncall.md; do
+	typed=$(blocks console | sed -n 's/^[$>] //p')
+	for tool in cc curl docker gcc git gunicorn haproxy jq kubectl make nft nginx node php python3 redis-cli ruby sudo systemctl wrk; do
+		printf '%s\n' "$typed" | grep -qE "(^|[|;&(] *|do )(sudo )?$tool( |\$)" || continue
+		# Pages on programs, and those that a reader of sources has.
+		case ${guide##*/}:$tool in tutorial.md:make | *:python3) continue ;; esac
+		grep -q "apt install[^\`]*$tool" "$guide" || missing="$missing ${guide##*/}:$tool"
+	done
+done
+is "$missing" "" "each command that a guide tells to type is in a bare Debian, or the guide names its package"
+
 for guide in "$SOURCE"/lib/doc/*.md; do
 	page=${guide##*/}
 	if grep -q '^```python' "$guide" && ! python3 -c 'import ctypes' 2>/dev/null; then
@@ -24,8 +37,12 @@ for guide in "$SOURCE"/lib/doc/*.md; do
 		guide "$guide"
 	fi
 	if [ -n "$(blocks yaml)" ] && python3 -c 'import yaml' 2>/dev/null; then
-		blocks yaml | sed 's/^\(services\|apiVersion\|volumes\):/---\n&/' | python3 -c 'import sys, yaml; print(*map(list, filter(None, yaml.safe_load_all(sys.stdin))))' >"$TMP/keys"
-		is "$(cat "$TMP/keys")" "['services'] ['apiVersion', 'kind', 'metadata', 'spec'] ['volumes']" "$page: its YAML can be read"
+		blocks yaml | sed 's/^\(services\|apiVersion\|volumes\|http\):/---\n&/' | python3 -c 'import sys, yaml; print(*map(list, filter(None, yaml.safe_load_all(sys.stdin))))' >"$TMP/keys"
+		case $page in
+		containers.md) keys="['services'] ['apiVersion', 'kind', 'metadata', 'spec'] ['volumes']" ;;
+		*) keys="['apiVersion', 'kind', 'metadata'] ['http']" ;;
+		esac
+		is "$(cat "$TMP/keys")" "$keys" "$page: its YAML can be read"
 	fi
 	module=$BUILD/nginx/ngx_http_shmlimit_module.so
 	if [ -n "$(blocks nginx)" ] && [ -f "$module" ] && command -v nginx >/dev/null; then

@@ -7,7 +7,7 @@ need jq
 cd "$TMP" || exit
 
 segment=$SEGMENT.s
-shmlimit create "$segment" --slots 64 --window-max 8 --window-limit 8
+shmlimit create "$segment" --slots 64
 run shmlimit rule set "$segment" r --algorithm hold --capacity 2 --period 1h
 is "$rc $out$err" "0 " "a rule of places is set"
 run shmlimit rule show "$segment" r
@@ -15,6 +15,7 @@ is "$(printf '%s\n' "$out" | sed -n 's/^ *\(algorithm\|capacity\|period\): */\1:
 	"algorithm: hold;capacity: 2;period: 1h;" "a hold rule is shown as it was set"
 shmlimit rule set "$segment" short --algorithm hold --capacity 1 --period 300ms
 shmlimit rule set "$segment" funnel --capacity 1 --rate 1/d
+shmlimit rule set "$segment" many --capacity 1000 --rate 1000/s
 free() { shmlimit peek "$segment" "$1" "$2" --json | jq .remaining; }
 # until_free RULE KEY N: wait until this many places are free.
 until_free() { until [ "$(free "$1" "$2")" = "$3" ]; do sleep 0.01; done; }
@@ -36,6 +37,16 @@ run shmlimit hold "$segment" r --key-ip 203.0.113.9 -- echo two words
 is "$rc $out" "0 two words" "the key may be given by an option"
 shmlimit hold "$segment" r key -- sh -c 'kill -PIPE $$; echo survived' >out
 is "$? $(cat out)" "141 " "the command has the default for SIGPIPE"
+# signals COMMAND...: which signals a command of that ignores of those that this one ignores, and whether it blocks others.
+signals() {
+	"$@" sed -n 's/^SigIgn:[[:space:]]*/ignored=0x/p; s/^SigBlk:[[:space:]]*/blocked=/p' /proc/self/status >signals
+	. ./signals
+	# SIGPIPE is 13, SIGXFSZ 25.
+	printf '%d %s\n' "$((ignored >> 12 & 0x1001))" "$blocked"
+}
+blocked_here=$(signals env)
+is "$(signals shmlimit hold "$segment" r key --)" "0 ${blocked_here#* }" "a command of hold neither ignores nor blocks what shmlimit does"
+is "$(signals shmlimit exec "$segment" many key --)" "0 ${blocked_here#* }" "a command of exec neither ignores nor blocks what shmlimit does"
 
 # All places held.
 shmlimit hold "$segment" r key -- sh -c 'until [ -e go ]; do sleep 0.01; done' &
@@ -130,7 +141,8 @@ wrong() {
 	message=$1
 	shift
 	run shmlimit "$@"
-	is "$rc $out$err" "2 shmlimit: $message" "$* is refused"
+	[ "$1" = hold ] && failed=125 || failed=2
+	is "$rc $out$err" "$failed shmlimit: $message" "$* is refused"
 }
 wrong "rule funnel: has no places: must be set with --algorithm hold" hold "$segment" funnel key -- true
 wrong "--denied-status 256: must be 0 to 255" hold "$segment" r key --denied-status 256 -- true
@@ -138,10 +150,9 @@ wrong "hold: COMMAND... is missing; usage: shmlimit hold NAME RULE KEY COMMAND..
 wrong "rule new: new, its period is missing: must have capacity and period, or rate" rule set "$segment" new --algorithm hold --capacity 1
 wrong 'rule r: rate 1/s: places are meant: must be such as "20 at once"' rule set "$segment" r --rate 1/s
 wrong "rule r: period 300d is out of range (1ns to 208d)" rule set "$segment" r --period 300d
-wrong "rule r: segment $segment has too little room for this limit, and cannot grow as far: use a smaller limit, or create the segment again with a larger \
---window-max (up to 65536)" rule set "$segment" r --capacity 9
+wrong "rule r: window too large, or too many places: must be 65536 or less" rule set "$segment" r --capacity 65537
 run shmlimit hold "$SEGMENT.none" r key -- true
-is $rc 3 "a segment that is missing exits 3"
+is $rc 125 "a segment that is missing exits 125, which is no status of the command"
 
 shmlimit rule export "$segment" >rules.ini
 run shmlimit apply "$segment" rules.ini

@@ -1,6 +1,6 @@
 #!/bin/sh
 # json: the manual has each member of each object that the command prints, and no other. What asks a backend is held to
-# the manual by tests/global/command.sh.
+# the manual by the tests of the library for many hosts.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
@@ -9,7 +9,7 @@ need jq
 cd "$TMP" || exit
 
 segment=$SEGMENT.s
-shmlimit create "$segment" --slots 64 --store-keys 14 --window-max 3
+shmlimit create "$segment" --slots 64 --store-keys 14
 shmlimit rule set "$segment" r --capacity 5 --rate 1/d --max-wait 1h
 shmlimit rule set "$segment" gone --capacity 5 --rate 1/d
 for key in a b c; do shmlimit take "$segment" r "$key" --quiet; done
@@ -92,8 +92,8 @@ members worst '.rules[].worst[]' "$replayed"
 all worst
 # A free slot with a word.
 broken=$SEGMENT.v
-shmlimit create "$broken" --slots 64 --slots-max 64
-printf '\001' | dd of="$SHM$broken" bs=1 seek=$(($(stat -c %s "$SHM$broken") - 8)) conv=notrunc 2>/dev/null
+shmlimit create "$broken" --slots 64 --slots-max 64 --rules 2 --rules-max 2
+printf '\001' | dd of="$SHM$broken" bs=1 seek=$(($(segment_end "$broken") - 8)) conv=notrunc 2>/dev/null
 found=$(shmlimit verify "$broken" --json)
 members verify . "$found"
 whole=$printed
@@ -132,7 +132,7 @@ all grow
 # Each object of the manual is held to it by this test or by that of the commands that ask a backend.
 sed -n '/^\.Sh JSON/,/^\.Sh EXIT/s/^\.It Em //p' "$SOURCE/tools/shmlimit/shmlimit.1" | sed 's/ \(Pq\|No\) .*//' >objects
 while read -r object; do
-	grep -q "^members \"*$object\"* " "$SOURCE/tests/cli/json.sh" "$SOURCE/tests/global/command.sh" || echo "$object"
+	grep -q "^members \"*$object\"* " "$SOURCE/tests/cli/json.sh" "$SOURCE"/*/*/tests/*.sh || echo "$object"
 done <objects >untested
 is "$(cat untested)" "" "every object of the manual is tested"
 

@@ -49,9 +49,9 @@ for command in take peek reserve acquire charge refund; do
 		"$command with a key by option needs its other operands"
 done
 is "$(left --key-ip 203.0.113.9)" 4 "all commands mean the same key by --key-ip and --key-hex"
-run shmlimit throttle "$segment" --key-ip 203.0.113.9 15 30 60
-is "$rc $out$err" "0 0 15 14 -1 2" "throttle takes --key-ip in place of KEY"
-run shmlimit throttle "$segment" 15 30 60 2 --key-hex 0420cb007109
+run shmlimit throttle "$segment" --key-ip 203.0.113.9 15 30 86400
+is "$rc $out$err" "0 0 15 14 -1 2880" "throttle takes --key-ip in place of KEY"
+run shmlimit throttle "$segment" 15 30 86400 2 --key-hex 0420cb007109
 is "$rc $(echo $out | cut -d' ' -f1-3)" "0 0 15 12" "throttle takes --key-hex, and a quantity behind the period"
 run shmlimit throttle "$segment" 15 30 --key-hex 0420cb007109
 is "$rc $err" "2 shmlimit: throttle: PERIOD is missing; usage: shmlimit throttle NAME CAPACITY COUNT PERIOD [QUANTITY]" \
@@ -163,7 +163,8 @@ wrong "--prefix 33: $prefix" --key-ip 203.0.113.9 --prefix 33
 wrong "--prefix 24,129: $prefix" --key-ip 203.0.113.9 --prefix 24,129
 wrong "--prefix ,64: $prefix" --key-ip 203.0.113.9 --prefix ,64
 wrong "--key-ip 203.0.113.9/24 --prefix 24: two prefixes: give only one" --key-ip 203.0.113.9/24 --prefix 24
-wrong "--prefix 24: missing address (usage: --key-ip ADDR --prefix N,M)" --key key --prefix 24
+wrong "--prefix 24: missing address (usage: --key-ip ADDR --prefix N,M)" --key-hex 00 --prefix 24
+wrong "--prefix 33: $prefix" --key name --prefix 33
 wrong "--key-hex 0: must be two hexadecimal digits for each byte" --key-hex 0
 wrong "--key-hex 012: must be two hexadecimal digits for each byte" --key-hex 012
 wrong "--key-hex 0g: must be two hexadecimal digits for each byte" --key-hex 0g

@@ -24,7 +24,7 @@ shmlimit take "$segment" page user:1 --quiet --cost 2
 shmlimit take "$segment" page "$(printf 'a\tb\nc')" --quiet --cost 99
 shmlimit take "$segment" page 'star*' --quiet
 shmlimit take "$segment" dry user:4 --quiet
-before=$(cksum <"$SHM$segment")
+before=$(sum_file "$SHM$segment")
 
 # column N: of what was printed.
 column() { printf '%s\n' "$out" | cut -f "$1" | tr '\n' ' '; }
@@ -83,7 +83,7 @@ run shmlimit keys "$segment" --json
 is "$(printf '%s\n' "$out" | jq -c . | wc -l | tr -d ' ') $(printf '%s\n' "$out" | wc -l | tr -d ' ')" "9 9" \
 	"--json prints an object a line"
 fingerprint=$(shmlimit keys "$segment" --match user:2 | cut -f 3)
-is "$(cksum <"$SHM$segment")" "$before" "listing changed nothing"
+is "$(sum_file "$SHM$segment")" "$before" "listing changed nothing"
 run shmlimit reset "$segment" --rule login --fingerprint "$fingerprint"
 is "$rc $(shmlimit keys "$segment" --match user:2)" "0 " "reset knows the key by the fingerprint that keys prints"
 

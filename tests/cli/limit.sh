@@ -25,8 +25,10 @@ is "$(facts take "$segment" plans free --limit 2/d)" "1 [2,0]" "what is spent is
 is "$(facts refund "$segment" plans free --limit 2/d --tokens 1)" "0 [2,1]" "a refund by a limit gives back"
 is "$(facts charge "$segment" plans free --limit 2/d)" "0 [2,0]" "a charge by a limit takes"
 is "$(facts charge "$segment" plans free --limit 2/d)" "1 [2,0]" "a charge makes no debt without a max-wait"
-is "$(facts take "$segment" plans free --limit '24/d burst 30')" "0 [30,5]" \
-	"a key keeps its time: a day spent is a day of the other limit, too"
+is "$(facts take "$segment" plans free --limit '1/d burst 30')" "1 [30,0]" \
+	"what is spent is spent by a longer limit, too"
+like "$(shmlimit peek "$segment" plans free --limit 5/h --json | jq .reset_after_ns)" '^3[56][0-9]{11}$' \
+	"by a shorter limit a key owes no more than its time to full"
 is "$(facts take "$segment" plans none --limit block)" "1 [0,0]" "block denies"
 is "$(facts take "$segment" plans none --limit unlimited)" '0 ["18446744073709551615","18446744073709551615"]' "unlimited allows"
 

@@ -75,7 +75,7 @@ run shmlimit list --json
 is "$(mine_json 'map(select(.layout_version != null and .error != null) | .layout_version)')" "[$ours,3,999999]" "in JSON, too"
 other="segment $SEGMENT.other: has layout version 999999, and this shmlimit has $ours (to keep its tokens: save it with the \
 shmlimit that made it, and load that with this one; without them: shmlimit create $SEGMENT.other; shmlimit destroy \
-$SEGMENT.other --layout 999999 removes the old one)"
+$SEGMENT.other --layout 999999 removes the old one, once no process uses it)"
 for command in inspect "take r k" 'save -' verify 'rule list' destroy; do
 	# shellcheck disable=SC2086 # a command and its operands
 	set -- $command
@@ -87,7 +87,7 @@ is "$rc $out" "2 SHMLIMIT CRITICAL - segment $SEGMENT.other: has layout version 
 run shmlimit create "$SEGMENT.other" --slots 16
 is "$rc $out$err" "0 " "a segment of another layout does not take the name"
 run shmlimit check "$SEGMENT.other"
-like "$rc $out" "^0 SHMLIMIT OK .*: healthy, 0 decisions in [0-9.a-z]*; another shmlimit left a segment of layout version 999999: shmlimit destroy $SEGMENT.other --layout 999999 [|] " \
+like "$rc $out" "^0 SHMLIMIT OK .*: healthy, 0 decisions in [0-9.a-z]*; another shmlimit left a segment of layout version 999999: once no process uses it, shmlimit destroy $SEGMENT.other --layout 999999 [|] " \
 	"check names what is left, and how to remove it"
 run shmlimit destroy "$SEGMENT.other"
 is "$rc $out$err $(ls /dev/shm/shmlimit.*."$SEGMENT.other" | wc -l)" "0  7" "destroy leaves other layouts alone"

@@ -24,7 +24,7 @@ holder=$!
 read -r _ <held
 exec 9>release
 
-before=$(cksum <"$SHM$segment")
+before=$(sum_file "$SHM$segment")
 locked="2 shmlimit: segment $segment: locked by process $holder: not changed (any process that can read \
 $SHM$segment can hold its lock; try again, or end that process)"
 run shmlimit throttle "$segment" key 15 30 60
@@ -50,7 +50,7 @@ while [ $n -gt 0 ]; do
 	is "$(grep -v '^~' "$n.end" | tail -n 1 | sed "s/^shmlimit:/2 &/")" "$locked" "$(cat "$n.words"): gives up, and says who holds the lock"
 	n=$((n - 1))
 done
-is "$(cksum <"$SHM$segment")" "$before" "nothing was changed"
+is "$(sum_file "$SHM$segment")" "$before" "nothing was changed"
 [ ! -e file ]
 ok $? "nothing was saved"
 

@@ -61,7 +61,8 @@ awk '
 	inside { gsub(/\\&/, ""); gsub(/\\e/, "\\"); line[++n] = $0 }
 	END { printf "%s%s", files, examples }' "$SOURCE/tools/shmlimit/shmlimit.1" |
 	sed -E "s/\\b(jobs|nightly|api)\\b/$SEGMENT.&/g; s/\\bwww-data\\b/$(id -gn)/; s/(shmlimit stat .* -i 1)/\\1 --count 1/
-		s/shmlimit load web/shmlimit destroy web \\&\\& &/; s/metrics --all/metrics web/; s/--plot limits.svg/$plot/" >shmlimit.1
+		s/shmlimit load web/shmlimit destroy web \\&\\& &/; s/metrics --all/metrics web/; s/--plot limits.svg/$plot/
+		/rule set web login/s,30/60s,30/60d," >shmlimit.1
 guide shmlimit.1
 block tools/shmlimit/shmlimit.1 mdoc "the segment's switch" >rules
 shmlimit create "$SEGMENT.rules" --slots 64

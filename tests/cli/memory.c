@@ -181,12 +181,9 @@ static void clean_at_exit(void)
 /* The segment, as each command finds it. */
 static void put_back(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options),
-		                            .slots = 64,
-		                            .slots_max = 256,
-		                            .rules = 160,
-		                            .window_max = 4,
-		                            .store_keys = 32 };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 64, .slots_max = 256, .rules = 160, .store_keys = 32
+	};
 	struct shmlimit_rule funnel = {
 		.struct_size = sizeof(funnel), .capacity = 3, .refill = 5, .period_ns = 3600 * SECOND_NS
 	};

@@ -15,10 +15,10 @@ is "$rc $err" "0 " "a new rule needs no more than a rate"
 
 shmlimit rule set "$SEGMENT" r --capacity 3 --rate 3/h
 run shmlimit acquire "$SEGMENT" r k --cost 4
-is "$rc $err" "1 shmlimit: rule r: 4 tokens never fit: its capacity is 3" "a cost above the capacity is said to be one"
+is "$rc $err" "1 shmlimit: rule r: 4 tokens never fit: its capacity is 3" "a cost above the capacity is reported as such"
 shmlimit rule set "$SEGMENT" r --max-wait 10s
 run shmlimit reserve "$SEGMENT" r k --cost 4
-is "$rc $err" "1 shmlimit: rule r: 4 tokens never fit: its capacity is 3" "a cost above the capacity is said to be one where waits are allowed"
+is "$rc $err" "1 shmlimit: rule r: 4 tokens never fit: its capacity is 3" "where waits are allowed, too, a cost above the capacity is reported as such"
 shmlimit rule set "$SEGMENT" r --max-wait 0
 shmlimit take "$SEGMENT" r k --cost 3 --quiet
 run shmlimit acquire "$SEGMENT" r k
@@ -38,4 +38,9 @@ for case in '999 1/s' '1 1/m' '7 1/h' '3 1/d' '36 1/d' '5000 1/s' '1000 1/s' '1 
 	[ "$(tr -d '0-9\n' <"$TMP/$1" | wc -c)" -le 4 ] && [ "$(tr -dc '0-9' <"$TMP/$1" | wc -c)" -le 4 ]
 	ok $? "the time to full of $1 at $2 has two units and four digits at most: $(cat "$TMP/$1")"
 done
+# A segment may be in use: of messages that advise to destroy one, each says of which, unless no process can use it.
+is "$(find "$SOURCE/tools/shmlimit" "$SOURCE/lib/gate" "$SOURCE/tools/nginx" "$SOURCE/tools/apache" -name '*.c' -exec cat {} + | perl -0777 -ne '
+	s/"\s*\n\s*"//g; s/"\s*PRI\w+\s*"/N/g;
+	for (/"((?:[^"\\\n]|\\.)*)"/g) { print "$_\n" if /shmlimit destroy|or destroy|remove it with/ && !/no process uses|no other program needs it|damaged|than its file name|before the last boot/ }')" "" \
+	"no message advises to destroy a segment that may be in use"
 done_testing

@@ -36,7 +36,7 @@ reserve $segment r key:acquire $segment r key:charge $segment r key:refund $segm
 throttle $segment key 15 30 60:reset $segment --all:enable $segment:disable $segment"
 
 make 0444
-before=$(cksum <"$SHM$segment")
+before=$(sum_file "$SHM$segment")
 IFS=:
 for words in $looks; do
 	unset IFS
@@ -49,7 +49,7 @@ for words in $changes; do
 	run $as shmlimit $words
 	is "$rc $out$err" "2 $denied" "a user who may only read may not $words"
 done
-is "$(cksum <"$SHM$segment")" "$before" "a user who may only read has changed nothing"
+is "$(sum_file "$SHM$segment")" "$before" "a user with read permission alone has changed nothing"
 
 make 0000
 all=$looks:$changes

@@ -53,7 +53,7 @@ limits() {
 	done
 }
 
-shmlimit create "$SEGMENT" --slots 1K --store-keys 46 --window-max 4
+shmlimit create "$SEGMENT" --slots 1K --store-keys 46
 cat >"$TMP/rules.conf" <<'END'
 [login]
 capacity = 3

@@ -7,7 +7,7 @@
 need jq
 
 segment=$SEGMENT.s
-shmlimit create "$segment" --slots 16 --window-max 8
+shmlimit create "$segment" --slots 16
 
 # TEXT COUNT PERIOD_NS SHOWN
 while read -r text count period_ns shown; do
@@ -62,6 +62,12 @@ done <<END
 2Ki/s 2048 1000000000 2048/s
 1kI/s 1024 1000000000 1024/s
 007/060s 7 60000000000 7/m
+0.5/s 1 2000000000 1/2s
+2.5/s 5 2000000000 5/2s
+2.5/min 5 120000000000 5/2m
+0.1/s 1 10000000000 1/10s
+99.99/h 9999 360000000000000 9999/4d4h
+1e-05/s 1 100000000000000 1/1d3h46m40s
 END
 
 # TEXT: what is said about it. tests/unit/limit_text has the rest.
@@ -76,6 +82,7 @@ done <<'END'
 5/1.5ns|the period is finer than a nanosecond
 5/30m1h|a unit must be shorter than the one before it, as in 1h30m
 5/fortnight|fortnight is not a unit: must be ns, us, ms, s, m, h, d, w, month or y
+0.0123456789/s|too many digits: did you mean "0.012345679/s"?
 5/minut|minut is not a unit: did you mean "5/minute"?
 1/18446744074s|the period is too long: must be 213503d23h34m33.709551614s or less
 END
@@ -95,6 +102,9 @@ while IFS='|' read -r text rule; do
 done <<'END'
 5/minute|funnel 5 5/m enforce
 10/s burst 20|funnel 20 10/s enforce
+0.1/s burst 10|funnel 10 1/10s enforce
+2.5/min|funnel 3 5/2m enforce
+2.5/min window|window 5 5/2m enforce
 1000/hour strict|funnel 500 500/h enforce
 3/h window|window 3 3/h enforce
 4 at once for 10 minutes|hold 4 4/10m enforce

@@ -173,10 +173,11 @@ is "$(shmlimit replay --rule '3/70s burst 7' vhost)" "$want" "vhost_combined is 
 is "$(field '[.not_understood, .keys, .rules[0].worst[0].key, .rules[0].denied]' --rule '1/d burst 1' mixed)" \
 	'[0,1,"2001:db8::/64",4]' "an address that ends in a colon and digits is no server"
 for n in 1 2 3; do echo "$n: [error] no log $(printf '\033')"; done >none-is
+any=" (any log can be made JSON with the members time, remote_addr and path: see shmlimit(1))"
 { echo && cat none-is && head -c 300 /dev/zero | tr '\0' x; } >error.log
 run shmlimit replay --rule '1/s burst 1' error.log
 is "$rc $out$err" "2 shmlimit: error.log: no line is in the common, combined or vhost_combined format, or JSON; line 2: \
-1: [error] no log \x1b" "a file in which no line is understood is an error that shows the first"
+1: [error] no log \x1b$any" "a file in which no line is understood is an error that shows the first"
 run shmlimit replay --rule '1/s burst 1' small error.log
 is "$rc $out" "2 " "a file in which no line is understood is an error among others, too"
 run sh -c "shmlimit replay --rule '1/s burst 1' <error.log"
@@ -186,7 +187,7 @@ is "$rc $err" "0 " "an empty file among logs is no error"
 tail -n 1 error.log >x.log
 run shmlimit replay --rule '1/s burst 1' x.log
 is "$err" "shmlimit: x.log: no line is in the common, combined or vhost_combined format, or JSON; line 1: \
-$(head -c 160 x.log)" "160 bytes of a long line that is not understood are shown"
+$(head -c 160 x.log)$any" "160 bytes of a long line that is not understood are shown"
 
 # ---- lines ----
 {

@@ -34,29 +34,29 @@ keys: 5
 time: 2026-11-21T09:00:00Z to 2026-11-21T09:00:31Z
 
 RULE ALLOWED DENIED SHARE KEYS FIRST LAST WORST DENIED-THEN
-by plan 14 9 39.13% 3 2026-11-21T09:00:00Z 2026-11-21T09:00:30Z 2026-11-21T09:00:00Z 5/s
+by plan 14 9 39.13% 3 2026-11-21T09:00:00Z 2026-11-21T09:00:31Z 2026-11-21T09:00:00Z 5/s
 
 PLAN LIMIT ALLOWED DENIED SHARE
-free 2/minute 3 4 57.14%
+free 2/minute 2 5 71.43%
 eve block 0 3 100.00%
-gold 1/s burst 5 5 2 28.57%
+gold 1/s burst 5 6 1 14.29%
 
 RULE KEY REQUESTS DENIED SHARE FIRST LAST
-by plan 10.0.0.1 8 5 62.50% 2026-11-21T09:00:00Z 2026-11-21T09:00:30Z
+by plan 10.0.0.1 8 5 62.50% 2026-11-21T09:00:00Z 2026-11-21T09:00:31Z
 by plan 10.0.0.3 3 3 100.00% 2026-11-21T09:00:01Z 2026-11-21T09:00:01Z
 by plan 10.0.0.2 6 1 16.67% 2026-11-21T09:00:00Z 2026-11-21T09:00:00Z" "each request by the limit of its plan"
 is "$err" "shmlimit: warning: requests not limited: 6, since plans has no limit for them (the first: new)" \
 	"a plan that the file lacks is named, and so is how many requests had none"
 echo '* 1/hour' >>plans
 is "$(shmlimit replay log --limit-field user.plan --limits plans --json 2>warnings | jq -c '[.without_limit, [.plans[] | [.plan, .limit, .allowed, .denied]]]') $(cat warnings)" \
-	'[0,[["*","1/hour",2,4],["free","2/minute",3,4],["eve","block",0,3],["gold","1/s burst 5",5,2]]] ' "the plan * is that of all others"
+	'[0,[["free","2/minute",2,5],["*","1/hour",2,4],["eve","block",0,3],["gold","1/s burst 5",6,1]]] ' "the plan * is that of all others"
 is "$(shmlimit replay log --limit-field user.plan --limits plans --rule 2/m --json | jq -c '[.rules[] | [.rule, .allowed, .denied]]')" \
 	'[["2/m",11,12],["by plan",10,13]]' "beside it another limit is tried by itself"
 
 # The limit itself in the log; and the user of a plain log.
 sed 's/"free"/"2\/minute"/; s/"gold"/"1\/s burst 5"/; s/"eve"/"block"/; s/"new"/"lots"/' log >own
 is "$(shmlimit replay own --limit-field user.plan --json 2>warnings | jq -c '[.without_limit, [.plans[] | [.limit, .allowed, .denied]]]') $(cat warnings)" \
-	'[6,[["2/minute",3,4],["block",0,3],["1/s burst 5",5,2]]] shmlimit: warning: requests not limited: 6, since user.plan has no limit for them (the first: lots)' \
+	'[6,[["2/minute",2,5],["block",0,3],["1/s burst 5",6,1]]] shmlimit: warning: requests not limited: 6, since user.plan has no limit for them (the first: lots)' \
 	"without a file the log says the limit"
 for user in alice alice alice bob -; do
 	printf '10.0.0.1 - %s [21/Nov/2026:09:00:00 +0000] "GET / HTTP/1.1" 200 512\n' $user
@@ -81,18 +81,27 @@ plans = {f"p{i}": (random.randint(1, 9), random.randint(1, 60), random.randint(1
 with open("many_plans", "w") as out:
     for name, (count, period, burst) in plans.items():
         print(name, f"{count}/{period}s burst {burst}", file=out)
-full, denied, now = {}, 0, Fraction(0)
+# As lib/algorithm/gcra/gcra.h has it, in quarters of a nanosecond: when a key's bucket was empty, and the place of the longest
+# limit that it was asked with since it was full by all of them; of each place, the longest of all limits.
+TICKS = 4 * 10**9
+empty, place, longest, denied, now = {}, {}, {}, 0, Fraction(0)
 for _ in range(20000):
     now += Fraction(random.randint(0, 400), 1000)
     plan = random.choice(list(plans)) if random.random() < .1 else f"p{random.randint(0, 20)}"
     key = f"10.0.0.{random.randint(1, 30)}"
     count, period, burst = plans[plan]
-    step = Fraction(period, count)
-    after = max(full.get(key, Fraction(0)), now) + step
-    if after - now > burst * step:
+    step = -(-period * TICKS // count)
+    full, at = burst * step, int(now * TICKS)
+    age = at - empty.get(key, -2**70)
+    over = age >= longest.get(place.get(key), 0)
+    room = full if over else min(age, full)
+    if room < step:
         denied += 1
     else:
-        full[key] = after
+        empty[key] = at - room + step
+        if over or full > longest[place[key]]:
+            place[key] = full.bit_length()
+        longest[place[key]] = max(full, longest.get(place[key], 0))
     print(json.dumps({"ts": float(1795251600 + now), "remote_addr": key, "plan": plan}))
 with open("many_denied", "w") as out:
     out.write(str(denied))

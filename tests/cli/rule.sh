@@ -148,11 +148,11 @@ refused "max-wait soon: $soon" --max-wait soon
 refused "max-wait s: $soon" --max-wait s
 refused "max-wait : $soon" --max-wait ''
 refused "max-wait -1s: $soon" --max-wait -1s
-refused "max-wait 5: unit missing: must be ns, us, ms, s, m, h, d, w, month or y" --max-wait 5
+refused "max-wait 5: unit missing: write 5s if these are seconds (or ns, us, ms, s, m, h, d, w, month or y)" --max-wait 5
 refused "max-wait 1.s: unit .s: must be ns, us, ms, s, m, h, d, w, month or y" --max-wait 1.s
 refused "max-wait 0.1ns: duration finer than a nanosecond: must be a whole number of them" --max-wait 0.1ns
 refused "max-wait 1m1h: unit h: must be shorter than the one before it, as in 1h30m" --max-wait 1m1h
-refused "max-wait 1h30: unit missing: must be ns, us, ms, s, m, h, d, w, month or y" --max-wait 1h30
+refused "max-wait 1h30: unit missing: write 1h30s if these are seconds (or ns, us, ms, s, m, h, d, w, month or y)" --max-wait 1h30
 refused "max-wait 2 s x: unit  x: must be ns, us, ms, s, m, h, d, w, month or y" --max-wait '2 s x'
 refused "max-wait 30501w: duration too long: must be 213503d23h34m33.709551614s or less" --max-wait 30501w
 refused "max-wait 30000w is out of range at this rate" --max-wait 30000w

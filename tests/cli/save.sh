@@ -9,9 +9,9 @@ s=$SEGMENT.s
 c=$SEGMENT.copy
 cd "$TMP"
 left() { shmlimit peek "$1" "$2" "$3" --json | jq .remaining; }
-made() { shmlimit inspect "$1" --json | jq -c '.segment | [.slots, .rules, .rules_max, .window_max, .window_limit, .on_full, .clock, .mode, .gid, .enabled]'; }
+made() { shmlimit inspect "$1" --json | jq -c '.segment | [.slots, .rules, .rules_max, .on_full, .clock, .mode, .gid, .enabled]'; }
 
-shmlimit create "$s" --slots 100 --mode 0640 --on-full deny --rules 9 --rules-max 20 --window-max 20 --window-limit 50 --clock coarse
+shmlimit create "$s" --slots 100 --mode 0640 --on-full deny --rules 9 --rules-max 20 --clock coarse
 shmlimit rule set "$s" login --capacity 15 --rate 1/d
 shmlimit rule set "$s" calls --algorithm window --rate 10/d
 shmlimit rule set "$s" cold --algorithm warmup --rate 1/s --warmup 1h --max-wait 1h --mode dry-run
@@ -31,7 +31,7 @@ is "$(shmlimit throttle "$c" key 5 1 86400 0 | cut -d' ' -f3)" 3 "a loaded segme
 run shmlimit verify "$c"
 is "$rc $out" "0 $c: sound" "a loaded segment is sound"
 run shmlimit load "$c" file
-is "$rc $err" "2 shmlimit: segment $c: exists already (remove it with: shmlimit destroy $c)" \
+is "$rc $err" "2 shmlimit: segment $c: exists already (use another name, or remove it when no process uses it: shmlimit destroy $c)" \
 	"a segment that is there is left alone"
 is "$(left "$c" login key)" 11 "with what is in it"
 
@@ -134,7 +134,7 @@ is "$? $(cat err)" "2 shmlimit: standard output: No space left on device" \
 cp file old
 shmlimit create "$SEGMENT.bad" --slots 16
 shmlimit rule set "$SEGMENT.bad" victim --capacity 2 --rate 1/day
-at=$(grep -obUa victim "$SHM$SEGMENT.bad" | head -n 1 | cut -d: -f1)
+at=$(head -c 1048576 "$SHM$SEGMENT.bad" | grep -obUa victim | head -n 1 | cut -d: -f1)
 printf 'vic/im' | dd of="$SHM$SEGMENT.bad" bs=1 seek="$at" conv=notrunc 2>/dev/null
 run shmlimit save "$SEGMENT.bad" file
 cmp -s file old

@@ -9,14 +9,14 @@ segment=$SEGMENT.s
 shmlimit create "$segment" --slots 64
 shmlimit rule set "$segment" login --capacity 3 --rate 1/d
 shmlimit rule set "$segment" dry --capacity 1 --rate 1/w --mode dry-run
-before=$(cksum <"$SHM$segment")
+before=$(sum_file "$SHM$segment")
 
 run shmlimit stat "$segment" -i 10ms -c 3
 like "$rc $err$(printf '%s\n' "$out" | sed 's/  */ /g' | sort -u | head -n 1)" \
 	'^0 2[0-9]{3}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z 0\.0 0\.0 0\.0 0\.0 0\.0 0\.0 0\.0 0\.0 0\.0$' \
 	"a line has the time and nine rates"
 is "$(printf '%s\n' "$out" | wc -l | tr -d ' ')" 3 "--count ends it, and a pipe gets no headings"
-is "$(cksum <"$SHM$segment")" "$before" "looking changed nothing"
+is "$(sum_file "$SHM$segment")" "$before" "looking changed nothing"
 
 # counted OPTION...: what the lines sum up to, once they have as many decisions as are made here.
 counted() {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # top, where its output is no terminal: rules by what they do in a second, keys
-# by how far they are over the limit. The rules refill so slowly that the time a test
-# takes shows in nothing that is printed.
+# by how far they are over the limit. The rules refill so slowly that an hour shows in
+# nothing that is printed.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 OWN_SHM=yes
@@ -9,9 +9,9 @@ OWN_SHM=yes
 
 segment=$SEGMENT.s
 shmlimit create "$segment" --slots 64 --store-keys 22
-shmlimit rule set "$segment" login --capacity 3 --rate 1/d
-shmlimit rule set "$segment" page --capacity 100 --rate 100/d --max-wait 1d
-shmlimit rule set "$segment" dry --capacity 1 --rate 1/w --mode dry-run
+shmlimit rule set "$segment" login --capacity 3 --rate 1/4d
+shmlimit rule set "$segment" page --capacity 100 --rate 1/2d --max-wait 300d
+shmlimit rule set "$segment" dry --capacity 1 --rate 1/2w --mode dry-run
 for i in 1 2 3 4; do
 	shmlimit take "$segment" login bob --quiet
 done
@@ -20,7 +20,7 @@ shmlimit charge "$segment" page carol --quiet --tokens 105
 shmlimit take "$segment" page "$(printf 'evil\033]0;key\007')" --quiet --cost 1
 shmlimit take "$segment" dry dora --quiet
 shmlimit take "$segment" dry dora --quiet
-before=$(cksum <"$SHM$segment")
+before=$(sum_file "$SHM$segment")
 
 head="segment: $segment, enabled, 64 slots: live 7.8 %, refilled 0.0 %
 per second: allowed 0.0, denied 0.0, shadow 0.0, on_failure 0.0, evictions 0.0, no slot 0.0
@@ -31,11 +31,11 @@ page         0.0       0.0       0.0          0.0        2       0
 dry          0.0       0.0       0.0          0.0        1       0
 "
 keys='RULE   REMAINING   DEBT  TIME-TO-FULL  KEY
-page           0  1h11m          1d1h  carol
-dry            0      -         6d23h  dora
-login          0      -         2d23h  bob
-page          30      -        16h47m  alice
-page          99      -        14m23s  evil\x1b]0;key\x07'
+page           0  9d23h       209d23h  carol
+dry            0      -        13d23h  dora
+login          0      -        11d23h  bob
+page          30      -       139d23h  alice
+page          99      -         1d23h  evil\x1b]0;key\x07'
 run shmlimit top "$segment" --interval 10ms
 is "$rc $err$out" "0 $head
 $rules
@@ -52,7 +52,7 @@ $keys
 $head
 $rules
 $keys" "--count makes as many of them"
-is "$(cksum <"$SHM$segment")" "$before" "looking changed nothing"
+is "$(sum_file "$SHM$segment")" "$before" "looking changed nothing"
 
 run timeout 300 sh -c 'shmlimit top "$1" --interval 10ms --count 1000000 2>"$2" | sed 1q' sh "$segment" "$TMP/err"
 is "$rc $out" "0 ${head%%
@@ -72,16 +72,16 @@ is "$(column RULE --sort allowed)" "login page dry " "--sort allowed"
 is "$(column RULE --sort name)" "dry login page " "--sort name"
 is "$(column KEY --order denial)" 'carol dora bob alice evil\x1b]0;key\x07 ' "--order denial: the deepest first"
 is "$(column KEY --order near)" 'alice evil\x1b]0;key\x07 carol dora bob ' "--order near: those first that are not denied yet"
-is "$(column KEY --order reset)" 'dora bob carol alice evil\x1b]0;key\x07 ' "--order reset: the longest time to full first"
+is "$(column KEY --order reset)" 'carol alice dora bob evil\x1b]0;key\x07 ' "--order reset: the longest time to full first"
 is "$(column KEY --keys 2)" "carol dora " "--keys shows this number of keys"
 is "$(column KEY --keys 0)" "" "--keys 0 shows no keys"
 is "$(column KEY --rule page), $(column RULE --rule page)" 'carol alice evil\x1b]0;key\x07 , page ' "--rule shows one rule"
 
 shmlimit create "$SEGMENT.bare" --slots 64
-shmlimit rule set "$SEGMENT.bare" r --capacity 3 --rate 1/d
+shmlimit rule set "$SEGMENT.bare" r --capacity 3 --rate 1/2d
 shmlimit take "$SEGMENT.bare" r somebody --quiet
 run shmlimit top "$SEGMENT.bare" --interval 10ms
-like "$(printf '%s\n' "$out" | tail -n 1)" '^r  *2  *-  *23h59m  #[0-9a-f]{12}$' "without names fingerprints are shown"
+like "$(printf '%s\n' "$out" | tail -n 1)" '^r  *2  *-  *1d23h  #[0-9a-f]{12}$' "without names fingerprints are shown"
 shmlimit disable "$SEGMENT.bare"
 like "$(shmlimit top "$SEGMENT.bare" --interval 10ms)" "^segment: $SEGMENT.bare, disabled, " "a segment that is off says so"
 

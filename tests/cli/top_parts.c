@@ -48,6 +48,31 @@ static void rates(void)
 	ok(row[0].allowed_s < 0, "samples of the same time give no rate");
 }
 
+/* Lists of rules that come and go between two samples, in the order of ids: each is found, however many are not there any more. */
+static void rules_come_and_go(void)
+{
+	enum { IDS = 8 };
+	int wrong = 0;
+
+	for (unsigned lists = 0; lists < 1u << (2 * IDS); lists += 7) {
+		struct top_count then[IDS], now[IDS];
+		struct top_row row[IDS], all;
+		struct top_sample before = { SECOND, { .id = -1 }, then, 0 },
+				  after = { 2 * SECOND, { .id = -1 }, now, 0 };
+
+		for (int id = 0; id < IDS; id++) {
+			if (lists >> id & 1)
+				then[before.rules++] = counted(id, "r", 100, 0);
+			if (lists >> IDS >> id & 1)
+				now[after.rules++] = counted(id, "r", 103, 0);
+		}
+		top_rows(&before, &after, row, &all);
+		for (size_t i = 0; i < after.rules; i++)
+			wrong += row[i].allowed_s != (lists >> now[i].id & 1 ? 3 : 103);
+	}
+	is(wrong, 0, "a rule has its rate since the sample before, whichever rules were there then");
+}
+
 /* The names of rows in their order. */
 static const char *order_of(struct top_row *rows, enum top_sort sort)
 {
@@ -164,7 +189,7 @@ static void parts(void)
 	is(keys, KEYS, "all parts are all of it");
 	ok(top.keys.count == 3 && top.keys.slot[0].remaining == 100 - KEYS && top.keys.slot[2].remaining == 102 - KEYS,
 	   "after one round the first are those of all");
-	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 	top_look(&top);
 	ok(top.first == 0 && top.keys.count == 0, "what is gone is gone, and the next round begins");
 	top_close(&top);
@@ -174,6 +199,7 @@ static void parts(void)
 int main(void)
 {
 	rates();
+	rules_come_and_go();
 	rows();
 	texts();
 	keys();

@@ -542,7 +542,7 @@ static void changes_are_asked_for(void)
 	await(help_is_last);
 	is(shmlimit_rule_find(l, "ban"), -ESRCH, "a key that is not affirmed is not banned");
 	type("by");
-	await_in(news_has, "bob: banned for 1h by rule ban");
+	await_in(news_has, "bob: banned for 1h or longer by rule ban");
 	is(shmlimit_peek(l, shmlimit_rule_find(l, "ban"), "bob", 3, 1, NULL), SHMLIMIT_DENIED, "b bans a key");
 	shmlimit_rule_remove(l, "ban");
 	type("ry");

@@ -8,7 +8,7 @@ need jq
 cd "$TMP" || exit
 
 segment=$SEGMENT.s
-shmlimit create "$segment" --slots 64 --window-max 5 --window-limit 5
+shmlimit create "$segment" --slots 64
 
 refused() {
 	message=$1
@@ -38,7 +38,6 @@ shmlimit refund "$segment" w key --quiet
 run shmlimit take "$segment" w key --quiet
 is $rc 0 "what is given back can be taken again"
 run shmlimit inspect "$segment"
-like "$out" '^window max: 5 \(at most 5\)$' "inspect shows the largest window"
 like "$out" '^w +window +3 +3/d +enforce +4 +2 ' "inspect shows windows among the rules"
 like "$out" '^w +[0-9a-f]{12} +0 +- +(1d|23h59m)' "inspect shows windows that are not empty"
 run shmlimit rule set "$segment" w --rate 5/d
@@ -75,17 +74,16 @@ shmlimit rule remove "$segment" w
 run shmlimit apply "$segment" export.ini
 is "$rc $out$err" "0 + rule w algorithm window rate 3/d count-refused yes
 + rule u algorithm warmup rate 2/d warmup 4d cold-factor 2.125 max-wait 52w" "apply makes rules of windows again"
-printf '[w]\nrate = 6/d\n' >large.ini
+printf '[w]\nrate = 65537/d\n' >large.ini
 run shmlimit apply "$segment" large.ini
 is "$rc $out" "2 " "a file with too large a window is refused"
-like "$err" "^shmlimit: large\.ini:1: rule w: segment .* has too little room for this limit, and cannot grow as far: use a smaller limit, or" "rule set refuses a window that is larger than the segment allows, with file and line"
+like "$err" "^shmlimit: large\.ini:1: rule w: window too large, or too many places: must be 65536 or less$" "apply refuses a window that is larger than any, with file and line"
 printf '[n]\nalgorithm = warmup\nrate = 6/d\n' >warm.ini
 run shmlimit apply "$segment" warm.ini
 is "$err" "shmlimit: warm.ini:1: rule n: new, its warmup is missing: must have rate and warmup" "a rule with half a warm-up is refused"
 
 # ---- what is wrong ----
-refused "segment $segment has too little room for this limit, and cannot grow as far: use a smaller limit, or create the segment again with a larger \
---window-max (up to 65536)" big --algorithm window --rate 6/d
+refused "window too large, or too many places: must be 65536 or less" big --algorithm window --rate 65537/d
 run shmlimit rule set "$segment" bucket --algorithm token-bucket --capacity 3 --rate 3/h
 is "$rc $(shmlimit rule show "$segment" bucket --json | jq -r .algorithm)" "0 funnel" "token-bucket is another word for funnel"
 refused "algorithm bucket: must be funnel, token-bucket, warmup, window, lease, counter, hold or gcra" x --algorithm bucket
@@ -102,8 +100,6 @@ refused "rate 1/d with warmup 1h: cannot be represented: must be a warmup of a t
 decades" x --algorithm warmup --rate 1/d --warmup 1h
 refused "rate 1/600w with period 600w: cannot be represented: must be times of less than nine years together" \
 	x --algorithm window --rate 1/600w
-run shmlimit create "$SEGMENT.bad" --window-max 65537
-is "$rc $err" "2 shmlimit: --window-max 65537: must be 0 to 65536" "no window is larger than 65536"
 run shmlimit verify "$segment"
 is "$rc $out" "0 $segment: sound" "the segment is sound"
 done_testing

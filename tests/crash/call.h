@@ -43,7 +43,6 @@ enum act {
 	RULE_GET,
 	SWITCH,
 	GROW,
-	LENGTHEN,
 	CREATE,
 	OPEN,
 	OPEN_READ_ONLY,
@@ -66,7 +65,8 @@ enum act {
 struct call {
 	enum act act;
 	const char *key;
-	uint64_t amount; /* tokens; FILL, HOLD: keys; SWITCH: on; THROTTLE: capacity; GROW: slots; LENGTHEN: window_max */
+	uint64_t amount;  /* tokens; FILL, HOLD: keys; SWITCH: on; THROTTLE: capacity; GROW: slots;
+	                    RULE_SET: 1 + another algorithm */
 	int64_t shift_ns; /* the time given is so much later than the scene's */
 	int rule;
 	struct shmlimit_rule params; /* RULE_SET: what differs from the rule "subject" */
@@ -89,6 +89,10 @@ static inline int call_rule_set(const struct call *c)
 	if (c->params.refill != 0)
 		params.refill = c->params.refill;
 	params.mode = c->params.mode;
+	if (c->amount != 0) {
+		params.algorithm = (uint32_t)c->amount - 1;
+		return rule_replace(scene.l, "subject", &params, 0, when_given(call_ns(c)));
+	}
 	return shmlimit_rule_set_at(scene.l, c->key == NULL ? "subject" : c->key, &params, call_ns(c));
 }
 
@@ -375,7 +379,7 @@ static int call_make(const void *arg)
 	case RESET_RULE:
 		return error_of(shmlimit_reset(l, c->rule, NULL, 0));
 	case RESET_ALL:
-		return error_of(shmlimit_reset(l, -1, NULL, 0));
+		return error_of(shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0));
 	case RESET_FINGERPRINT:
 		return call_reset_fingerprint(c);
 	case RULE_SET:
@@ -386,8 +390,6 @@ static int call_make(const void *arg)
 		return shmlimit_enable(l, (uint32_t)c->amount);
 	case GROW:
 		return shmlimit_grow_at(l, c->amount, call_ns(c));
-	case LENGTHEN:
-		return shmlimit_grow_windows_at(l, (uint32_t)c->amount, call_ns(c));
 	case CREATE:
 		return call_create();
 	case OPEN:

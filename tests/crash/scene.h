@@ -9,6 +9,8 @@
 #define TESTS_CRASH_SCENE_H
 
 #include "hash.h"
+#include "rule_writer.h"
+#include "segment.h"
 #include "table.h"
 #include "tracee.h"
 
@@ -22,8 +24,7 @@
 
 enum { SUBJECT, OTHER, HELD }; /* ids of rules */
 
-#define WINDOW_MAX 9u
-#define WINDOW_LIMIT 18u /* to which that can grow */
+#define CELLS_SIZES_OF_SCENES 7u /* for capacities up to 12 */
 
 static struct {
 	struct shmlimit *l;
@@ -96,7 +97,7 @@ static inline void scene_set_secret(struct rng *rng)
 	header->checksum = layout_checksum(header);
 }
 
-/* As stage_create(), with rings, so that all scenes are of one size. */
+/* As stage_create(), so that all scenes are of one size. */
 static inline struct shmlimit *scene_create(uint32_t on_full)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options),
@@ -105,8 +106,6 @@ static inline struct shmlimit *scene_create(uint32_t on_full)
 		                            .rules = RULES,
 		                            .rules_max = RULES,
 		                            .on_full = on_full,
-		                            .window_max = WINDOW_MAX,
-		                            .window_limit = WINDOW_LIMIT,
 		                            .store_keys = 14 };
 	struct shmlimit *l;
 	int error = shmlimit_create(stage_name, &options, &l);
@@ -116,6 +115,28 @@ static inline struct shmlimit *scene_create(uint32_t on_full)
 	return l;
 }
 
+/* Map the segment again, with its cells behind it, so that all of it is in one piece. */
+static inline void scene_map(void)
+{
+	struct shmlimit *l = scene.l;
+	unsigned char *was = (unsigned char *)l->header, *base;
+
+	scene.size = l->size + layout_region(l->lines_max, CELLS_SIZES_OF_SCENES);
+	stage_extend(scene.size);
+	base = segment_map_ahead(was, 0, scene.size);
+	if (base == NULL)
+		bail("mremap");
+	segment_unmap(was, l->size + 4096);
+	scene.bytes = base;
+	l->header = (struct layout_header *)(void *)base;
+	l->rules = (struct layout_rule *)(void *)(base + ((unsigned char *)l->rules - was));
+	l->counters = base + (l->counters - was);
+	l->area = base + ((unsigned char *)l->area - was);
+	l->tables[0].slots = (struct layout_slot *)(void *)(base + ((unsigned char *)l->tables[0].slots - was));
+	for (unsigned size = 0; size < CELLS_SIZES_OF_SCENES; size++)
+		l->regions[size] = (uintptr_t)base + l->size + layout_region(l->lines_max, size);
+}
+
 /* `own_clock`: calls are made that take no time from the caller. */
 static inline void scene_open(struct rng *rng, uint32_t on_full, int own_clock)
 {
@@ -123,11 +144,7 @@ static inline void scene_open(struct rng *rng, uint32_t on_full, int own_clock)
 	uint32_t algorithm = scene.algorithm;
 
 	scene.l = scene_create(on_full);
-	scene.bytes = (unsigned char *)scene.l->header;
-	/* All that is used when it has grown; the file has room for more than that. */
-	stage_extend(scene.l->size);
-	scene.size =
-		scene.l->tables_offset + layout_parts(GROWN / SLOTS_PER_LINE, WINDOW_LIMIT, scene.l->names_max).size;
+	scene_map();
 	scene.now_ns = own_clock ? shmlimit_now(scene.l) : START_NS;
 	scene.look_ns = scene.now_ns + (own_clock ? HOUR_NS / 6 : 0);
 	scene_set_secret(rng);
@@ -148,6 +165,9 @@ static inline void scene_open(struct rng *rng, uint32_t on_full, int own_clock)
 static inline void scene_close(void)
 {
 	(void)shmlimit_destroy(stage_name);
+	/* shmlimit_close() ends what it mapped itself. */
+	memset(scene.l->regions, 0, sizeof(scene.l->regions));
+	segment_unmap(scene.bytes + scene.l->size, scene.size - scene.l->size);
 	shmlimit_close(scene.l);
 	scene.l = NULL;
 }

@@ -3,7 +3,7 @@
 #
 #	fuzz.sh libfuzzer|afl BUILD SECONDS [TARGET...]
 #
-# A run begins with the inputs in corpus/ and those that earlier runs found, in BUILD/found. Inputs that break a law,
+# A run begins with the inputs in seeds/TARGET and those that earlier runs found, in BUILD/found. Inputs that break a law,
 # crash or hang are added to BUILD/found, and the exit status is then 1. Each target's dictionary is dict/TARGET.
 #
 # SPDX-License-Identifier: BSD-2-Clause
@@ -11,14 +11,15 @@ set -u
 how=$1 build=$(cd "$2" && pwd) seconds=$3
 shift 3
 here=$(cd "${0%/*}" && pwd)
-[ $# -gt 0 ] || set -- $(cd "$here/target" && ls *.c | sed 's/\.c$//')
+# An annex has targets, too, in its folder tests/fuzz.
+[ $# -gt 0 ] || set -- $(ls "$here"/target/*.c "$here"/../../*/*/tests/fuzz/target/*.c | sed 's/.*\///; s/\.c$//')
 export ASAN_OPTIONS=abort_on_error=1:symbolize=0:detect_leaks=0 UBSAN_OPTIONS=abort_on_error=1:symbolize=0
 
 libfuzzer() {
 	found=$build/found/$1
 	mkdir -p "$found"
 	ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 "$build/fuzz/$1" -max_total_time="$seconds" -timeout=10 \
-		-max_len=4096 -print_final_stats=1 -artifact_prefix="$found-" $dictionary "$found" "$here/corpus/$1" \
+		-max_len=4096 -print_final_stats=1 -artifact_prefix="$found-" $dictionary "$found" "$inputs" \
 		>"$found.log" 2>&1
 	status=$?
 	echo "$1: $(sed -n 's/^stat::number_of_executed_units: *//p' "$found.log") runs"
@@ -31,7 +32,7 @@ afl() {
 	found=$build/found/$1
 	mkdir -p "$found"
 	AFL_NO_UI=1 AFL_NO_AFFINITY=1 AFL_SKIP_CPUFREQ=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_AUTORESUME=1 \
-		afl-fuzz -V "$seconds" -m none -t 10000 -i "$here/corpus/$1" -o "$found" $dictionary -- "$build/fuzz/$1" \
+		afl-fuzz -V "$seconds" -m none -t 10000 -i "$inputs" -o "$found" $dictionary -- "$build/fuzz/$1" \
 		>"$found.log" 2>&1
 	status=$?
 	echo "$1: $(sed -n 's/^execs_done *: *//p' "$found/default/fuzzer_stats") runs"
@@ -43,9 +44,13 @@ afl() {
 
 bad=0
 for target in "$@"; do
+	folder=$(ls -d "$here"/target/"$target".c "$here"/../../*/*/tests/fuzz/target/"$target".c 2>/dev/null)
+	folder=${folder%/target/*}
+	inputs=$build/seeds/$target
+	mkdir -p "$build/seeds" && perl "$here/seeds.pl" unpack "$folder/seeds/$target" "$inputs" || exit
 	dictionary=
-	if [ -e "$here/dict/$target" ]; then
-		[ "$how" = afl ] && dictionary="-x $here/dict/$target" || dictionary=-dict=$here/dict/$target
+	if [ -e "$folder/dict/$target" ]; then
+		[ "$how" = afl ] && dictionary="-x $folder/dict/$target" || dictionary=-dict=$folder/dict/$target
 	fi
 	$how "$target" || bad=1
 done

@@ -1,22 +1,29 @@
 #!/bin/sh
-# The corpus: each input that is kept, whatever it was kept for, holds its target's laws, and so do some thousands that
+# The seeds: each input that is kept, whatever it was kept for, holds its target's laws, and so do some thousands that
 # follow from them, the same in each run. `make fuzz` goes on from here.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
 
 RUNS=2000
+# What is added is read again, whatever its bytes.
+perl -e 'print pack "C*", 0 .. 255' >"$TMP/all"
+perl "$SOURCE/tests/fuzz/seeds.pl" add "$TMP/seeds" "$TMP/all" "$0" && perl "$SOURCE/tests/fuzz/seeds.pl" unpack "$TMP/seeds" "$TMP/unpacked"
+cmp -s "$TMP/all" "$TMP/unpacked/all" && cmp -s "$0" "$TMP/unpacked/${0##*/}"
+ok $? "a file of seeds keeps all bytes of its inputs"
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
 
-for source in "$SOURCE"/tests/fuzz/target/*.c; do
+for source in "$SOURCE"/tests/fuzz/target/*.c "$SOURCE"/*/*/tests/fuzz/target/*.c; do
 	target=${source##*/}
 	target=${target%.c}
-	kept=$(find "$SOURCE/tests/fuzz/corpus/$target" -type f | wc -l)
+	folder=${source%/target/*}
+	perl "$SOURCE/tests/fuzz/seeds.pl" unpack "$folder/seeds/$target" "$TMP/$target.seeds"
+	kept=$(ls "$TMP/$target.seeds" | wc -l)
 	[ "$kept" -ge 3 ]
 	ok $? "$target: inputs are kept"
 	mkdir "$TMP/$target"
 	"$BUILD/fuzz/$target" -seed=1 -runs=$((kept + RUNS)) -timeout=20 -artifact_prefix="$TMP/" "$TMP/$target" \
-		"$SOURCE/tests/fuzz/corpus/$target" >"$TMP/out" 2>&1
+		"$TMP/$target.seeds" >"$TMP/out" 2>&1
 	status=$?
 	if [ $status -eq 77 ]; then
 		ok 0 "$target # SKIP $(cat "$TMP/out")"

@@ -11,8 +11,9 @@
 
 static void settles(void)
 {
-	struct shmlimit_gate *g = gate_new("create=yes slots=64 rule=r rate=\"100/200 days\" estimate=10 "
-	                                   "rule=plain rate=\"5/200 days\"");
+	struct shmlimit_gate *g =
+		gate_new("create=yes slots=64 rule=r rate=\"100/200 days\" estimate=10 charge_max=366d "
+	                 "rule=plain rate=\"5/200 days\"");
 	struct shmlimit_gate_held a, b;
 
 	is(ENTER(g, &a, "k", 0, 1), SHMLIMIT_ALLOWED, "a request pays its estimate");
@@ -113,11 +114,64 @@ static void own_limits(void)
 	is(r.remaining, 69, "the difference is charged by its own limit");
 	SETTLE(g, &a, 1000);
 	shmlimit_peek_limit(l, shmlimit_rule_find(l, "plans"), "k", 1, 1, &limit, &r);
-	ok(r.retry_after_ns > UINT64_C(365) * 86400 * 1000000000, "what it used is debt, of a year at most");
+	ok(r.retry_after_ns / 1000000000 / 86400 >= 200 && r.retry_after_ns / 1000000000 / 86400 <= 202,
+	   "what it used is debt, of the limit's time to full at most");
 	ok(gate_said == 1 && strstr(gate_lines[0], "not all tokens that a request used are charged (1000)") != NULL,
 	   "a longer debt is reported: %s", gate_lines[0]);
 	shmlimit_close(l);
 	shmlimit_gate_close(g);
+}
+
+/* However wrong an amount is, its client waits for no longer than charge_max=, and the time of the next request. */
+static void bounds(void)
+{
+	static const struct {
+		const char *rate, *words;
+		uint64_t debt_s, next_s;
+		const char *title;
+	} limits[] = {
+		{ "60/minute", "", 3600, 1, "an hour, where the limit is full sooner" },
+		{ "86400/day", "", 86400, 1, "the time to full, where that is longer than an hour" },
+		{ "60/minute", "charge_max=10m", 600, 1, "charge_max=" },
+		{ "86400/day", "charge_max=90s", 90, 1, "a charge_max= below the time to full" },
+		{ "366/366 days", "", 366 * 86400, 86400, "366 days at most" },
+	};
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		for (int own = 0; own < 2; own++) {
+			struct shmlimit_gate_held a;
+			struct shmlimit_gate *g;
+			char rest[200];
+
+			if (own)
+				snprintf(rest, sizeof(rest), "create=yes rule=own%zu algorithm=gcra estimate=1 %s", i,
+				         limits[i].words);
+			else
+				snprintf(rest, sizeof(rest), "create=yes rule=r%zu rate=\"%s\" estimate=1 %s", i,
+				         limits[i].rate, limits[i].words);
+			g = gate_new(rest);
+			keys[0] = (struct shmlimit_gate_key){ .bytes = "k", .length = 1 };
+			key_count = 1;
+			if (own) {
+				keys[0].rate = limits[i].rate;
+				keys[0].rate_length = (uint32_t)strlen(limits[i].rate);
+			}
+			a.struct_size = sizeof(a);
+			answer.struct_size = sizeof(answer);
+			answer.buffer = NULL;
+			shmlimit_gate_enter(g, keys, 1, &answer, &a);
+			SETTLE(g, &a, 1000000000000);
+			is(shmlimit_gate_enter(g, keys, 1, &answer, &a), SHMLIMIT_DENIED,
+			   "%s %s: a wrong amount makes debt", rest, own ? limits[i].rate : "");
+			ok(answer.retry_after_ns / 1000000000 >= limits[i].debt_s - 5 &&
+			           answer.retry_after_ns / 1000000000 <= limits[i].debt_s + limits[i].next_s,
+			   "%s: its client waits for %s (%llu s)", limits[i].rate, limits[i].title,
+			   (unsigned long long)(answer.retry_after_ns / 1000000000));
+			ok(gate_said == 1 && strstr(gate_lines[0], "(1000000000000)") != NULL &&
+			           strstr(gate_lines[0], "charge_max=") != NULL,
+			   "the amount is reported: %s", gate_lines[0]);
+			shmlimit_gate_close(g);
+		}
 }
 
 static void modes(void)
@@ -241,6 +295,7 @@ int main(void)
 	settles();
 	goes_on();
 	own_limits();
+	bounds();
 	modes();
 	refused();
 	oracle();

@@ -17,6 +17,7 @@ static struct shmlimit_gate *gate;
 static struct shmlimit_gate_pending *pending;
 static struct shmlimit_gate_held held;
 static struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
+static const char *brought; /* the limit that a request brings for the first one, or NULL */
 
 /* Begin a request of the first n limits. */
 static int begin(const char *key, size_t n)
@@ -25,6 +26,10 @@ static int begin(const char *key, size_t n)
 		keys[i] = (struct shmlimit_gate_key){ .limit = (uint32_t)i,
 			                              .bytes = key,
 			                              .length = (uint32_t)strlen(key) };
+	if (brought != NULL) {
+		keys[0].rate = brought;
+		keys[0].rate_length = (uint32_t)strlen(brought);
+	}
 	new_out();
 	held.struct_size = sizeof(held);
 	pending = NULL;
@@ -142,8 +147,9 @@ static void in_order(void)
 	ns = (uint64_t)(to.tv_sec - from.tv_sec) * SECOND + (uint64_t)to.tv_nsec - (uint64_t)from.tv_nsec;
 	is(allowed, 11, "shmlimit_gate_ask() waits, and then all pass");
 	ok(ns >= 10 * SECOND / 200, "no earlier than the limit allows: %llu us", (unsigned long long)ns / 1000);
-	ok(answer.outcome == SHMLIMIT_GATE_PASSED && answer.retry_after_ns == 0 && answer.field_count == 2,
-	   "the answer is that of any other request");
+	ok((answer.outcome == SHMLIMIT_GATE_PASSED || answer.outcome == SHMLIMIT_GATE_DELAYED) &&
+	           answer.retry_after_ns == 0 && answer.field_count == 2,
+	   "the answer of a request that waited is that of any other, except its outcome");
 
 	while (begin("user:45", 1) != PENDING)
 		;
@@ -151,7 +157,7 @@ static void in_order(void)
 		nanosleep(&(struct timespec){ .tv_nsec = (long)answer.retry_after_ns }, NULL);
 		new_out();
 	} while (shmlimit_gate_poll(gate, pending, &answer, &held) == PENDING);
-	ok(answer.outcome == SHMLIMIT_GATE_PASSED && answer.field_count == 2,
+	ok(answer.outcome == SHMLIMIT_GATE_DELAYED && answer.field_count == 2,
 	   "a request that was polled has its fields, too");
 	shmlimit_gate_close(gate);
 }
@@ -209,6 +215,8 @@ static void estimates(void)
 		new_out();
 	} while (shmlimit_gate_poll(gate, pending, &answer, &held) == PENDING);
 	ok(held.bill_count == 1 && held.bills[0].paid == 5, "it has its bill when it goes on");
+	ok(answer.outcome == SHMLIMIT_GATE_DELAYED && answer.status == 0 && answer.denied_by == 0,
+	   "the outcome of a request that waited says so");
 	is(shmlimit_gate_settle(gate, keys, 1, &used, &held), 0, "the bill of a request that waited is settled");
 	is(held.bills[0].paid, 3, "as any other");
 	shmlimit_gate_close(gate);
@@ -223,8 +231,16 @@ static void dry_runs(void)
 	gate = gate_new("create=yes rule=dry rate=\"1/h burst 1\" delay=1h dry_run");
 	(void)begin("user:46", 1);
 	is(begin("user:46", 1), SHMLIMIT_ALLOWED, "in a limit's dry run a request that would wait goes on");
+	is(answer.outcome, SHMLIMIT_GATE_DELAYED_DRY_RUN, "the outcome of a request that would wait says so");
 	is(begin("user:46", 1), SHMLIMIT_ALLOWED, "as one that would be denied");
 	is(answer.outcome, SHMLIMIT_GATE_REJECTED_DRY_RUN, "the outcome of a request that would be denied says so");
+	shmlimit_gate_close(gate);
+
+	gate = gate_new("create=yes rule=dry2 rate=\"1/h burst 1\" delay=1h estimate=1 dry_run");
+	(void)begin("user:46", 1);
+	is(begin("user:46", 1), SHMLIMIT_ALLOWED, "in a dry run a request with an estimate that would wait goes on");
+	ok(answer.outcome == SHMLIMIT_GATE_DELAYED_DRY_RUN && held.bill_count == 1 && held.bills[0].paid == 1,
+	   "its estimate is in the bill all the same");
 	shmlimit_gate_close(gate);
 
 	gate = gate_new("create=yes rule=shadow rate=\"1/h burst 1\" delay=1h");
@@ -236,16 +252,69 @@ static void dry_runs(void)
 	unit_id(shmlimit_rule_set(l, "shadow", &rule));
 	(void)begin("user:46", 1);
 	is(begin("user:46", 1), SHMLIMIT_ALLOWED, "in a rule's dry run a request that would wait goes on");
+	is(answer.outcome, SHMLIMIT_GATE_DELAYED_DRY_RUN, "the outcome of a rule's dry run says so, too");
+	shmlimit_gate_close(gate);
+}
+
+/* Four limits, each with a delay or without: the answer has the fields of all, in the order of the keys. */
+static void fields_in_order(void)
+{
+	for (unsigned delays = 0; delays < 16; delays++) {
+		unsigned in_place = 0;
+		char spec[400];
+		int at = snprintf(spec, sizeof(spec), "create=yes");
+
+		for (unsigned i = 0; i < 4; i++)
+			at += snprintf(spec + at, sizeof(spec) - (size_t)at, " rule=f%u-%u rate=%u/h%s", i,
+			               delays & 1u << i, 10 + (i + delays) % 4,
+			               (delays & 1u << i) != 0 ? " delay=1h" : "");
+		gate = gate_new(spec);
+		is(begin("user:48", 4), SHMLIMIT_ALLOWED, "delays at %x: the request passes", delays);
+		for (uint32_t i = 0; i < answer.field_count && i < 8; i++) {
+			char name[20];
+
+			snprintf(name, sizeof(name), "\"f%u-%u\"", i / 2, delays & 1u << (i / 2));
+			in_place += strcmp(answer.fields[i].name, i % 2 != 0 ? "RateLimit" : "RateLimit-Policy") == 0 &&
+			            strncmp(answer.fields[i].value, name, strlen(name)) == 0;
+		}
+		ok(answer.field_count == 8 && in_place == 8, "delays at %x: all fields are there, in order", delays);
+		is(answer.remaining, 9, "delays at %x: the fewest tokens that are left are said", delays);
+		shmlimit_gate_close(gate);
+		for (unsigned i = 0; i < 4; i++) {
+			snprintf(spec, sizeof(spec), "f%u-%u", i, delays & 1u << i);
+			(void)shmlimit_rule_remove(l, spec);
+		}
+	}
+}
+
+/* The limit that would have denied, or made the request wait, is named by its place among the keys. */
+static void names_the_limit(void)
+{
+	gate = gate_new("create=yes rule=wide rate=100/h rule=narrow rate=\"1/h burst 1\" dry_run");
+	(void)begin("user:49", 2);
+	is(begin("user:49", 2), SHMLIMIT_ALLOWED, "a dry run denies nothing");
+	ok(answer.outcome == SHMLIMIT_GATE_REJECTED_DRY_RUN && answer.denied_by == 1,
+	   "the second limit would have denied the request");
+	shmlimit_gate_close(gate);
+	gate = gate_new("create=yes rule=wide rate=100/h rule=narrow2 rate=\"1/h burst 1\" delay=1h dry_run");
+	(void)begin("user:49", 2);
+	is(begin("user:49", 2), SHMLIMIT_ALLOWED, "a dry run makes nobody wait");
+	ok(answer.outcome == SHMLIMIT_GATE_DELAYED_DRY_RUN && answer.denied_by == 1,
+	   "the second limit would have made the request wait");
 	shmlimit_gate_close(gate);
 }
 
 int main(void)
 {
-	static const struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = 8 };
+	static const struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
 
 	l = unit_create("gate.delay", &options);
 	waits("rate=\"1/h burst 1\"");
 	waits("rate=\"1/h burst 1\" algorithm=gcra");
+	brought = "1/h burst 1";
+	waits("algorithm=gcra");
+	waits("rate=\"1/s burst 9\" algorithm=gcra");
+	brought = NULL;
 	waits("rate=1/h algorithm=window");
 	others_deny();
 	holds_places();
@@ -253,5 +322,7 @@ int main(void)
 	as_limit_req();
 	estimates();
 	dry_runs();
+	fields_in_order();
+	names_the_limit();
 	return tap_done();
 }

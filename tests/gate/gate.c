@@ -330,6 +330,93 @@ static void failures(struct shmlimit *l)
 	shmlimit_close(l);
 }
 
+/* How often this process has the segment mapped. */
+static unsigned mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[500];
+	unsigned n = 0;
+
+	if (maps == NULL)
+		bail("/proc/self/maps");
+	while (fgets(line, sizeof(line), maps) != NULL)
+		n += strstr(line, unit_name) != NULL;
+	fclose(maps);
+	return n;
+}
+
+/* A gate that is closed has let go of its segment. */
+static void closes(void)
+{
+	struct shmlimit *l = unit_create("gate.closes", NULL);
+	unsigned before = mappings();
+
+	unit_rule(l, "site", 9, 9, SECOND);
+	for (int i = 0; i < 8; i++) {
+		struct shmlimit_gate *gate = gate_new("rule=site");
+
+		is(ASK(gate, "user:42", 0), SHMLIMIT_ALLOWED, "gate %d decides", i);
+		ok(mappings() > before, "gate %d has the segment mapped", i);
+		shmlimit_gate_close(gate);
+	}
+	is(mappings(), before, "closed gates have mapped nothing");
+	shmlimit_close(l);
+}
+
+/* Remove the rule, and set it again under another id, as an operator would between two looks of the gate. */
+static void move_rule(struct shmlimit *l, const char *taken)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	int before = shmlimit_rule_find(l, "site");
+
+	if (shmlimit_rule_get(l, before, &rule) != 0 || shmlimit_rule_remove(l, "site") != 0)
+		bail("the rule cannot be removed");
+	unit_rule(l, taken, 1, 1, SECOND);
+	if (unit_id(shmlimit_rule_set(l, "site", &rule)) == before)
+		bail("the rule has its id again");
+}
+
+/* Each kind of call finds a rule that has another id since. */
+static void moved(void)
+{
+	static const char *const kinds[] = { "rule=site", "rule=site delay=1h", "rule=site peek",
+		                             "rule=site estimate=5" };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .capacity = 9,
+		                      .refill = 9,
+		                      .period_ns = 3600 * SECOND,
+		                      .max_wait_ns = 3600 * SECOND };
+	struct shmlimit_gate_key key = { .bytes = "user:42", .length = 7 };
+	struct shmlimit_gate_held held = { .struct_size = sizeof(held) };
+	struct shmlimit *l = unit_create("gate.moved", NULL);
+	struct shmlimit_gate *gate;
+	struct shmlimit_result r;
+	uint64_t used = 7;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		char taken[20];
+
+		snprintf(taken, sizeof(taken), "taken%zu", i);
+		unit_id(shmlimit_rule_set(l, "site", &rule));
+		gate = gate_new(kinds[i]);
+		is(ASK(gate, "user:42", 0), SHMLIMIT_ALLOWED, "%s: a request passes", kinds[i]);
+		move_rule(l, taken);
+		is(ASK(gate, "user:42", 0), SHMLIMIT_ALLOWED, "%s: one passes when the rule has another id", kinds[i]);
+		is(answer.outcome, SHMLIMIT_GATE_PASSED, "%s: it was decided", kinds[i]);
+		shmlimit_gate_close(gate);
+	}
+	gate = gate_new("rule=site estimate=5");
+	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
+	new_out();
+	is(shmlimit_gate_enter(gate, &key, 1, &answer, &held), SHMLIMIT_ALLOWED, "a request pays its estimate");
+	move_rule(l, "taken");
+	is(shmlimit_gate_settle(gate, &key, 1, &used, &held), 0, "it is settled when the rule has another id");
+	shmlimit_peek(l, shmlimit_rule_find(l, "site"), "user:42", 7, 0, &r);
+	is(r.remaining, 7, "what it used beyond the estimate is charged to the rule");
+	shmlimit_gate_close(gate);
+	shmlimit_close(l);
+}
+
 int main(void)
 {
 	struct shmlimit *l = unit_create("gate", NULL);
@@ -342,5 +429,7 @@ int main(void)
 	longest(l);
 	failures(l);
 	shmlimit_close(l);
+	moved();
+	closes();
 	return tap_done();
 }

@@ -18,6 +18,7 @@ static struct shmlimit_gate_answer answer;
 static inline void new_out(void)
 {
 	memset(&answer, 0x77, sizeof(answer));
+	memset(gate_buffer, 'x', sizeof(gate_buffer));
 	answer.struct_size = sizeof(answer);
 	answer.buffer = gate_buffer;
 	answer.buffer_size = sizeof(gate_buffer);

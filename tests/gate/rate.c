@@ -84,6 +84,34 @@ static void texts(void)
 	shmlimit_destroy(unit_name);
 }
 
+/* Of each length, in memory that ends where the text does: those that are kept, those that are not, and those that are too long. */
+static void lengths(void)
+{
+	struct shmlimit_gate *gate = gate_new("create=yes rule=api algorithm=gcra rate_error=1/h");
+	int wrong = 0, longest = 0;
+
+	for (int length = 3; length <= 300; length++) {
+		int burst = 2 + length % 7, count = 0;
+		char *text = malloc((size_t)length), key[16], limit[16];
+		struct shmlimit_gate_key one = { .bytes = key, .rate = text, .rate_length = (uint32_t)length };
+
+		memset(text, ' ', (size_t)length);
+		one.length = (uint32_t)snprintf(key, sizeof(key), "length%d", length);
+		snprintf(limit, sizeof(limit), "%d/h", burst);
+		memcpy(text + length - 3, limit, 3);
+		for (int i = 0; i < 9; i++)
+			count += ask_of(gate, one) == SHMLIMIT_ALLOWED;
+		if (count == burst)
+			longest = length;
+		wrong += count != (length < 256 ? burst : 1);
+		free(text);
+	}
+	is(wrong, 0, "a text of fewer than 256 bytes is a limit, and a longer one is none: the longest has %d",
+	   longest);
+	shmlimit_gate_close(gate);
+	shmlimit_destroy(unit_name);
+}
+
 static void structures(void)
 {
 	struct shmlimit_gate *gate = gate_new("create=yes rule=api algorithm=gcra rate=1/h");
@@ -287,6 +315,7 @@ int main(void)
 	shmlimit_close(unit_create("gate_rate", NULL));
 	shmlimit_destroy(unit_name);
 	texts();
+	lengths();
 	structures();
 	instead();
 	other_rule();

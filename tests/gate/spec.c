@@ -90,13 +90,45 @@ static void shared(void)
 	is(check("segment=web create=yes rule=r rate=5/s local"), 0, "local is allowed without backend=");
 }
 
+/* Each word stands once in a limit, and beside nothing that it contradicts; each limit may change a default. */
+static void together(void)
+{
+	static const char *const once[] = {
+		"cost=2",        "estimate=2", "prefix=32,64",   "status=503",     "fields=denied", "dry_run",
+		"peek",          "rate=5/s",   "rate_error=5/s", "algorithm=gcra", "local",         "protected",
+		"charge_max=1h", "delay=1s",   "nodelay",        "denials=d",      "jitter=5%",
+	};
+	static const char *const of_gates[] = { "fail=open", "create=yes", "mode=660", "slots=64", "x_fields" };
+	char text[200];
+
+	for (size_t i = 0; i < sizeof(once) / sizeof(once[0]); i++) {
+		snprintf(text, sizeof(text), "segment=web create=yes rule=r %s %s", once[i], once[i]);
+		ok(check(text) == -EINVAL && wrong.offset == strlen(text) - strlen(once[i]) &&
+		           strcmp(wrong.text, "is given twice") == 0,
+		   "%s: the second word is refused", text);
+	}
+	for (size_t i = 0; i < sizeof(of_gates) / sizeof(of_gates[0]); i++) {
+		snprintf(text, sizeof(text), "segment=web %s %s rule=r", of_gates[i], of_gates[i]);
+		is_wrong(text, of_gates[i], "is given twice");
+	}
+	is_wrong("segment=web rule=r status=429 status=503", "status=503", "is given twice");
+	is_wrong("segment=web status=429 status=503 rule=r", "status=503", "is given twice");
+	is_wrong("segment=web rule=r cost=2 estimate=5", "estimate=5", "must be either cost=, or estimate=");
+	is_wrong("segment=web rule=r estimate=5 cost=2", "cost=2", "must be either cost=, or estimate=");
+	is_wrong("segment=web rule=r delay=1s nodelay", "nodelay", "must be either delay= or nodelay");
+	is_wrong("segment=web rule=r nodelay delay=1s", "delay=1s", "must be either delay= or nodelay");
+	is_wrong("segment=web create=yes rule=r rate=5/s charge_max=1h", "", "charge_max= needs estimate=");
+	is(check("segment=web status=429 cost=2 delay=1s charge_max=1h rule=a status=503 nodelay rule=b status=500 estimate=3"),
+	   0, "a limit may change each default");
+}
+
 static void words(void)
 {
 	/* clang-format off */
 	static const char *const of_gates[] = { "fail", "fail=", "fail=shut", "backend", "backend=", "backend=localhost",
 		"backend=http://host", "backend_prefix=", "backend_prefix={a}", "backend_prefix=12345678901234567890123456789012345678901234567890123456789012345", "deadline=", "deadline=5", "deadline=5m", "deadline=5s", "deadline=0ms", "deadline=99us", "deadline=10000001us",
-		"deadline=10001ms", "owner=", "owner=65534", "owner=no-such-user", "share=0", "share=1001", "share=10%", "agent=", "agent=yes", "agent=none", "wait=", "wait=1", "wait=5ms",
-		"create", "create=", "create=maybe", "mode=", "mode=0", "mode=1000", "mode=8", "mode=0660x", "group=",
+		"deadline=10001ms", "owner=", "owner=65534", "owner=no-such-user", "share=0", "share=1001", "share=10%", "agent=", "proxy_warning=yes", "agent=yes", "agent=none", "wait=", "wait=1", "wait=5ms",
+		"create", "create=", "create=maybe", "mode=", "mode=0", "mode=0200", "mode=0577", "mode=1000", "mode=8", "mode=0660x", "group=",
 		"group=no-such-group", "slots=15", "slots=", "x_fields=1", "segment=", "segment=a/b" };
 	/* clang-format on */
 	/* clang-format off */
@@ -104,7 +136,7 @@ static void words(void)
 		"cost=18446744073709551616", "cost=99999999999999999999999", "prefix=", "prefix=32", "prefix=32,",
 		"prefix=,64", "prefix=33,64", "prefix=32,129", "prefix=32,64,", "nth=", "nth=0", "nth=-0", "nth=+1", "nth=1001", "nth=-1001", "nth=last", "status=399", "status=600",
 		"status=", "dry_run=1", "Dry_run", "peek=1", "protected=1", "burst=5", "fields=", "fields=never", "rate=", "rate=5", "rate=5/minut",
-		"algorithm=", "algorithm=log", "delay=", "delay=2", "delay=2h", "delay=-1s", "nodelay=1", "jitter=", "jitter=5", "jitter=101%", "jitter=5%%", "denials=", "denials=si*te", "local=1", "segment=web", "fail=open", "rule=", "rule=si*te" };
+		"algorithm=", "algorithm=log", "delay=", "delay=2", "delay=2h", "delay=-1s", "nodelay=1", "charge_max=", "charge_max=0s", "charge_max=5", "charge_max=367d", "charge_max=-1h", "jitter=", "jitter=5", "jitter=101%", "jitter=5%%", "denials=", "denials=si*te", "local=1", "segment=web", "fail=open", "rule=", "rule=si*te" };
 	/* clang-format on */
 	char text[128];
 
@@ -129,7 +161,7 @@ static void words(void)
 	is_wrong("segment=web backend=redis://host rule=r local delay=2s", "",
 	         "rule=r: delay= is for limits of one host");
 	is_wrong("segment=web owner_=root", "owner_=root", "must be fail=open or fail=closed");
-	is_wrong("segment=web rule=r owner=root", "owner=root", "must be cost=N");
+	is_wrong("segment=web rule=r owner=root", "owner=root", "must be cost=");
 	is_wrong("segment=web \"rule=a", "\"rule=a", "must end with a quotation mark");
 	is_wrong("", "", "needs segment=NAME");
 	is_wrong("segment=web rule=r rate=5/s", "", "rule=r: rate=\"5/s\" needs create=yes");
@@ -147,6 +179,7 @@ static void words(void)
 		"",
 		"rule=0123456789012345678901234567890123456789012345678901234567890xy: rate=\"1000000 per 100000 seconds\" is for limits that come with requests, which hosts cannot share: with ba...");
 	is(check("segment=web rule=r nth=-1000 prefix=32,64"), 0, "the place in a list may come before the prefix");
+	together();
 	shared();
 	is(check("segment=web"), 0, "a spec may have no rules");
 	is(shmlimit_gate_check(NULL, &wrong), -EINVAL, "a spec is a text");
@@ -191,17 +224,19 @@ static void meanings(void)
 
 	setenv("SHMLIMIT_BACKEND", "unix:///run/redis.sock", 1);
 	if (spec_read(
-		    "segment=w create=yes mode=0660 group=root slots=128 x_fields owner=root backend=- deadline=20ms share=250 agent=thread "
+		    "segment=w create=yes mode=0660 group=root slots=128 x_fields owner=root backend=- deadline=20ms share=250 agent=thread proxy_warning=no "
 		    "rule=r local rate=\"7 per minute\" algorithm=window rule=q cost=18446744073709551615",
 		    &s, &none) != 0)
 		bail("spec_read");
-	ok(s.create && s.x_fields && s.options.mode == 0660 && s.options.flags == SHMLIMIT_OPTION_GROUP &&
-	           s.options.gid == 0 && s.options.slots == 128,
+	ok(s.create && s.x_fields && s.options.mode == 0660 &&
+	           s.options.flags == (SHMLIMIT_OPTION_FIT | SHMLIMIT_OPTION_GROUP) && s.options.gid == 0 &&
+	           s.options.slots == 128,
 	   "a segment that is created has mode, group and slots");
-	ok(s.options.window_max == 7 && s.rules[0].has_rate && s.rules[0].rate.algorithm == SHMLIMIT_WINDOW &&
-	           s.rules[0].rate.capacity == 7 && s.rules[0].rate.refill == 0,
-	   "a segment that is created has room for its windows");
+	ok(s.rules[0].has_rate && s.rules[0].rate.algorithm == SHMLIMIT_WINDOW && s.rules[0].rate.capacity == 7 &&
+	           s.rules[0].rate.refill == 0,
+	   "a limit may be a window");
 	is(s.agent, SPEC_AGENT_THREAD, "a thread may be the host's agent");
+	is(s.proxy_quiet, 1, "a proxy need not be reported");
 	ok(s.deadline_us == 20000 && s.share_milli == 250 && strcmp(s.backend, "unix:///run/redis.sock") == 0,
 	   "the backend may come from the environment");
 	ok(s.limits[1].cost == UINT64_MAX, "a cost has 64 bits");
@@ -223,7 +258,7 @@ static void bounds(void)
 		uint64_t least, most;
 	} words[] = {
 		{ "slots=%" PRIu64, 0, SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX },
-		{ "mode=%" PRIo64, 0, 1, 0777 },
+		{ "mode=%" PRIo64, 0, 0600, 0777 },
 		{ "deadline=%" PRIu64 "us", 0, 100, 10000000 },
 		{ "deadline=%" PRIu64 "ms", 0, 1, 10000 },
 		{ "share=%" PRIu64, 0, 1, 1000 },
@@ -417,8 +452,45 @@ static void keys(void)
 	   "a long key that is no address is replaced too");
 }
 
+static size_t count_raw(const char *text)
+{
+	size_t raw = 0;
+
+	for (; *text != '\0'; text++)
+		raw += *text < ' ' || *text > '~';
+	return raw;
+}
+
+/* An error about a spec goes to logs and terminals: no byte of the spec is repeated raw if it is a control byte. */
+static void repeated(void)
+{
+	static const char *const specs[] = {
+		"segment=w backend=redis://u:p@192.0.2.1:6379/0?x rule=r rate=5/s",
+		"segment=w backend=rediss://host owner=nobody:x mode=0999 group=none: rule=r",
+		"segment=w create=yes slots=1x fail=shut rule=a+b rate=\"5/minute burst 0\" status=1 text=x",
+		"segment=w rule=r rate=\"5 attempts per minute\" algorithm=gcre prefix=33 nth=0 cost=x",
+	};
+	static const char bytes[] = { 1, 7, 0x1b, 0x7f, (char)0x80, (char)0x9b, (char)0xff };
+	size_t raw = 0, refused = 0;
+	char text[256];
+
+	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++)
+		for (size_t at = 0; at < strlen(specs[i]); at++)
+			for (size_t b = 0; b < sizeof(bytes); b++) {
+				strcpy(text, specs[i]);
+				text[at] = bytes[b];
+				if (check(text) != -EINVAL)
+					continue;
+				refused++;
+				raw += count_raw(wrong.text);
+			}
+	ok(refused > 1000, "%zu specs with a control byte are refused", refused);
+	is(raw, 0, "no message about a spec has a byte that a terminal acts on");
+}
+
 int main(void)
 {
+	repeated();
 	words();
 	meanings();
 	bounds();

@@ -1,6 +1,6 @@
 /*
  * bind.pml: a place that is bound to a process, searched over all interleavings. `make check` runs it (bind.sh). The
- * protocol stands in lib/algorithm/hold.h, steps 7 and 8.
+ * protocol stands in lib/algorithm/hold/hold.h, steps 7 and 8.
  *
  * Modelled: N processes that make up to CALLS calls each. One without a place enters, or gets a copy of a place that
  * another has; one with a place binds it to one of two holders, renews it, leaves it, or forgets it. An entry that finds

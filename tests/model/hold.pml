@@ -1,6 +1,6 @@
 /*
  * hold.pml: the places of one slot under a HOLD rule, searched over all interleavings. `make check` runs it (hold.sh).
- * The protocol stands in lib/algorithm/hold.h.
+ * The protocol stands in lib/algorithm/hold/hold.h.
  *
  * Modelled: N processes that enter, renew or not, leave, and leave once more, ROUNDS times; the last OTHERS of them want
  * a second key. Both keys have the one slot, of CAPACITY cells: it is claimed when it is free, and reclaimed when no

@@ -6,7 +6,7 @@
  */
 
 /* Counted outside of the states, and printed: a search without these proves nothing. */
-c_decl { static long event_count[32]; };
+c_decl { static long event_count[40]; };
 #define EVENT(n, name)	c_code { if (event_count[n]++ == 0) printf("event: " name "\n"); }
 
 /* -DONLY=n: the only law that is asserted, to see that a variant breaks just that one. */

@@ -105,7 +105,7 @@ judge_fails() {
 
 model_check() {
 	model=$1
-	cp "$SOURCE/tests/model/model.pml" "$SOURCE/tests/model/$model.pml" "$TMP/" || exit
+	cp "$SOURCE/tests/model/model.pml" "$(ls "$SOURCE"/tests/model/"$model".pml "$SOURCE"/*/*/tests/model/"$model".pml 2>/dev/null)" "$TMP/" || exit
 	if [ "${MODEL_FULL:-0}" = 1 ]; then
 		holds=$holds$holds_full
 		MEMORY_MB=8000

@@ -7,6 +7,8 @@
  * shared memory, or a pair that one compare-and-swap validates. A word ends LIFE after it was written; for BACK after
  * its end it is seen to be over; then it seems to be in force again, for ever.
  * Abstracted: claims of one key by several processes (claim.pml has that), tables that grow, and clocks that step back.
+ * -DUNDO: what a decision took it may give back, as take_all does: it swaps the earlier word in, while the slot stands as it left
+ * it, or frees the slot where that word is over by now. A process that is stopped between the two for longer than SLACK is killed.
  *
  * Law 1: no decision takes for in force what is over.
  * Law 2: nothing is freed that is in force.
@@ -21,6 +23,9 @@
  *  KEEP_TENTATIVE 3 a sweep leaves tentative slots.
  *  NO_RETRY 3       a slot that was changed since it was read is not looked at again.
  *  FREE_ANY 2       a slot is freed whatever it holds by then.
+ *  UNDO_ALL 3       an earlier word is swapped in, though it is over.
+ *  UNDO_BY_START 3  whether it is over is judged by the time of the decision.
+ *  UNDO_BY_MARK 3   it is judged as what is in the table, by a mark that may have been set since it was not there any more.
  */
 #include "model.pml"
 #ifndef N
@@ -188,9 +193,56 @@ inline sweep() {
 	od
 }
 
+#ifdef UNDO
+#define MORE 5	/* a decision on a word that is in force lengthens it by this */
+#ifdef UNDO_BY_START
+#define WAS_OVER	(end <= start)
+#else
+#ifdef UNDO_BY_MARK
+#define WAS_OVER	IS_OVER(end, m, at)
+#else
+#define WAS_OVER	(end <= at)	/* when it was taken from, the word was known */
+#endif
+#endif
+
+#define TOOK(word)	took = true; mine = word
+
+inline undo() {
+	d_step { at = now; m = mark };
+	if
+#ifdef UNDO_ALL
+	:: d_step { state == FREE -> before = FREE }
+	:: d_step { state == LIVE -> before = LIVE }
+#else
+	:: d_step { state == FREE || WAS_OVER -> before = FREE }
+	:: d_step { state == LIVE && !WAS_OVER -> before = LIVE }
+#endif
+	fi;
+	d_step {
+		if
+		:: now - at <= SLACK && table[key].state == LIVE && table[key].end == mine && table[key].nonce == nonce ->
+			table[key].state = before;
+			table[key].end = (before == LIVE -> end : 0);
+			LAW3(key);
+			if
+			:: before == LIVE -> EVENT(12, "an earlier word is swapped in")
+			:: else -> EVENT(13, "what was over is not given back")
+			fi
+		:: else
+		fi
+	}
+}
+#else
+#define TOOK(word)	skip
+#endif
+
 proctype process() {
 	byte done, at, start, old, old_round, n, c, r, m, state, end, nonce;
 	bit late, key;
+#ifdef UNDO
+	byte mine, before;
+	bit took;
+#endif
 
 	do
 	:: done < DECISIONS ->
@@ -212,11 +264,24 @@ proctype process() {
 		:: d_step { state == LIVE && IN_FORCE(end, start) ->
 			law(1, end > start);
 			EVENT(8, "a decision is denied") }
+#ifdef UNDO
+		:: state == LIVE && IN_FORCE(end, start) ->
+			d_step {
+				if
+				:: SAME(key) ->
+					table[key].end = end + MORE;
+					TOOK(end + MORE);
+					LAW3(key)
+				:: else
+				fi
+			}
+#endif
 		:: state == LIVE && !IN_FORCE(end, start) ->
 			d_step {
 				if
 				:: SAME(key) ->
 					table[key].end = start + LIFE;
+					TOOK(start + LIFE);
 					LAW3(key)
 				:: else -> EVENT(9, "a decision loses its word")
 				fi
@@ -242,6 +307,8 @@ proctype process() {
 					:: SAME(key) ->
 						table[key].state = LIVE;
 						table[key].end = start + LIFE;
+						TOOK(start + LIFE);
+						state = FREE;
 						LAW3(key)
 					:: else -> EVENT(11, "a claim finds its slot freed")
 					fi
@@ -249,6 +316,13 @@ proctype process() {
 			:: else
 			fi
 		fi;
+#ifdef UNDO
+		if
+		:: took -> undo()
+		:: true
+		fi;
+		d_step { took = false; mine = 0; before = 0 };
+#endif
 		d_step { done++; at = 0; start = 0; old = 0; old_round = 0; n = 0; c = 0; r = 0; m = 0; state = 0; end = 0; nonce = 0;
 			late = 0; key = 0 }
 	:: else -> break

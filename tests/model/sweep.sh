@@ -12,6 +12,7 @@ MEMORY_MB=1400
 holds='
 two|1000000||2 processes with a decision each, on keys that were asked before
 fresh|1000000|-DFRESH|2 processes with a decision each, on a key that was asked before and a new one
+undo|1000000|-DUNDO|2 processes with a decision each, which may be undone
 one|200000|-DN=1 -DDECISIONS=3 -DEND=9|a process with 3 decisions over a longer time
 '
 holds_full='
@@ -27,6 +28,9 @@ CURSOR_FIRST|3||a process that is killed after it moved the cursor leaves a chun
 KEEP_TENTATIVE|3|-DFRESH|a claim that was stopped for long leaves a word from before the mark
 NO_RETRY|3||a decision that was stopped leaves a word from before the mark, just before the sweep would free it
 FREE_ANY|2||a word that was written since is freed
+UNDO_ALL|3|-DUNDO|what is undone is over before the mark if the earlier word is swapped in whatever it says
+UNDO_BY_START|3|-DUNDO|what is undone is over before the mark if the time of the decision says what is over
+UNDO_BY_MARK|3|-DUNDO|a decision that was stopped for long swaps in what is over if a later mark says what is over
 '
 
-model_check sweep 12
+model_check sweep 14

@@ -2,8 +2,8 @@
  * version.pml: rules that change while others decide (lib/segment/rule.c, and what lib/table/table.c and lib/decide/decide.c do about
  * it), searched over all interleavings. `make check` runs it (version.sh).
  *
- * Modelled: N processes that call take for ever, for one key, and a writer that changes the rule's parameters, or removes
- * and redefines it (-DREMOVES), until version CHANGES is out: versions pass the four entries of the ring, and the
+ * Modelled: N processes that call take for ever, for one key, and a writer that changes the rule's parameters, to
+ * another algorithm too (-DALGORITHMS), or removes and redefines it (-DREMOVES), until version CHANGES is out: versions pass the four entries of the ring, and the
  * two bits of a tag, more than once. A step is one shared access: copying parameters is two, changing a slot is one CAS.
  * Decide, convert on meeting, claim in two phases, walk, clear, reclaim of what is full. Which of the places that are
  * free a claim takes is left open. -DTERMS: parameters are copied and filled in two steps; without it, at once with the
@@ -18,10 +18,10 @@
  *
  * Laws (-DONLY=n asserts only one): 1 parameters that passed the check are of one version, the one asked for. 2 The key
  * never has two committed slots that count (I3). 3 Tokens neither appear nor vanish (I1): each admission finds a token
- * in the key's account, which a change clamps to the new capacity and only a tick, reset or reclaim fills; each denial
- * finds none; an older version admits nothing after a newer one has. 4 No word is read under other parameters than it was
- * written under; none that counts is more than a version behind. 5 Nothing of a rule that was removed counts for its
- * successor. 6 Alone, a call ends (I4, I6). 7 A look that found no slot met a moment at which the key had none.
+ * in the key's account, which a change clamps to the new capacity and only a tick, reset, reclaim or another algorithm
+ * fills; each denial finds none; an older version of the same algorithm admits nothing after a newer one has. 4 No word is read under other parameters than it was
+ * written under; none that counts is more than a version behind. 5 Nothing of a rule that was removed, or of another
+ * algorithm, counts for its successor. 6 Alone, a call ends (I4, I6). 7 A look that found no slot met a moment at which the key had none.
  * Deadlock is looked for, too.
  *
  * Variants that must fail, each with the law that it breaks:
@@ -37,6 +37,7 @@
  *  TWO_BITS 4              a slot with no more than these of its version looks unchanged after four changes.
  *  LATE_CONVERT 3          a converter with a late clock puts its own time in the word, which then refills once more
  *                          what had refilled already.
+ *  BLIND_TO_ALGORITHM 5    a slot that was written under another algorithm counts for the one that follows.
  *  NO_CLEAR 5              a remover was killed and its successor doesn't clear the table: a process that still has
  *                          the old rule in view charges its slots.
  *  NO_OLD_TENTATIVE 6      a claim starts over when it meets a tentative slot of another version, for ever.
@@ -80,6 +81,10 @@
 #define RING VERSIONS
 #endif
 #define CAPACITY(v)	(1 + (CAPACITIES >> (v) & 1))
+#ifndef ALGORITHMS
+#define ALGORITHMS 0		/* bit v: the algorithm of version v, of two */
+#endif
+#define ALGORITHM(v)	(ALGORITHMS >> (v) & 1)
 
 /*
  * tag: 0 = never used, else COMMITTED or TENTATIVE and the version. A reader sees the last two bits of the version: the
@@ -123,6 +128,7 @@ entry_t ring[RING];	/* each half holds the version that filled it: so a mix show
 byte version = 1;		/* this and in_use are one word, published by one swap */
 bit in_use = 1;
 byte born = 1;			/* the version that the rule began with */
+byte began = 1;			/* ghost: the version that its algorithm began with */
 byte now;
 byte resets;
 byte stopped;			/* 1 + the only process that still runs */
@@ -152,8 +158,13 @@ byte j, r, fresh;	/* used within one step, and then 0 again */
 #else
 #define old_enough(t)	(version >= AGE(t) + born)
 #endif
+#ifdef BLIND_TO_ALGORITHM
+#define readable(t)	true
+#else
+#define readable(t)	(ALGORITHM(version) == ALGORITHM(version - AGE(t)))
+#endif
 /* A committed slot of the key, by its tag and what is published: rule_load_tag(). */
-#define counts(t)	(in_use && is_committed(t) && is_keys(t) && AGE(t) != VERSIONS - 1 && old_enough(t))
+#define counts(t)	(in_use && is_committed(t) && is_keys(t) && AGE(t) != VERSIONS - 1 && old_enough(t) && readable(t))
 #ifdef IGNORE_OLD
 #define found_old(t)	false
 #else
@@ -179,7 +190,7 @@ inline look_over() {
 	for (j : 0 .. SLOTS - 1) {
 		if
 		:: counts(slot[j].tag) ->
-			law(5, WRITTEN(slot[j].word) >= born);
+			law(5, WRITTEN(slot[j].word) >= began);
 			law(4, WRITTEN(slot[j].word) >= born -> version - WRITTEN(slot[j].word) <= 1 : true)
 		:: is_committed(slot[j].tag) && in_use && WRITTEN(slot[j].word) >= born ->
 			law(4, version - WRITTEN(slot[j].word) <= 1)
@@ -220,15 +231,19 @@ inline clear_account() {
 /* This process has admitted one, in slot `where`. */
 inline charged(where) {
 	law(5, !in_use || my.version >= born);
-	j = STAMP(slot[where].word);
-	law(3, tokens == FULL || (my.version == account_version && j >= account_tick));
-	convert_account();
-	tokens = (tokens == FULL -> CAPACITY(my.version) : tokens);
-	law(3, tokens > 0);					/* I1 */
-	tokens = (tokens > 0 -> tokens - 1 : 0);
-	account_tick = j;
-	j = 0;
-	look_over()
+	if
+	:: my.version < began -> EVENT(32, "a charge under the algorithm that was in force when the call began")
+	:: else ->
+		j = STAMP(slot[where].word);
+		law(3, tokens == FULL || (my.version == account_version && j >= account_tick));
+		convert_account();
+		tokens = (tokens == FULL -> CAPACITY(my.version) : tokens);
+		law(3, tokens > 0);				/* I1 */
+		tokens = (tokens > 0 -> tokens - 1 : 0);
+		account_tick = j;
+		j = 0;
+		look_over()
+	fi
 }
 
 /* A number that no slot holds and no process remembers is as good as one never used. */
@@ -447,7 +462,7 @@ active [N + 1] proctype process()
 		:: HOLDS(i, my.seen_tag, my.seen) ->
 			EVENT(5, "denial");
 			law(4, WRITTEN(slot[i].word) == my.version);
-			law(3, my.version == account_version && account_tick >= my.clock && tokens == 0);
+			law(3, my.version < began || (my.version == account_version && account_tick >= my.clock && tokens == 0));
 			done()
 		:: else -> start_over()
 		fi
@@ -755,8 +770,16 @@ active [N + 1] proctype process()
 	:: STEP(PUBLISH)
 		version++;
 		if
-		:: in_use -> after = LOCK; next = WALK
+		:: in_use && ALGORITHM(version) == ALGORITHM(version - 1) -> after = LOCK; next = WALK
+		:: in_use && ALGORITHM(version) != ALGORITHM(version - 1) ->
+			EVENT(33, "the algorithm changes");
+			began = version;
+			clear_account();
+			key_lacks_slot();
+			after = LOCK;
+			next = WALK
 		:: else ->
+			began = version;
 			EVENT(29, "a removed rule's id is given to another");
 			in_use = 1;
 			clear_account();

@@ -14,6 +14,10 @@ holds='
 change|4000000|-DCHANGES=4 -DVERSIONS=3|2 processes, 3 changes, of versions that wrap at the third
 remove|300000|-DCHANGES=2 -DREMOVES|2 processes, a change and removals
 reset|700000|-DCHANGES=2 -DRESETS=1|2 processes, a change and a reset
+algorithm|500000|-DCHANGES=3 -DALGORITHMS=4|2 processes, a change to another algorithm and back
+algorithm-remove|300000|-DCHANGES=2 -DREMOVES -DALGORITHMS=4|2 processes, a change to another algorithm and removals
+algorithm-solo|300000|-DCHANGES=2 -DALGORITHMS=4 -DSOLO|3 processes, a change to another algorithm, of which two are killed at any moment
+algorithm-wrap|100000|-DN=1 -DCHANGES=8 -DALGORITHMS=338 -DTERMS -DLOOKS -DTICKS=1|1 process, 7 changes, of which some are to another algorithm, and a refill
 slots|1000000|-DCHANGES=2 -DSLOTS=3|2 processes, a change, 3 slots
 solo|1000000|-DCHANGES=2 -DREMOVES -DSOLO|3 processes, the writer among them, of which two are killed at any moment
 wrap|200000|-DN=1 -DCHANGES=10 -DTERMS -DLOOKS|1 process, 9 changes: versions wrap twice
@@ -48,9 +52,10 @@ CONVERT_TWO_CAS|4|-DN=1|two CASes in place of one show a word to terms it was no
 TWO_BITS|4|-DN=1|a slot that tells two bits of its version looks unchanged after four changes
 LATE_CONVERT|3|-DN=1 -DTICKS=1|a conversion by a late clock gives tokens away
 NO_CLEAR|5|-DN=1 -DREMOVES|a table that nobody cleared keeps funnels of a rule that is gone
+BLIND_TO_ALGORITHM|5|-DN=1 -DALGORITHMS=170|a slot of another algorithm is read as one of the version in force
 NO_OLD_TENTATIVE|6|-DCHANGES=2 -DSOLO|a tentative slot of another version locks its key out
 NO_CHECK_NONE|7|-DN=1 -DLOOKS|tags judged by versions published later hide a slot
 BLIND_TO_CONVERTED|7|-DN=1 -DLOOKS|a slot converted between two looks is overlooked
 '
 
-model_check version 31
+model_check version 33

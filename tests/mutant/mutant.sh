@@ -1,6 +1,6 @@
 #!/bin/sh
 # mutant.sh BUILD [NAME...]: breaks a copy of the libraries in one place, as the table
-# `mutants` says, and runs tests until one fails; then the next. Prints, for each
+# `mutants` says, and those of the annexes, and runs tests until one fails; then the next. Prints, for each
 # mutant, the test that killed it and the law that it broke. Fails if one survives
 # or if the core fails as it is.
 #
@@ -8,9 +8,9 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 source=$(cd "${SOURCE:-$here/../..}" && pwd)
-table=$source/tests/mutant/mutants
 mkdir -p "$1/mutant" || exit
 folder=$(cd "$1/mutant" && pwd)
+table=$folder/mutants
 shift
 # Tried after those which the table has; fast ones first.
 then_all="unit/take unit/boundary unit/clock unit/full unit/funnel unit/names unit/reserve unit/rule unit/throttle
@@ -39,8 +39,9 @@ cp -R "$source/Makefile" "$source/include" "$source/lib" "$folder/source/" || ex
 cp "$source/tools/"*.mk "$folder/source/tools/" && cp "$source/tests/tests.mk" "$folder/source/tests/" || exit
 cp -R "$source/bench/kit" "$folder/source/bench/" || exit
 cp -R "$source/tests/"*.h "$source/tests/unit" "$source/tests/process" "$source/tests/torture" \
-	"$source/tests/schedule" "$source/tests/global" "$source/tests/gate" "$folder/source/tests/" || exit
+	"$source/tests/schedule" "$source/tests/gate" "$folder/source/tests/" || exit
 
+cat "$source/tests/mutant/mutants" "$source"/*/*/tests/mutants >"$table" || exit
 survivors=0
 perl "$here/mutate.pl" "$table" >"$folder/list" || exit
 for name; do

@@ -1,9 +1,11 @@
-# random.pl BUILD N [SEED [SECONDS]]: breaks a copy of the libraries in one place at a time, N times, where SEED says, and
-# runs tests until one fails. Prints a line for each mutant, then how many were killed. A mutant that does not compile, or
+# random.pl BUILD N [SEED [SECONDS]]: breaks a copy of the project in one place at a time, N times, where SEED says, and
+# runs tests until one fails: in turn the core, the gate, the library for many hosts, the command, and the C of a binding
+# or of the servers' modules. Prints a line for each mutant, then how many were killed. A mutant that does not compile, or
 # whose objects are as before, is replaced by another. Ends early after SECONDS. Fails if one lives.
 #
-# In the environment: ONLY=PATTERN limits the files; LIST=yes prints what would be drawn, and builds nothing. The same
-# seed, pattern and sources draw the same mutants.
+# In the environment: ONLY=PATTERN limits the files; LIST=yes prints what would be drawn, and builds nothing; EACH=SECONDS
+# bounds the time of the tests of one mutant, where all that are near were tried. The same seed, pattern and sources draw
+# the same mutants. As root it has processes, /dev/shm and a loopback of its own: a mutant may end or remove what it meets.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 use strict;
@@ -13,10 +15,16 @@ use Time::HiRes 'time';
 
 my ($build, $n, $seed, $seconds) = @ARGV;
 my $only = $ENV{ONLY} // '.';
+my $each = $ENV{EACH} // 0;
 my $source = abs_path($0 =~ s{[^/]*$}{../..}r);
 my $folder;
-my $make = 'make -s O=build CC=gcc CFLAGS="-O1 -w -Werror=incompatible-pointer-types -Werror=int-conversion ' .
+my $make = 'make -s O=build CC=gcc CFLAGS="-O1 -Werror=incompatible-pointer-types -Werror=int-conversion ' .
 	'-Werror=implicit-function-declaration"';
+my $alone = 'mount -t tmpfs -o mode=1777 shm /dev/shm && ip link set lo up && ';
+if ($> == 0 && !$ENV{LIST} && !$ENV{MUTANTS_ALONE} && system("unshare -mn sh -c '$alone:' 2>/dev/null") == 0) {
+	$ENV{MUTANTS_ALONE} = 1;
+	exec 'unshare', qw(-mnpf --mount-proc --kill-child sh -c), $alone . 'exec "$@"', 'sh', $^X, abs_path($0), @ARGV;
+}
 my $began = time;
 $seed ||= time & 0xffffff;
 $seconds ||= 3600;
@@ -28,10 +36,8 @@ if ($ENV{LIST}) {
 } else {
 	mkdir $build;
 	$folder = abs_path($build) . "/mutant.$$";
-	system("mkdir -p '$folder/tests' '$folder/bench' '$folder/tools' && cd '$source' && " .
-		"cp -R Makefile include lib '$folder/' && cp tools/*.mk '$folder/tools/' && " .
-		"cp -R bench/kit '$folder/bench/' && cd tests && cp -R *.h *.mk unit process schedule torture gate global " .
-		"'$folder/tests/'") == 0 or die "$folder: the project cannot be copied\n";
+	system("mkdir '$folder' && cd '$source' && cp -R Makefile *.md LICENSE include lib bench tests tools '$folder/'") == 0
+		or die "$folder: the project cannot be copied\n";
 	chdir $folder or die "$folder: $!\n";
 }
 END { local $?; chdir '/'; system('rm', '-rf', $folder) if defined $folder }
@@ -92,84 +98,156 @@ sub sites {
 	return @sites;
 }
 
-my %of_kind;
-for my $file (sort grep { /$only/ } split /\n/, `find lib -name '*.[ch]'`) {
-	push @{ $of_kind{ $_->[0] } }, [$file, @$_] for sites(content($file));
+# ---- Areas: their files, what is built for all tests, besides each, and the groups of tests that mind ----
+
+my @areas = (
+	{ files => qr{^lib/gate/}, objects => 'lib/gate', groups => ['gate'] },
+	annexes(),
+	{ files => qr{^lib/}, objects => 'lib/[^g]*', groups => [qw(unit process gate schedule)] },
+	{ files => qr{^tools/shmlimit/}, goals => 'all', objects => 'tools/shmlimit', groups => ['cli'] },
+	{ files => qr{^tools/(?:nginx|apache|server)/}, goals => 'all servers', groups => ['server'], turns => 1,
+		objects => 'tools/server build/nginx build/apache build/tools/apache' },
+);
+
+# What tools/annexes.mk lists: a library of its own, or a binding, of which one takes the turn.
+sub annexes {
+	return map {
+		my ($folder, $name) = /^(.*\/(.*))\//;
+		# A package that its tests build is compiled beside them, to see whether it can be, and is another.
+		my $first = "mkdir -p build/$folder && for f in $folder/*/*.c; do gcc -O1 -w -Werror=implicit-function-declaration " .
+			"-Iinclude \$(python3-config --includes) -c -o build/$folder/\$(basename \$f).o \$f || exit 1; done";
+		{ files => qr{^$folder/}, objects => "$folder build/$name", groups => [$name], $folder =~ /^lib/ ? () : (turns => 1,
+			goals => "all build-$name", -e "$folder/setup.py" ? (first => $first) : ()) };
+	} grep { /\/(\w+)\/\1\.mk$/ } sort glob '{lib,tools}/*/*.mk';
 }
-my @kinds = sort keys %of_kind;
-die "no file can be broken\n" if !@kinds;
+
+for my $file (sort grep { /$only/ } split /\n/, `find lib tools -name '*.[ch]' ! -path '*/tests/*' ! -path '*/bench/*'`) {
+	my ($area) = grep { $file =~ $_->{files} } @areas or next;
+	push @{ $area->{of_kind}{ $_->[0] } }, [$file, @$_] for sites(content($file));
+}
+my @drawn_from = grep { $_->{of_kind} } @areas or die "no file can be broken\n";
+# The bindings and the servers take one turn together.
+my @own = grep { !$_->{turns} } @drawn_from;
+my @others = grep { $_->{turns} } @drawn_from;
+@drawn_from = map { (@own, $_) } @others if @own && @others;
 
 # ---- Tests ----
 
 my (%took, %sound, %left_out); # by each test: seconds, and whether it passes where nothing is broken
 
 sub of_groups {
-	return map { s/\.c$//r =~ s/^tests\///r } map { glob "tests/$_/*.c" } @_;
+	return map {
+		my $group = $_;
+		map { "$group/" . s/.*\/|\.(?:c|sh)$//gr } grep { !/\/$group\.sh$/ }
+			glob "tests/$group/*.{c,sh} {lib,tools}/$group/tests/*.{c,sh} {lib,tools}/*/tests/$group/*.{c,sh}";
+	} @_;
+}
+
+# Words of a path, singular.
+sub words {
+	return map { s/s$//r } map { split /_/ } grep { !/^(?:lib|tools|shmlimit|src|ext|cmd)$/ } split /\//, $_[0] =~ s/\.\w+$//r;
 }
 
 # Those that a file's change can make fail: first those whose names share a word with the file's, the quick ones first.
+# Returns how many these are, then all.
 sub tests_for {
-	my ($file) = @_;
-	my @groups = $file =~ /^lib\/gate/ ? 'gate' : $file =~ /^lib\/global/ ? 'global' : qw(unit process gate schedule);
-	my @tests = of_groups(@groups);
+	my ($file, $area) = @_;
+	my @tests = of_groups(@{ $area->{groups} });
 	push @tests, 'schedule/mailbox' if $file =~ /^lib\/global/;
 	push @tests, 'global/share', 'global/take' if $file =~ /lease|fast/ && $file !~ /^lib\/g/;
-	my %word = map { $_ => 1 } map { split /_/ } $file =~ /(\w+)\.[ch]$/;
-	my %near = map { my $t = $_; $t => scalar grep { $word{$_} } split /[_\/]/, $t } @tests;
+	my %word = map { $_ => 1 } words($file);
+	my %near = map { my $t = $_; $t => scalar grep { $word{$_} } words($t =~ s/^\w+\///r) } @tests;
 	my $n = 0;
 	my %place = map { $_ => $n++ / 1000 } @tests;
-	return sort { $near{$b} <=> $near{$a} || ($took{$a} // $place{$a}) <=> ($took{$b} // $place{$b}) }
+	my @order = sort { $near{$b} <=> $near{$a} || ($took{$a} // $place{$a}) <=> ($took{$b} // $place{$b}) }
 		grep { !$left_out{$_} } @tests;
+	return (scalar(grep { $near{$_} } @order), @order);
 }
 
-# Builds it and runs it. Returns '' if it passes, and else what fails first.
+# Runs it. Returns '' if it passes, and else what fails first.
 sub failure {
 	my ($test) = @_;
-	return 'it cannot be linked' if system("$make build/tests/$test.t >/dev/null 2>&1") != 0;
+	return 'it cannot be built' if !-e "build/tests/$test.t";
 	my $limit = int(30 + 10 * ($took{$test} // 12));
 	my $start = time;
 	local $ENV{TEST_SCALE} = $ENV{TEST_SCALE} // ($test =~ /^g/ ? 1 : 0.2);
 	my $out = `timeout -k 5 $limit build/tests/$test.t 2>/dev/null </dev/null`;
-	if ($? == 0) {
+	# Not by the exit status alone: a program that ends before its plan has failed.
+	if ($? == 0 && $out !~ /^not ok/m && $out =~ /^1\.\./m) {
 		$took{$test} = time - $start;
 		return '';
 	}
 	return $out =~ /^not ok \d+ - (.*)/m ? $1 : ($? >> 8) == 124 ? 'it does not come to its end' : 'it ends early';
 }
 
-sub objects {
-	return `find build/lib -name '*.o' | sort | xargs cat | cksum`;
-}
+my %whole; # by each object: what it is where nothing is broken
 
-sub build {
-	return system("$make build/libshmlimit.a build/libshmlimit-global.a build/libshmlimit-gate.a >/dev/null 2>&1") == 0;
-}
-
-# The first test that fails with the file as it is, and what fails. One that fails without a mutant too is left out.
-sub killer {
-	my ($file, $text) = @_;
-	my $broken = content($file);
-	for my $test (tests_for($file)) {
-		my $wrong = failure($test) or next;
-		if (!$sound{$test}) {
-			content($file, $text);
-			$sound{$test} = failure($test) eq '' || failure($test) eq '';
-			content($file, $broken);
-		}
-		return "$test: $wrong" if $sound{$test};
-		$left_out{$test} = 1;
-		print "# $test fails without a mutant, and is left out: $wrong\n";
+# How many of the area's objects are not as they are where nothing is broken? As what is built now is, if `whole`.
+sub differs {
+	my ($area, $whole) = @_;
+	my $n = 0;
+	for (`find build/$area->{objects} -name '*.o' 2>/dev/null | xargs -r md5sum`) {
+		my ($sum, $object) = split;
+		$whole{$object} = $sum if $whole;
+		$n++ if $sum ne ($whole{$object} // '');
 	}
-	return undef;
+	return $n;
+}
+
+# Builds what the area's tests need, and these tests. Several at once: each run of make reads all the project's makefiles.
+sub build {
+	my ($area, @tests) = @_;
+	my @programs = map { "build/tests/$_.t" } @tests;
+	my $goals = join ' ', $area->{goals} // (), @programs;
+	unlink @programs;
+	return 0 if $area->{first} && system("($area->{first}) >/dev/null 2>&1") != 0;
+	return system("$make $goals >/dev/null 2>&1") == 0;
+}
+
+# Returns what is found out about a mutant: 'same' or 'unbuilt'; 'killed', and by what; or 'lives', and how many tests were tried,
+# if not all. A test that fails without a mutant too is left out.
+sub judge {
+	my ($file, $text, $broken, $area) = @_;
+	my ($near, @tests) = tests_for($file, $area);
+	my $tried = 0;
+	if (!$area->{built}++) {
+		build($area, $tests[0]) or die "$file: its tests cannot be built\n";
+		differs($area, 1);
+	}
+	content($file, $broken);
+	my $start = time;
+	while (my @some = splice @tests, 0, $tried ? 4 : 2) {
+		return ('lives', $tried) if $each && $tried >= $near && time - $start > $each;
+		if (!build($area, @some)) {
+			return 'unbuilt' if !$tried;
+			return ('killed', "$some[0]: it cannot be built");
+		}
+		return 'same' if !$tried && !differs($area);
+		for my $test (@some) {
+			$tried++;
+			my $wrong = failure($test) or next;
+			if (!$sound{$test}) {
+				content($file, $text);
+				build($area, $test);
+				$sound{$test} = failure($test) eq '' || failure($test) eq '';
+			}
+			return ('killed', "$test: $wrong") if $sound{$test};
+			content($file, $broken);
+			build($area, @some);
+			$left_out{$test} = 1;
+			print "# $test fails without a mutant, and is left out: $wrong\n";
+		}
+	}
+	return 'lives';
 }
 
 # ---- Draw, break, build, test ----
 
-$ENV{LIST} || build() or die "the library cannot be built\n";
-my $before = $ENV{LIST} ? '' : objects();
-my ($killed, $lived, $same, $unbuilt, %drawn) = (0, 0, 0, 0);
+my ($killed, $lived, $same, $unbuilt, $draws, %drawn, %of_area) = (0, 0, 0, 0, 0);
 while ($killed + $lived < $n && time - $began < $seconds) {
-	my $of = $of_kind{ $kinds[int rand @kinds] };
+	my $area = $drawn_from[$draws++ % @drawn_from];
+	my @kinds = sort keys %{ $area->{of_kind} };
+	my $of = $area->{of_kind}{ $kinds[int rand @kinds] };
 	my ($file, $kind, $at, $length, $new) = @{ $of->[int rand @$of] };
 	next if $drawn{"$file $at $new"}++;
 	my $text = content($file);
@@ -181,20 +259,21 @@ while ($killed + $lived < $n && time - $began < $seconds) {
 		print ++$lived, " $what\n";
 		next;
 	}
-	content($file, $broken);
-	if (!build()) {
+	my ($verdict, $by) = judge($file, $text, $broken, $area);
+	content($file, $text);
+	if ($verdict eq 'unbuilt') {
 		$unbuilt++;
-	} elsif (objects() eq $before) {
+	} elsif ($verdict eq 'same') {
 		$same++;
 	} else {
-		my $by = killer($file, $text);
-		defined $by ? $killed++ : $lived++;
-		printf "%d %s | %s\n", $killed + $lived, $what, defined $by ? "killed by $by" : 'LIVES';
+		my $dead = $verdict eq 'killed';
+		$dead ? $killed++ : $lived++;
+		$of_area{ $area->{objects} =~ s/ .*|\/\[.*//r }[!$dead]++;
+		printf "%d %s | %s\n", $killed + $lived, $what, $dead ? "killed by $by" : 'LIVES' . ($by ? " after $by tests" : '');
 	}
-	content($file, $text);
-	build() or die "the library cannot be built again\n";
 }
 exit 0 if $ENV{LIST};
+printf "# %s: %d killed, %d live\n", $_, map { $_ // 0 } @{ $of_area{$_} }[0, 1] for sort keys %of_area;
 printf "# seed %s: %d of %d killed, %d live; %d more left the code as it was, %d did not compile; %d s\n", $seed, $killed,
 	$killed + $lived, $lived, $same, $unbuilt, time - $began;
 exit($lived != 0);

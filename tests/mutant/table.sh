@@ -8,13 +8,14 @@
 command -v perl >/dev/null || skip_all "perl is missing"
 mutants=$SOURCE/tests/mutant
 
-perl "$mutants/mutate.pl" "$mutants/mutants" >"$TMP/table"
-fits=" $(perl "$mutants/mutate.pl" "$mutants/mutants" "$SOURCE" 2>"$TMP/errors" | tr '\n' ' ')"
+cat "$mutants/mutants" "$SOURCE"/*/*/tests/mutants >"$TMP/mutants"
+perl "$mutants/mutate.pl" "$TMP/mutants" >"$TMP/table"
+fits=" $(perl "$mutants/mutate.pl" "$TMP/mutants" "$SOURCE" 2>"$TMP/errors" | tr '\n' ' ')"
 while read -r name file tests; do
 	case $fits in *" $name "*) ;; *) false ;; esac
 	ok $? "$name changes $file"
 	for test in $tests; do
-		[ -f "$SOURCE/tests/$test.c" ]
+		ls "$SOURCE/tests/$test.c" "$SOURCE"/*/*/tests/"$test.c" "$SOURCE"/*/"${test%/*}/tests/${test#*/}.c" 2>/dev/null | grep -q .
 		ok $? "$name has the test $test"
 	done
 done <"$TMP/table"
@@ -35,6 +36,10 @@ draw 7 >"$TMP/again"
 draw 8 >"$TMP/other"
 is "$(wc -l <"$TMP/first") $(cut -d' ' -f3- "$TMP/first" | sed 's/:.*//' | sort -u | grep -c .)" \
 	"40 8" "as many random mutants are drawn as are asked for, of eight kinds"
+# area: what a mutant of the list breaks.
+area() { sed 's/^[0-9]* //; s,^lib/\(gate\|global\)/.*,\1,; s,^lib/.*,core,; s,^tools/\(nginx\|apache\|server\)/.*,servers,; s,^tools/\([a-z]*\)/.*,\1,'; }
+is "$(area <"$TMP/first" | sort -u | tr '\n' ' ')" "core gate global lua node php python ruby servers shmlimit " \
+	"they are of the core, and of all in C that is built on it"
 cmp -s "$TMP/first" "$TMP/again"
 ok $? "a seed draws the same random mutants again"
 ! cmp -s "$TMP/first" "$TMP/other"

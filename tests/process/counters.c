@@ -171,7 +171,7 @@ static int without_sequences(uint64_t seed)
 
 	set_up();
 	bad = drive_about(seed);
-	c = counters_of(play->l, -1);
+	c = counters_of(play->l, SHMLIMIT_ALL_RULES);
 	on_cpus = counted_in(0, play->l->cpus);
 	want = answers();
 	shmlimit_close(play->l);
@@ -210,7 +210,7 @@ int main(int argc, char **argv)
 
 	set_up();
 	is(drive_about(seed), 0, "workers end well");
-	c = counters_of(play->l, -1);
+	c = counters_of(play->l, SHMLIMIT_ALL_RULES);
 	want = answers();
 	is(want.errors, 0, "every call is answered as expected");
 	ok(want.denied >= WORKERS, "workers did count");

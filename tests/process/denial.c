@@ -159,7 +159,7 @@ static void read_only(void)
 	is(shmlimit_refund(reader, rule, &key, sizeof(key), 1, NULL), -EROFS, "read-only: no refund by the clock");
 	is(shmlimit_reset(reader, rule, &key, sizeof(key)), -EROFS, "read-only: no reset of a key");
 	is(shmlimit_reset(reader, rule, NULL, 0), -EROFS, "read-only: no reset of a rule");
-	is(shmlimit_reset(reader, -1, NULL, 0), -EROFS, "read-only: no reset of all");
+	is(shmlimit_reset(reader, SHMLIMIT_ALL_RULES, NULL, 0), -EROFS, "read-only: no reset of all");
 	is(shmlimit_rule_set(reader, "new", &r), -EROFS, "read-only: no new rule");
 	is(shmlimit_rule_remove(reader, "denial"), -EROFS, "read-only: no rule removed");
 	is(shmlimit_enable(reader, 0), -EROFS, "read-only: no switching off");

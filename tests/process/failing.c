@@ -321,9 +321,7 @@ static int stage_grown;
 /* The segment that is there all the time: a window and a funnel with a key each, and room for a larger table. */
 static struct shmlimit *make_stage(void)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 16, .slots_max = 64, .rules = 8, .window_max = 4
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .slots_max = 64, .rules = 8 };
 	struct shmlimit_rule window = {
 		.struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW, .capacity = 4, .period_ns = 3600000000000
 	};
@@ -415,6 +413,29 @@ static int throttle(void)
 	return answer < 0 ? answer : 0;
 }
 
+/* Of another algorithm, which needs larger windows. Where it fails, the old rule is in force, and decides. */
+static int change_algorithm(void)
+{
+	struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 20, .period_ns = 1000
+	};
+	int id = shmlimit_rule_ensure(handle, "there", &rule), there, was = fault.armed;
+
+	if (id >= 0) {
+		stage_grown = 1;
+		return shmlimit_rule_algorithm(handle, id) == SHMLIMIT_WINDOW ? 0 : -EPROTO;
+	}
+	fault.armed = 0;
+	there = shmlimit_rule_find(handle, "there");
+	if (shmlimit_rule_algorithm(handle, there) != SHMLIMIT_FUNNEL ||
+	    shmlimit_take(handle, there, "key", 3, 1, NULL) != SHMLIMIT_ALLOWED ||
+	    shmlimit_take(handle, there, "key", 3, 2, NULL) != SHMLIMIT_DENIED)
+		id = -EPROTO;
+	shmlimit_reset(handle, there, "key", 3);
+	fault.armed = was;
+	return id;
+}
+
 static int rule_remove(void)
 {
 	return shmlimit_rule_remove(handle, "there");
@@ -490,6 +511,8 @@ static void put_back(void)
 		if (shmlimit_open(stage_name, 0, NULL, &handle) != 0)
 			bail("the segment does not open");
 	}
+	/* It maps the window's cells when it first looks at them. */
+	(void)shmlimit_peek(handle, shmlimit_rule_find(handle, "window"), "key", 3, 1, NULL);
 	shmlimit_rule_remove(handle, "new");
 	shmlimit_rule_remove(handle, "~throttle");
 	if (shmlimit_rule_set(handle, "there", &rule) < 0)
@@ -651,6 +674,7 @@ int main(void)
 	fail_all("gone", gone);
 	fail_all("next", next);
 	fail_all("rule_set", rule_set);
+	fail_all("a rule that changes its algorithm", change_algorithm);
 	fail_all("throttle", throttle);
 	fail_all("rule_remove", rule_remove);
 	fail_all("grow", grow);

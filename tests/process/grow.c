@@ -149,9 +149,9 @@ static unsigned grow_beside(uint64_t slots, unsigned *bad)
 
 int main(void)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = SLOTS_FIRST, .slots_max = SLOTS_LAST, .window_max = WINDOW
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options),
+		                            .slots = SLOTS_FIRST,
+		                            .slots_max = SLOTS_LAST };
 	struct shmlimit_rule window = { .struct_size = sizeof(window),
 		                        .algorithm = SHMLIMIT_WINDOW,
 		                        .capacity = WINDOW,
@@ -192,7 +192,7 @@ int main(void)
 	is(keys_off(WINDOWED, WINDOW), 0, "a process that was stopped while the table grew decides on the new table");
 	is(keys_off(FUNNEL, (int64_t)(CAPACITY + (atomic_load(&play->now_ns) - FIRST_NS) / PERIOD_NS)), 0,
 	   "a process that was stopped while the table grew counts what refilled in the funnel since");
-	c = counters_of(play->l, -1);
+	c = counters_of(play->l, SHMLIMIT_ALL_RULES);
 	is(c.claims, 2 * KEYS, "each key was given a slot once");
 	ok(c.evictions == 0 && c.no_slot == 0, "none was taken from another");
 	ok(c.failed_cas > 0, "workers did contend");

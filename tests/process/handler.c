@@ -173,7 +173,7 @@ static int seen_enough(void)
 		if (atomic_load(&play->inside[verb]) < scaled(TICKS_INSIDE) ||
 		    atomic_load(&play->decided[verb]) < scaled(TICKS_INSIDE))
 			return 0;
-	return counters_of(play->l, -1).failed_cas > 0;
+	return counters_of(play->l, SHMLIMIT_ALL_RULES).failed_cas > 0;
 }
 
 /* Now and then all is given back, so that there is something to take. */
@@ -215,9 +215,7 @@ static void work(struct crew *crew, int index)
 
 int main(void)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 64, .rules = RULES, .window_max = 256
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .rules = RULES };
 	unsigned off = 0;
 
 	if (SWAPS_ARE_PRIVATE)
@@ -262,7 +260,7 @@ int main(void)
 	}
 	is(off, 0,
 	   "of funnels and windows what was taken and what is left is the capacity, to what refills in the slack");
-	ok(counters_of(play->l, -1).failed_cas > 0, "compare-and-swaps did fail");
+	ok(counters_of(play->l, SHMLIMIT_ALL_RULES).failed_cas > 0, "compare-and-swaps did fail");
 	is(shmlimit_verify(stage_name, NULL, 0), 0, "the segment is sound");
 	stage_hide();
 	shmlimit_close(play->l);

@@ -366,7 +366,7 @@ static void do_rare(struct rng *rng, const void *key, size_t key_len, uint64_t n
 		expect(shmlimit_reset(play->l, play->rule, key, key_len) >= 0);
 		break;
 	case 3:
-		expect(shmlimit_reset(play->l, -1, NULL, 0) >= 0);
+		expect(shmlimit_reset(play->l, SHMLIMIT_ALL_RULES, NULL, 0) >= 0);
 		break;
 	}
 }

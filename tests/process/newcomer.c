@@ -97,7 +97,7 @@ int main(void)
 			over += got > CAPACITY;
 			admitted += got;
 		}
-		shmlimit_reset(play->l, -1, NULL, 0);
+		shmlimit_reset(play->l, SHMLIMIT_ALL_RULES, NULL, 0);
 	}
 	bad += !crew_kill(&writer, 0);
 	is(bad, 0, "processes end well");

@@ -162,7 +162,7 @@ static void saved_on_the_move(void)
 
 int main(void)
 {
-	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 1024, .window_max = 64 };
+	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 1024 };
 	struct shmlimit_rule ring = {
 		.struct_size = sizeof(ring), .algorithm = SHMLIMIT_WINDOW, .capacity = 64, .period_ns = 1000000
 	};

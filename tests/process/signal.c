@@ -83,7 +83,7 @@ static void tick(int number)
 /* Enough was seen, or more than that in vain. */
 static int is_over(void)
 {
-	struct shmlimit_counters c = counters_of(play->l, -1);
+	struct shmlimit_counters c = counters_of(play->l, SHMLIMIT_ALL_RULES);
 	uint64_t least = UINT64_MAX, ticks = 0;
 
 	for (int i = 0; i < WORKERS; i++) {
@@ -147,7 +147,7 @@ static void look_under_signals(struct crew *crew, int index)
 		worker_check(shmlimit_rule_set(play->l, "other", &rule) >= 0, "rule_set fails under signals");
 		for (uint64_t j = 0; j < 16; j++)
 			worker_check(shmlimit_slot(play->l, j, &slot, START_NS) == 0, "slot fails under signals");
-		counters_of(play->l, -1);
+		counters_of(play->l, SHMLIMIT_ALL_RULES);
 		worker_check(shmlimit_verify(stage_name, NULL, 0) == 0, "verify finds fault under signals");
 		calling = 0;
 	}
@@ -170,7 +170,7 @@ int main(void)
 
 	is(crew_run(WORKERS, decide_under_signals, NULL), 0, "workers end well");
 	rounds = atomic_load(&play->round);
-	c = counters_of(play->l, -1);
+	c = counters_of(play->l, SHMLIMIT_ALL_RULES);
 	for (int i = 0; i < WORKERS; i++)
 		inside += atomic_load(&play->worker[i].inside);
 	diag("%" PRIu64 " rounds, %" PRIu64 " ticks inside a call, %" PRIu64 " failed compare-and-swaps", rounds,

@@ -43,9 +43,7 @@ static struct play *play;
 
 static void begin(uint64_t capacity, uint64_t period_ns, uint64_t max_cost)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 16, .rules = 2, .window_max = RING
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .rules = 2 };
 	struct shmlimit_rule rule = {
 		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = capacity, .period_ns = period_ns
 	};

@@ -4,6 +4,8 @@
  * seccomp filter) and then decides in every way there is, on the limiter's own
  * clock: the kernel would kill it at the first other one.
  *
+ * The exception is the first use of a key whose rule has logs or places, which takes two at most: a tracer counts them.
+ *
  * WHY NOT seccomp's strict mode: on x86 it forbids reading the time-stamp
  * counter too, which is where the vDSO has the time from.
  *
@@ -15,6 +17,8 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -251,6 +255,103 @@ static void set_up(void)
 	stage_hide();
 }
 
+/* ---- A key whose rule has logs or places: its memory is reserved when it is first used ---- */
+
+static struct shmlimit *roomy;
+static int logged, placed; /* rules */
+static uint64_t next_key;
+
+static void nothing(void)
+{
+}
+
+static void take_first(void)
+{
+	(void)shmlimit_take(roomy, logged, &next_key, sizeof(next_key), 1, NULL);
+}
+
+static void take_twice(void)
+{
+	take_first();
+	take_first();
+}
+
+static void enter_first(void)
+{
+	struct shmlimit_place place = { .struct_size = sizeof(place) };
+
+	(void)shmlimit_enter(roomy, placed, &next_key, sizeof(next_key), &place, NULL);
+}
+
+/* How often a child enters or leaves a system call in this, and in being stopped. Returns 0 if it cannot be traced. */
+static unsigned stops_in(void (*what)(void))
+{
+	unsigned stops = 0;
+	pid_t pid = fork_bound();
+	int status;
+
+	if (pid == 0) {
+		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+			_exit(1);
+		raise(SIGSTOP);
+		what();
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
+		return 0;
+	(void)ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
+	while (ptrace(PTRACE_SYSCALL, pid, NULL, NULL) == 0 && waitpid(pid, &status, 0) == pid && WIFSTOPPED(status) &&
+	       WSTOPSIG(status) == (SIGTRAP | 0x80))
+		stops++;
+	kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	return stops;
+}
+
+/* System calls that are made in this, beside those of being stopped. */
+static int calls_in(void (*what)(void))
+{
+	next_key++;
+	return ((int)stops_in(what) - (int)stops_in(nothing)) / 2;
+}
+
+static int one_or_two(int calls)
+{
+	if (calls < 1 || calls > 2)
+		diag("%d system calls", calls);
+	return calls == 1 || calls == 2;
+}
+
+static void first_uses(void)
+{
+	static char page[8192];
+	struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 1000, .period_ns = SLOW_NS
+	};
+
+	/* Since Linux 5.14; before, each page takes a system call. */
+	if (madvise((void *)(((uintptr_t)page + 4095) & ~(uintptr_t)4095), 4096, 23) != 0 || stops_in(nothing) == 0) {
+		tap_skip("first uses of keys", "this kernel reserves page by page, or traces no child");
+		return;
+	}
+	roomy = stage_create(64, 2, SHMLIMIT_FULL_EVICT);
+	logged = shmlimit_rule_set(roomy, "logged", &rule);
+	rule.algorithm = SHMLIMIT_HOLD;
+	placed = shmlimit_rule_set(roomy, "placed", &rule);
+	if (logged < 0 || placed < 0)
+		bail("rules");
+	/* A process maps the cells of a size once. */
+	take_first();
+	enter_first();
+	is(calls_in(nothing), 0, "what makes no system call is seen to make none");
+	ok(one_or_two(calls_in(take_first)), "the first use of a key with a log takes one or two system calls");
+	ok(one_or_two(calls_in(enter_first)), "the first use of a key with places takes one or two system calls");
+	ok(one_or_two(calls_in(take_twice)), "the second use of a key with a log takes none");
+	shmlimit_close(roomy);
+	stage_hide();
+}
+
 static void report(const char *title, void (*what)(void))
 {
 	int status = do_apart(what);
@@ -288,11 +389,13 @@ int main(void)
 #ifdef __GLIBC__
 	report("a new thread", in_a_thread);
 #endif
-	c = counters_of(stage.l, -1);
+	c = counters_of(stage.l, SHMLIMIT_ALL_RULES);
 	ok(c.claims > 0 && c.reclaims > 0 && c.evictions > 0 && c.allowed > 0 && c.denied > 0 && c.shadow_denied > 0,
 	   "there were claims, reclaims, evictions, admissions and denials");
-	ok(counters_of(stage.full_allow, -1).no_slot > 0 && counters_of(stage.full_deny, -1).no_slot > 0,
+	ok(counters_of(stage.full_allow, SHMLIMIT_ALL_RULES).no_slot > 0 &&
+	           counters_of(stage.full_deny, SHMLIMIT_ALL_RULES).no_slot > 0,
 	   "there were decisions without a slot");
+	first_uses();
 	shmlimit_close(stage.grown);
 	shmlimit_close(stage.coarse);
 	shmlimit_close(stage.full_deny);

@@ -46,7 +46,7 @@ static struct layout_slot *slot_of_key(void)
 {
 	uint64_t hash = hash_bytes(l->header->secret, (uint32_t)rule, "key", 3);
 
-	return table_find(l->tables, table_window(l->tables, hash), tag_pack(hash, (uint32_t)rule, 1));
+	return table_find(l->tables, hash, tag_pack(hash, (uint32_t)rule, 1));
 }
 
 /* ---- Through a mapping ---- */
@@ -115,7 +115,7 @@ static void duplicates(void)
 static void invent_table(int moving)
 {
 	l->header->tables[1].offset = l->tables_offset;
-	l->header->tables[1].sizes = sizes_pack(l->lines_max, l->tables[0].window_max);
+	l->header->tables[1].lines = l->lines_max;
 	l->header->state = state_pack(1, moving);
 }
 

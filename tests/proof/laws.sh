@@ -11,7 +11,7 @@
 command -v clang >/dev/null || skip_all "no clang"
 cd "$SOURCE" || exit 1
 case $(uname -m) in x86_64) cx16=-mcx16 ;; *) cx16= ;; esac
-rooms=$(printf -- "-I%s " lib/*/)
+rooms=$(printf -- "-I%s " lib/*/ lib/algorithm/*/)
 
 [ "${PROOF_FULL:-0}" = 1 ] || export BUT='^law_(refill_conserves|refill_in_two_steps|borrow_total|offsets|lives)$'
 

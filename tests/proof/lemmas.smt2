@@ -12,7 +12,7 @@
 (define-fun pow2-64 () Int 18446744073709551616)
 (define-fun pow2-118 () Int 332306998946228968225951765070086144)
 
-; set_scale() in lib/algorithm/funnel.c: num = whole den + r, r 2^59 = high den + s, s 2^59 = low den + t.
+; set_scale() in lib/algorithm/funnel/funnel.c: num = whole den + r, r 2^59 = high den + s, s 2^59 = low den + t.
 ; Products: whole den = wd, high den = hd, low den = ld; so scale den = 2^118 wd + 2^59 hd + ld + (t > 0) den.
 (push)
 (declare-const num Int) (declare-const den Int) (declare-const r Int) (declare-const s Int) (declare-const t Int)
@@ -30,7 +30,7 @@
 (check-sat)
 (pop)
 
-; funnel_time() in lib/algorithm/funnel.h: now scale / 2^118 and now num / den have one floor. With now num = q den + rest
+; funnel_time() in lib/algorithm/funnel/funnel.h: now scale / 2^118 and now num / den have one floor. With now num = q den + rest
 ; and e = scale den - 2^118 num: now scale den = 2^118 (q den + rest) + now e, and now e < 2^64 2^54, for den < 2^54.
 (push)
 (declare-const den Int) (declare-const qd Int) (declare-const rest Int) (declare-const now_e Int)
@@ -48,7 +48,7 @@
 (check-sat)
 (pop)
 
-; funnel_ticks_to_ns() in lib/algorithm/funnel.h: rho = now num mod den; d on, the tick is (rho + d num) / den later.
+; funnel_ticks_to_ns() in lib/algorithm/funnel/funnel.h: rho = now num mod den; d on, the tick is (rho + d num) / den later.
 ; d num = dn. d = ceil((ticks den - rho) / num) is the least for which that is `ticks` or more.
 (push)
 (declare-const num Int) (declare-const den Int) (declare-const rho Int) (declare-const ticks_den Int) (declare-const dn Int)
@@ -113,7 +113,7 @@
 (check-sat)
 (pop)
 
-; warmup_take() in lib/algorithm/warmup.c: with S = taken (2 above - taken) = a span + b, and k = cold - 1000:
+; warmup_take() in lib/algorithm/warmup/warmup.c: with S = taken (2 above - taken) = a span + b, and k = cold - 1000:
 ; a k + floor(b k / span) is floor(S k / span). a k span = aks; b k = bk = g span + h, g span = gs.
 (push)
 (declare-const span Int) (declare-const aks Int) (declare-const bk Int) (declare-const gs Int)

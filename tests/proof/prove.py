@@ -52,7 +52,8 @@ def leading_zeros(a, _poison):
 class Law:
     """One function, as formulas: `holds`, what it returns; `assumed`; `undefined`, if anything there is."""
 
-    def __init__(self, name, arguments, lines):
+    def __init__(self, tables, name, arguments, lines):
+        self.tables = tables                     # of constants: what a name's elements are
         self.name = name
         self.arguments = [z3.BitVec(n, int(w)) for w, n in re.findall(r'i(\d+)[\w ]* %([-\w.]+)', arguments)]
         self.values = {'%' + str(a): a for a in self.arguments}
@@ -193,6 +194,17 @@ class Law:
         match = re.match(r'extractvalue \{ i\d+, i1 \} (%[-\w.]+), ([01])', text)
         if match:
             return self.values[match.group(1)][int(match.group(2))]
+        match = re.match(rf'getelementptr inbounds \[\d+ x i\d+\], .*@(\w+), i64 0, i64 ({VALUE})$', text)
+        if match and match.group(1) in self.tables:
+            return self.tables[match.group(1)], self.value(match.group(2), 64)
+        match = re.match(r'load i(\d+), [^%]*(%[-\w.]+),', text)
+        if match and isinstance(self.values.get(match.group(2)), tuple):
+            numbers, index = self.values[match.group(2)]
+            self.undefined.append(z3.And(self.reached[block], z3.UGE(index, len(numbers))))
+            result = z3.BitVecVal(0, int(match.group(1)))
+            for i, number in enumerate(numbers):
+                result = z3.If(index == i, z3.BitVecVal(number, int(match.group(1))), result)
+            return result
         match = re.match(r'call i\d+ @llvm\.([a-z.]+)\.i(\d+)\((.*)\)', text)
         if match:
             operands = [self.value(v, int(w)) for w, v in re.findall(rf'i(\d+) ({VALUE})', match.group(3))]
@@ -246,8 +258,10 @@ class Law:
 
 
 def read(text):
+    tables = {name: [int(n) for n in re.findall(r'i\d+ (-?\d+)', numbers)]
+              for name, numbers in re.findall(r'^@(\w+) = [^\n]*constant \[\d+ x i\d+\] \[(.*?)\]', text, re.M)}
     for match in re.finditer(r'^define [^@]*@((?:law|false)_\w+)\((.*?)\)[^\n]*\{\n(.*?)^\}', text, re.M | re.S):
-        yield Law(match.group(1), match.group(2), [line for line in match.group(3).split('\n')
+        yield Law(tables, match.group(1), match.group(2), [line for line in match.group(3).split('\n')
                                                    if line and not line.startswith(';')])
 
 

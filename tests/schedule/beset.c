@@ -82,12 +82,9 @@ static struct layout_slot *slot_in(const struct table *t, int rule)
 /* "key" has 60 tokens of the funnel, which is the target, and 3 of the window's 6. */
 static void fresh(uint32_t on_full)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options),
-		                            .slots = 16,
-		                            .slots_max = 64,
-		                            .rules = 3,
-		                            .window_max = 6,
-		                            .on_full = on_full };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 16, .slots_max = 64, .rules = 3, .on_full = on_full
+	};
 	struct shmlimit_rule rule = {
 		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 6, .period_ns = DAY
 	};
@@ -204,11 +201,9 @@ static void scribble_switch(enum point what, const void *where)
 static void scribble_cell(enum point what, const void *where)
 {
 	uint64_t *cell = (uint64_t *)(uintptr_t)where;
-	struct generation tables;
+	unsigned size = cells_size(6);
 
-	generation_read(l, &tables);
-	if (what != POINT_SWAP || cell < ring_cells(&tables.now, tables.now.slots) ||
-	    cell >= ring_cells(&tables.now, tables.now.slots + tables.now.lines * SLOTS_PER_LINE))
+	if (what != POINT_SWAP || (uintptr_t)cell - l->regions[size] >= layout_region_bytes(l->lines_max, size))
 		return;
 	--*cell;
 	others.came++;
@@ -364,7 +359,7 @@ static int grow_first(void) { return shmlimit_grow(l, 32); }
 
 static int grow_and_leave(void)
 {
-	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 	grow_first();
 	return shmlimit_grow(l, 0);
 }

@@ -6,9 +6,33 @@
  */
 #include "versions.h"
 
+#include "rule_writer.h"
+#include "segment.h"
+
 #define KEY 7
 #define CAPACITY 4
 #define CHANGES 6
+
+/* A change that has ended left no slot at an earlier version: its two bits will mean another one. */
+static void law_converted(void)
+{
+	uint64_t version = published_version(stage.l->rules[stage.rule].published);
+
+	/* Read without points: no other actor converts one in between. */
+	for (uint64_t i = 0; i < SLOTS; i++) {
+		uint64_t tag = stage.l->tables->slots[i].tag;
+
+		if (tag != 0 && (tag & TAG_TENTATIVE) == 0 && tag_rule(tag) == (uint32_t)stage.rule &&
+		    ((tag ^ version) & TAG_VERSION) != 0)
+			blame("slot %" PRIu64 " is still of an earlier version", i);
+	}
+}
+
+static void change_all(struct shmlimit_rule rule)
+{
+	change(rule);
+	law_converted();
+}
 
 static struct shmlimit *set_empty(void)
 {
@@ -31,7 +55,7 @@ static void act(unsigned who)
 {
 	if (who == 0) {
 		for (unsigned n = 1; n <= CHANGES; n++)
-			change(version(CAPACITY, n));
+			change_all(version(CAPACITY, n));
 		return;
 	}
 	take(KEY, who);
@@ -76,7 +100,7 @@ static void act_to_and_fro(unsigned who)
 {
 	if (who == 0) {
 		for (unsigned n = 1; n <= CHANGES; n++)
-			change(version(CAPACITY, n % 2));
+			change_all(version(CAPACITY, n % 2));
 		return;
 	}
 	take(KEY, 1);
@@ -164,6 +188,73 @@ static const struct scene removed = {
 	.judge = judge_removed,
 };
 
+/* The algorithm changes: the rule is never missing, and its keys begin again. */
+static void replace(unsigned n)
+{
+	struct shmlimit_rule rule = version(CAPACITY, n);
+	int id;
+
+	rule.struct_size = sizeof(rule);
+	rule.algorithm = n % 2 != 0 ? SHMLIMIT_GCRA : SHMLIMIT_FUNNEL;
+	actor_calls();
+	id = rule_replace(handle(), "scene", &rule, SEGMENT_LOCK_WAIT_NS, when_clock());
+	if (id != stage.rule)
+		blame("rule_replace: %s", shmlimit_strerror(id));
+}
+
+static void act_replaced(unsigned who)
+{
+	if (who != 0) {
+		act(who);
+		return;
+	}
+	for (unsigned n = 1; n <= 3; n++) {
+		born.began = ++stage.moments;
+		replace(n);
+		born.ended = ++stage.moments;
+	}
+}
+
+static const struct scene replaced = {
+	.title = "a rule that gets another algorithm is never missing, and its keys are full under the last one",
+	.actors = 3,
+	.set = set_key,
+	.act = act_replaced,
+	.judge = judge_removed,
+};
+
+/* The writer may be killed at any step, and another one goes on. */
+static void act_replaced_by_two(unsigned who)
+{
+	if (who == 0) {
+		replace(1);
+		replace(2);
+	} else if (who == 1) {
+		replace(3);
+		replace(2);
+	} else {
+		take(KEY, 1);
+		take(KEY, CAPACITY);
+	}
+}
+
+static void judge_replaced(void)
+{
+	if (left(KEY) > CAPACITY)
+		blame("has %" PRIu64, left(KEY));
+	law_no_duplicate();
+	law_sound();
+}
+
+static const struct scene replaced_by_two = {
+	.title = "of two writers of algorithms one is killed, and a key has no second slot",
+	.actors = 4,
+	.mortals = 1,
+	.set = set_key,
+	.act = act_replaced_by_two,
+	.judge = judge_replaced,
+};
+
 /* Two writers, by their lock one after the other, of whom one may be killed. */
 static void act_two_writers(unsigned who)
 {
@@ -224,6 +315,8 @@ int main(void)
 	play(&newcomer);
 	play(&exhausted);
 	play(&removed);
+	play(&replaced);
+	play(&replaced_by_two);
 	play(&two_writers);
 	play(&dry);
 	return tap_done();

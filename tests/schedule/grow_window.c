@@ -62,6 +62,13 @@ static const struct scene sliding = {
 	.judge = judge_sliding,
 };
 
+static void clear_cells(struct shmlimit *l)
+{
+	unsigned size = cells_size(CAPACITY);
+
+	memset((void *)(uintptr_t)l->regions[size], 0, layout_region_bytes(l->lines_max, size));
+}
+
 /*
  * Who took last was killed before it wrote its cell, so each decision takes the longer way. That was long ago: the
  * slot is frozen and says nothing, so no process buries it.
@@ -69,12 +76,11 @@ static const struct scene sliding = {
 static struct shmlimit *set_killed(void)
 {
 	struct shmlimit *l = set_growing(window);
-	struct table *t = &l->tables[0];
 
 	schedule.now_ns -= 3 * PERIOD_NS;
 	take_before(l, KEY, 1);
 	schedule.now_ns += 3 * PERIOD_NS;
-	memset(ring_cells(t, t->slots), 0, t->lines * SLOTS_PER_LINE * layout_cells(t->window_max) * sizeof(uint64_t));
+	clear_cells(l);
 	return l;
 }
 
@@ -99,9 +105,7 @@ static const struct scene killed = {
 static struct shmlimit *set_killed_now(void)
 {
 	struct shmlimit *l = set_window();
-	struct table *t = &l->tables[0];
-
-	memset(ring_cells(t, t->slots), 0, t->lines * SLOTS_PER_LINE * layout_cells(t->window_max) * sizeof(uint64_t));
+	clear_cells(l);
 	return l;
 }
 

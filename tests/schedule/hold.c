@@ -441,7 +441,8 @@ static void judge_shared(void)
 		if (stage.l->tables->slots[i].tag != 0)
 			slot = &stage.l->tables->slots[i];
 	if (slot != NULL && promised.value != 0 &&
-	    ring_cells(stage.l->tables, slot)[shared.index] == hold_without(promised.value))
+	    cells_at(stage.l, stage.l->tables, slot, rule_params(&stage.l->rules[stage.rule], 1))[shared.index] ==
+	            hold_without(promised.value))
 		blame("a place that was bound to the living was lost");
 	law_sound();
 }

@@ -12,9 +12,9 @@ for access in $(sed -nE 's/^static inline .*[ *]([a-z_0-9]+)\(.*/\1/p' "$SOURCE/
 	grep -q "^#define $access(.*point_reached(" "$SOURCE/lib/segment/atomic.h"
 	ok $? "$access has its point"
 done
-symbols=$(nm "$BUILD"/points/lib/*/*.o | awk '$1 == "U" && $2 ~ /^point_/ { print $2 }' | sort -u | tr '\n' ' ')
+symbols=$(nm "$BUILD"/points/lib/*/*.o "$BUILD"/points/lib/algorithm/*/*.o | awk '$1 == "U" && $2 ~ /^point_/ { print $2 }' | sort -u | tr '\n' ' ')
 is "$symbols" "point_clock point_reached " "the scheduler's library stops at them"
-nm "$BUILD"/lib/*/*.o >"$TMP/release"
+nm "$BUILD"/lib/*/*.o "$BUILD"/lib/algorithm/*/*.o >"$TMP/release"
 ok $? "the library is there,"
 is "$(grep -c point_ "$TMP/release")" 0 "the release library contains no scheduling points"
 done_testing

@@ -30,8 +30,12 @@
 #include <ucontext.h>
 
 #include "../rng.h"
+#ifdef UNDER_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
 #include "../unit/unit.h"
 #include "atomic.h"
+#include "cells.h"
 #include "limiter.h"
 
 #define ACTORS_MAX 4
@@ -62,7 +66,8 @@ struct scene {
 	struct shmlimit *(*set)(void); /* the stage, once */
 	void (*begin)(void);           /* before each schedule, or NULL */
 	void (*act)(unsigned who);
-	void (*judge)(void); /* when all have ended or were killed; calls blame() */
+	void (*watch)(const void *where); /* before each access to shared memory, or NULL; calls blame() */
+	void (*judge)(void);              /* when all have ended or were killed; calls blame() */
 };
 
 /* What stage.h keeps of a schedule: to be forgotten before the next; and did the scene so far show anything? */
@@ -85,6 +90,7 @@ static struct {
 	struct shmlimit *l;
 	unsigned char *before;  /* the segment, as each schedule finds it */
 	unsigned char *written; /* a byte for each of its words: does it matter? */
+	int cells_written[CELLS_SIZES];
 
 	/* One schedule. */
 	uint64_t seed, now_ns;
@@ -118,22 +124,71 @@ __attribute__((format(printf, 1, 2))) static void blame(const char *format, ...)
 		_longjmp(schedule.home, 1);
 }
 
+/* ---- Cells ---- */
+
+/* Rules of scenes have none of more: each schedule begins with the same cells. */
+#ifndef CELLS_SIZES_OF_SCENES
+#define CELLS_SIZES_OF_SCENES 11u
+#endif
+
+/* Where a place is in schedule.before, if it is in the segment, or SIZE_MAX. *size: of the cells that it is among. */
+static size_t place_of(const void *where, unsigned *size)
+{
+	const struct shmlimit *l = schedule.l;
+	size_t at = (size_t)((uintptr_t)where - (uintptr_t)l->header);
+
+	*size = CELLS_SIZES;
+	if (at < l->size)
+		return at;
+	for (unsigned i = 0; i < CELLS_SIZES_OF_SCENES; i++) {
+		at = (size_t)((uintptr_t)where - l->regions[i]);
+		if (at >= layout_region_bytes(l->lines_max, i))
+			continue;
+		*size = i;
+		return l->size + layout_region(l->lines_max, i) + at;
+	}
+	return SIZE_MAX;
+}
+
+static size_t places_end(void)
+{
+	return schedule.l->size + layout_region(schedule.l->lines_max, CELLS_SIZES_OF_SCENES);
+}
+
+/* To or from schedule.before; of cells only what was written. */
+static void copy_places(int back)
+{
+	const struct shmlimit *l = schedule.l;
+
+	memcpy(back ? (void *)l->header : schedule.before, back ? schedule.before : (void *)l->header, l->size);
+	for (unsigned i = 0; i < CELLS_SIZES_OF_SCENES; i++) {
+		void *cells = (void *)(uintptr_t)l->regions[i];
+		unsigned char *kept = schedule.before + l->size + layout_region(l->lines_max, i);
+
+		if (cells == NULL)
+			continue;
+		if (!back)
+			memcpy(kept, cells, layout_region_bytes(l->lines_max, i));
+		else if (schedule.cells_written[i])
+			memcpy(cells, kept, layout_region_bytes(l->lines_max, i));
+		schedule.cells_written[i] = 0;
+	}
+}
+
 /* ---- What is printed of a schedule that failed ---- */
 
-/* The table, with its cells, that a place is in; slots NULL: none. */
+/* The table that a place is in; slots NULL: none. */
 static struct table table_at(const char *p)
 {
 	const struct layout_header *h = schedule.l->header;
 	uint64_t offsets[3] = { h->slots_offset, h->tables[0].offset, h->tables[1].offset };
-	uint64_t sizes[3] = { sizes_pack(h->lines, h->window_max), h->tables[0].sizes, h->tables[1].sizes };
+	uint64_t lines[3] = { h->lines, h->tables[0].lines, h->tables[1].lines };
 
 	for (unsigned i = 0; i < 3; i++) {
 		struct layout_slot *slots = (struct layout_slot *)(uintptr_t)((const char *)h + offsets[i]);
-		struct table t = { slots, sizes_window_max(sizes[i]), sizes_lines(sizes[i]) };
-		uint64_t size = layout_parts(t.lines, t.window_max, 0).size;
 
-		if (sizes[i] != 0 && p >= (const char *)slots && p < (const char *)slots + size)
-			return t;
+		if (lines[i] != 0 && p >= (const char *)slots && p < (const char *)slots + lines[i] * LINE)
+			return (struct table){ slots, lines[i] };
 	}
 	return (struct table){ .slots = NULL };
 }
@@ -144,20 +199,19 @@ static void tell_where(const void *where, char *text, size_t size)
 	const char *p = where;
 	struct table t = where == NULL ? (struct table){ .slots = NULL } : table_at(p);
 	ptrdiff_t slot = p - (const char *)t.slots, record = p - (const char *)l->rules;
-	ptrdiff_t cell = slot - (ptrdiff_t)(t.lines * LINE);
 	const struct layout_slot *s = t.slots + slot / (ptrdiff_t)sizeof(*s);
+	unsigned of = CELLS_SIZES;
+	size_t cell = where == NULL ? 0 : place_of(where, &of);
 
 	if (where == NULL)
 		snprintf(text, size, "%s", "");
-	else if (t.slots != NULL && cell < 0)
-		snprintf(text, size, " slot %td of %" PRIu64 ", which is %012" PRIx64 " %04" PRIx64 " %016" PRIx64,
-		         slot / (ptrdiff_t)sizeof(*s), (uint64_t)t.lines * SLOTS_PER_LINE,
-		         s->tag >> TAG_FINGERPRINT_SHIFT, s->tag & 0xffff, s->word);
 	else if (t.slots != NULL)
-		snprintf(text, size, " cell %td of slot %td of %" PRIu64 ", which is %" PRIu64,
-		         cell / 8 % (ptrdiff_t)layout_cells(t.window_max),
-		         cell / 8 / (ptrdiff_t)layout_cells(t.window_max), (uint64_t)t.lines * SLOTS_PER_LINE,
-		         *(const uint64_t *)where);
+		snprintf(text, size, " slot %td of %" PRIu64 ", which is %012" PRIx64 " %04" PRIx64 " %016" PRIx64,
+		         slot / (ptrdiff_t)sizeof(*s), t.lines * SLOTS_PER_LINE, s->tag >> TAG_FINGERPRINT_SHIFT,
+		         s->tag & 0xffff, s->word);
+	else if (of != CELLS_SIZES)
+		snprintf(text, size, " cell %zu of size %u, which is %" PRIu64,
+		         (cell - l->size - layout_region(l->lines_max, of)) / 8, of, *(const uint64_t *)where);
 	else if (record >= 0 && record < (ptrdiff_t)(l->rule_count * sizeof(struct layout_rule)))
 		snprintf(text, size, " rule %td, byte %td, which is %" PRIx64,
 		         record / (ptrdiff_t)sizeof(struct layout_rule), record % (ptrdiff_t)sizeof(struct layout_rule),
@@ -201,6 +255,10 @@ static void begin_actor(struct actor *a)
 	static ucontext_t context;
 
 	a->state = STOPPED;
+#ifdef UNDER_ASAN
+	/* The actor that had this stack before may have been killed: its frames are still marked. */
+	ASAN_UNPOISON_MEMORY_REGION(a->stack, STACK_SIZE);
+#endif
 	getcontext(&context);
 	context.uc_stack.ss_sp = a->stack;
 	context.uc_stack.ss_size = STACK_SIZE;
@@ -247,15 +305,20 @@ static void kill_actor(struct actor *a)
 
 static unsigned char *written_at(const void *where)
 {
-	return &schedule.written[((const unsigned char *)where - (const unsigned char *)schedule.l->header) / 8];
+	unsigned ignored;
+
+	return &schedule.written[place_of(where, &ignored) / 8];
 }
 
 /* What a process keeps for itself is its own. */
-static int is_shared(const void *where)
+static int is_shared(const void *where, int writes)
 {
-	const unsigned char *segment = (const unsigned char *)schedule.l->header, *p = where;
+	unsigned size;
+	size_t at = place_of(where, &size);
 
-	return p >= segment && p < segment + schedule.l->size;
+	if (size != CELLS_SIZES && writes)
+		schedule.cells_written[size] = 1;
+	return at != SIZE_MAX;
 }
 
 static int matters(enum point what, const void *where)
@@ -293,21 +356,24 @@ static int leaves(struct actor *a, enum point what, const void *where)
 void point_reached(enum point what, const void *where)
 {
 	struct actor *a = schedule.acting;
+	int writes = what == POINT_STORE || what == POINT_SWAP || what == POINT_SWAP_SLOT;
 
-	if (a == NULL || (where != NULL && !is_shared(where)))
+	if (schedule.before == NULL || (where != NULL && !is_shared(where, writes)) || a == NULL)
 		return;
+	if (schedule.scene->watch != NULL && where != NULL)
+		schedule.scene->watch(where);
 	if (++a->alone > schedule.alone_most)
 		schedule.alone_most = a->alone;
 	if (a->alone > ALONE_MAX)
 		blame("a call does not end in %d steps of its own", ALONE_MAX);
 	if (++schedule.points > POINTS_MAX)
 		blame("nobody gets on");
-	if (schedule.learning && (what == POINT_STORE || what == POINT_SWAP || what == POINT_SWAP_SLOT)) {
+	if (schedule.learning && writes) {
 		*written_at(where) = 1;
 		if (what == POINT_SWAP_SLOT)
 			written_at(where)[1] = 1;
 	}
-	if (schedule.telling && (what == POINT_STORE || what == POINT_SWAP || what == POINT_SWAP_SLOT))
+	if (schedule.telling && writes)
 		tell(a, "", what, where);
 	if (!leaves(a, what, where))
 		return;
@@ -437,7 +503,7 @@ static int run_one(uint64_t seed)
 
 	for (unsigned i = 0; i < ACTORS_MAX; i++)
 		schedule.actor[i] = (struct actor){ .stack = schedule.actor[i].stack, .dies = NEVER };
-	memcpy(schedule.l->header, schedule.before, schedule.l->size);
+	copy_places(1);
 	schedule.seed = seed;
 	schedule.now_ns = START_NS;
 	schedule.last = schedule.writer = NULL;
@@ -509,12 +575,11 @@ static void stage_open(const struct scene *scene)
 	schedule.scene = scene;
 	schedule.now_ns = START_NS;
 	schedule.l = scene->set();
-	unit_extend(schedule.l->size);
-	schedule.before = malloc(schedule.l->size);
-	schedule.written = calloc(schedule.l->size / 8, 1);
+	schedule.before = malloc(places_end());
+	schedule.written = calloc(places_end() / 8, 1);
 	for (unsigned i = 0; i < ACTORS_MAX && schedule.actor[i].stack == NULL; i++)
 		schedule.actor[i].stack = malloc(STACK_SIZE);
-	memcpy(schedule.before, schedule.l->header, schedule.l->size);
+	copy_places(0);
 	learn();
 	schedule.kills = schedule.judged = 0;
 	schedule.alone_most = 0;
@@ -524,6 +589,7 @@ static void stage_close(void)
 {
 	free(schedule.before);
 	free(schedule.written);
+	schedule.before = NULL;
 	shmlimit_close(schedule.l);
 }
 

@@ -17,11 +17,11 @@
 #include "table.h"
 
 #define SLOTS SHMLIMIT_SLOTS_MIN
-#define WINDOW_LIMIT 20  /* schedules copy all of a segment */
 #define TABLES_SLOTS 128 /* of two tables, as far as scenes grow them */
 #define CALLS_MAX 64
 #define DAY_NS (86400 * SECOND)
 #define VERIFY_EACH 512 /* schedules: it opens the segment */
+#define SECOND_KEYS 100 /* keys from this one on are of the second rule, up to that many; not all scenes have one */
 
 /* A call that takes, or gives back (tokens < 0). */
 struct call {
@@ -37,6 +37,7 @@ static struct {
 	struct shmlimit *l;                      /* the judge's handle */
 	struct shmlimit first, view[ACTORS_MAX]; /* as it was opened; the actors' */
 	int rule, held;                          /* ids: what the scene is about; a token a day */
+	int second;                              /* id of a rule for keys from SECOND_KEYS on */
 	int dry;                                 /* it may be dry: a call must tell whether it took */
 	int peaceful;                            /* it shows something even if no call is denied or loses a swap */
 	int changing;                            /* its rule is: denials may write, to convert, and it may be gone */
@@ -75,22 +76,22 @@ static inline int set_rule(const char *name, struct shmlimit_rule rule)
 	return id;
 }
 
-/* The rule "scene", and a table in which `held` slots are taken for days. */
-static inline struct shmlimit *stage_set(uint32_t on_full, unsigned held, struct shmlimit_rule rule)
+static inline int rule_of(uint32_t key)
 {
-	int has_cells = rule.algorithm == SHMLIMIT_WINDOW || rule.algorithm == SHMLIMIT_HOLD;
-	struct shmlimit_options options = { .struct_size = sizeof(options),
-		                            .slots = SLOTS,
-		                            .rules = 2,
-		                            .rules_max = 2,
-		                            .window_limit = has_cells ? WINDOW_LIMIT : 1,
-		                            .on_full = on_full,
-		                            .window_max = has_cells ? (uint32_t)rule.capacity + 1 : 0 };
+	return key >= SECOND_KEYS && key < 2 * SECOND_KEYS ? stage.second : stage.rule;
+}
 
-	stage.l = unit_create("schedule", &options);
+/* The rule "scene", and a table in which `held` slots are taken for days. */
+static inline struct shmlimit *stage_make(const struct shmlimit_options *options, unsigned held,
+                                          struct shmlimit_rule rule)
+{
+	stage.l = unit_create("schedule", options);
 	/* Places in the table are the same each time. */
 	stage.l->secret[0] = 0x5eed;
 	stage.l->secret[1] = 0xca11;
+	for (unsigned i = 0; i < CELLS_SIZES_OF_SCENES; i++)
+		if (cells_map(stage.l, i) == NULL)
+			bail("no addresses");
 	stage.first = *stage.l;
 	stage.held = set_rule("held", (struct shmlimit_rule){ .capacity = 1, .refill = 1, .period_ns = DAY_NS });
 	stage.rule = set_rule("scene", rule);
@@ -100,6 +101,15 @@ static inline struct shmlimit *stage_set(uint32_t on_full, unsigned held, struct
 	stage.changing = stage.growing = stage.dry = stage.peaceful = 0;
 	stage.allowed = stage.denied = stage.lost = 0;
 	return stage.l;
+}
+
+static inline struct shmlimit *stage_set(uint32_t on_full, unsigned held, struct shmlimit_rule rule)
+{
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = SLOTS, .rules = 2, .rules_max = 2, .on_full = on_full
+	};
+
+	return stage_make(&options, held, rule);
 }
 
 /* ---- Calls ---- */
@@ -147,7 +157,7 @@ static inline void take(uint32_t key, uint64_t cost)
 	actor_calls();
 	memcpy(before, stage.l->tables->slots, sizeof(before));
 	/* Every other time by the way that is shorter. */
-	call_end(c, shmlimit_take(handle(), stage.rule, &key, sizeof(key), cost,
+	call_end(c, shmlimit_take(handle(), rule_of(key), &key, sizeof(key), cost,
 	                          stage.n % 2 == 0 && !stage.dry ? NULL : &r));
 	c->dry = c->answer == SHMLIMIT_ALLOWED && r.retry_after_ns != 0;
 	if (c->answer == SHMLIMIT_DENIED && turns == schedule.turns && !stage.changing && !stage.growing &&
@@ -176,7 +186,7 @@ static inline void charge(uint32_t key, uint64_t tokens)
 	struct call *c = call_begin(key, (int64_t)tokens);
 
 	actor_calls();
-	call_end(c, shmlimit_charge(handle(), stage.rule, &key, sizeof(key), tokens, NULL));
+	call_end(c, shmlimit_charge(handle(), rule_of(key), &key, sizeof(key), tokens, NULL));
 }
 
 static inline void refund(uint32_t key, uint64_t tokens)
@@ -184,7 +194,7 @@ static inline void refund(uint32_t key, uint64_t tokens)
 	struct call *c = call_begin(key, -(int64_t)tokens);
 
 	actor_calls();
-	call_end(c, shmlimit_refund(handle(), stage.rule, &key, sizeof(key), tokens, NULL));
+	call_end(c, shmlimit_refund(handle(), rule_of(key), &key, sizeof(key), tokens, NULL));
 }
 
 /* Change the rule. */
@@ -198,7 +208,7 @@ static inline void change(struct shmlimit_rule rule)
 static inline uint64_t left(uint32_t key)
 {
 	struct shmlimit_result r = { 0 };
-	int answer = shmlimit_peek(stage.l, stage.rule, &key, sizeof(key), 1, &r);
+	int answer = shmlimit_peek(stage.l, rule_of(key), &key, sizeof(key), 1, &r);
 
 	if (answer < 0)
 		blame("peek: %s", shmlimit_strerror(answer));

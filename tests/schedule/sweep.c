@@ -17,8 +17,9 @@
 #define YEARS_NS (10 * 365 * DAY_NS) /* the most that passes at once */
 
 static struct shmlimit_range range;
-static uint64_t capacity, after_ns, slack_ns, most_ns;
+static uint64_t capacity, fresh, after_ns, slack_ns, most_ns; /* fresh: what a new key has */
 static int tries;                     /* an entry of a HOLD is in force while it is tried, and may be lost */
+static uint64_t in_vain;              /* a bit for each call that gives back what it took, as another limit denies */
 static uint64_t began_ns[ACTORS_MAX]; /* the actor's last call */
 
 static struct shmlimit *set(struct shmlimit_rule rule)
@@ -28,7 +29,7 @@ static struct shmlimit *set(struct shmlimit_rule rule)
 	range = (struct shmlimit_range){ .struct_size = sizeof(range) };
 	if (shmlimit_rule_range(l, stage.rule, &range) != 0)
 		bail("rule_range");
-	capacity = rule.capacity;
+	capacity = fresh = rule.capacity;
 	after_ns = l->header->sweep_after_ns;
 	/* A word that is further ahead than its range is one of the past. */
 	slack_ns = after_ns / 4 < range.ahead_ns ? after_ns / 4 : range.ahead_ns - PERIOD_NS;
@@ -37,6 +38,16 @@ static struct shmlimit *set(struct shmlimit_rule rule)
 	/* Denied calls may write: they sweep. */
 	stage.changing = 1;
 	return l;
+}
+
+static void begin(void)
+{
+	in_vain = 0;
+}
+
+static int is_in_vain(const struct call *c)
+{
+	return (in_vain >> (c - stage.calls) & 1) != 0;
 }
 
 static unsigned me(void)
@@ -100,18 +111,61 @@ static void act_taking(unsigned who)
 	take_all_of(1 + who % KEYS);
 }
 
-static void act_growing(unsigned who)
+/* All or none of the key, and of one that never has as much. */
+static void ask_in_vain(uint32_t key, uint64_t cost)
 {
-	if (who != 2) {
-		act_taking(who);
-		return;
-	}
+	struct call *c = call_begin(key, (int64_t)cost);
+	uint32_t held = 0;
+	struct shmlimit_request requests[2] = {
+		{ .rule = stage.rule, .key = &key, .key_len = sizeof(key), .cost = cost },
+		{ .rule = stage.held, .key = &held, .key_len = sizeof(held), .cost = 2 },
+	};
+
+	actor_calls();
+	in_vain |= (uint64_t)1 << (c - stage.calls);
+	began_ns[me()] = schedule.now_ns;
+	call_end(c, shmlimit_take_all(handle(), requests, 2, NULL, NULL));
+	if (c->answer != SHMLIMIT_DENIED)
+		blame("a call got twice what there is");
+}
+
+static void act_in_vain(unsigned who)
+{
+	take_all_of(1 + who % KEYS);
+	pass();
+	ask_in_vain(1 + who % KEYS, capacity);
+	ask_in_vain(KEYS - who % KEYS, 1);
+	pass();
+	if (who == 0)
+		ask_in_vain(1, capacity);
+	else
+		take_all_of(KEYS - who % KEYS);
+}
+
+static void grow(unsigned who)
+{
 	for (unsigned i = 0; i < 2; i++) {
 		actor_calls();
 		began_ns[who] = schedule.now_ns;
 		(void)shmlimit_grow(handle(), i == 0 ? 2 * SLOTS : 0);
 		pass();
 	}
+}
+
+static void act_growing(unsigned who)
+{
+	if (who == 2)
+		grow(who);
+	else
+		act_taking(who);
+}
+
+static void act_growing_in_vain(unsigned who)
+{
+	if (who == 2)
+		grow(who);
+	else
+		act_in_vain(who);
 }
 
 /* Deposits are calls that give back. */
@@ -137,6 +191,18 @@ static void act_leasing(unsigned who)
 	pass();
 	spend(KEYS - who % KEYS);
 	deposit(1 + who % KEYS);
+	pass();
+	spend(1 + who % KEYS);
+}
+
+static void act_leasing_in_vain(unsigned who)
+{
+	deposit(1 + who % KEYS);
+	ask_in_vain(1 + who % KEYS, 1);
+	pass();
+	ask_in_vain(KEYS - who % KEYS, 1);
+	deposit(1 + who % KEYS);
+	ask_in_vain(1 + who % KEYS, 1);
 	pass();
 	spend(1 + who % KEYS);
 }
@@ -170,14 +236,17 @@ static void law_lasts(const struct call *a)
 	}
 }
 
-/* What is over denies nothing: a denial has an admission within a period before it. */
+/*
+ * What is over denies nothing: a denial has an admission within a period before it; or a call in vain, which gives back
+ * what it took less what refilled since, where another one changed the slot.
+ */
 static void law_ends(const struct call *denied)
 {
 	for (unsigned i = 0; i < stage.n; i++) {
 		const struct call *c = &stage.calls[i];
 
 		if (c != denied && may_last_until(c, denied) &&
-		    (may_have_taken(c) || (tries && c->ended > denied->began)))
+		    (may_have_taken(c) || is_in_vain(c) || (tries && c->ended > denied->began)))
 			return;
 	}
 	blame("key %" PRIu32 " is denied by what is over", denied->key);
@@ -219,7 +288,8 @@ static int was_over(const struct look *k, uint64_t word)
 	else
 		known_ns = (its.ahead_ns < its.back_ns ? its.ahead_ns : its.back_ns) / 2;
 	a->read(k, word, &b);
-	return a->begin == NULL && !b.stepped && a->wait(k, &b) == 0 && a->idle_ns(k, word) < known_ns;
+	return (a->cells == NULL || a->cells->begin == NULL) && !b.stepped && a->wait(k, &b) == 0 &&
+	       a->idle_ns(k, word) < known_ns;
 }
 
 /* The mark is no later than what was swept. */
@@ -233,6 +303,9 @@ static void law_mark(void)
 		blame("the mark is later than the time");
 	if (!generation_read(stage.l, &tables))
 		blame("the tables are damaged");
+	/* It is before the clock began, when ticks do not go on from the ones before. Nothing was over then. */
+	if ((int64_t)stage.l->header->swept.ns < 0)
+		return;
 	for (uint64_t i = 0; (slot = generation_slot(&tables, i, &t)) != NULL; i++) {
 		struct rule_view view;
 		struct look k;
@@ -263,7 +336,7 @@ static uint64_t later(void)
 }
 
 /* Left alone, a key is as good as new, whenever it is looked at. */
-static void law_forgotten(uint64_t fresh)
+static void law_forgotten(void)
 {
 	uint64_t now_ns = schedule.now_ns;
 
@@ -279,7 +352,7 @@ static void law_forgotten(uint64_t fresh)
 }
 
 /* One decision finishes a round that is overdue; and some decisions one that is due, also one that a killed process began. */
-static void law_finished(uint64_t fresh)
+static void law_finished(void)
 {
 	const uint64_t *swept_ns = &stage.l->header->swept.ns;
 	unsigned calls = 1;
@@ -307,11 +380,11 @@ static void law_finished(uint64_t fresh)
 	law_mark();
 }
 
-static void judge(uint64_t fresh)
+static void judge(void)
 {
 	law_mark();
-	law_forgotten(fresh);
-	law_finished(fresh);
+	law_forgotten();
+	law_finished();
 	law_sound();
 }
 
@@ -319,10 +392,11 @@ static void judge_taking(void)
 {
 	for (unsigned i = 0; i < stage.n; i++) {
 		law_lasts(&stage.calls[i]);
-		if (stage.calls[i].ended != 0 && stage.calls[i].answer == SHMLIMIT_DENIED)
+		if (stage.calls[i].ended != 0 && stage.calls[i].answer == SHMLIMIT_DENIED &&
+		    !is_in_vain(&stage.calls[i]))
 			law_ends(&stage.calls[i]);
 	}
-	judge(capacity);
+	judge();
 }
 
 static void judge_leasing(void)
@@ -330,7 +404,7 @@ static void judge_leasing(void)
 	for (unsigned i = 0; i < stage.n; i++)
 		if (stage.calls[i].tokens > 0 && was_taken(&stage.calls[i]))
 			law_deposited(&stage.calls[i]);
-	judge(0);
+	judge();
 }
 
 /* ---- Scenes ---- */
@@ -359,16 +433,57 @@ static struct shmlimit *set_hold(void)
 
 static struct shmlimit *set_lease(void)
 {
-	return set((struct shmlimit_rule){
+	struct shmlimit *l = set((struct shmlimit_rule){
 		.algorithm = SHMLIMIT_LEASE, .capacity = 4, .refill = 4, .period_ns = PERIOD_NS });
+
+	fresh = 0;
+	return l;
+}
+
+static struct shmlimit *set_gcra(void)
+{
+	return set((struct shmlimit_rule){
+		.algorithm = SHMLIMIT_GCRA, .capacity = 4, .refill = 4, .period_ns = PERIOD_NS });
+}
+
+/* Two tokens are paid for in a period, warm or cold; three are stored. */
+static struct shmlimit *set_warmup(void)
+{
+	struct shmlimit *l = set((struct shmlimit_rule){ .algorithm = SHMLIMIT_WARMUP,
+	                                                 .refill = 2,
+	                                                 .period_ns = PERIOD_NS,
+	                                                 .warmup_ns = PERIOD_NS,
+	                                                 .cold_factor_milli = 1000 });
+
+	capacity = 2;
+	fresh = 3;
+	return l;
+}
+
+static struct shmlimit *growing(struct shmlimit *l)
+{
+	stage.growing = 1;
+	return l;
 }
 
 static struct shmlimit *set_growing(void)
 {
-	struct shmlimit *l = set_counter();
+	return growing(set_counter());
+}
 
-	stage.growing = 1;
-	return l;
+static struct shmlimit *set_growing_funnel(void)
+{
+	return growing(set_funnel());
+}
+
+static struct shmlimit *set_growing_warmup(void)
+{
+	return growing(set_warmup());
+}
+
+static struct shmlimit *set_growing_window(void)
+{
+	return growing(set_window());
 }
 
 static const struct scene scenes[] = {
@@ -396,6 +511,50 @@ static const struct scene scenes[] = {
 	  .set = set_lease,
 	  .act = act_leasing,
 	  .judge = judge_leasing },
+	{ .title = "what a denied call gives a funnel back is not older than the mark of a sweep",
+	  .set = set_funnel,
+	  .act = act_in_vain,
+	  .judge = judge_taking },
+	{ .title = "what a denied call gives a warm-up back is not older than the mark of a sweep",
+	  .set = set_warmup,
+	  .act = act_in_vain,
+	  .judge = judge_taking },
+	{ .title = "what a denied call gives a window back is not older than the mark of a sweep",
+	  .set = set_window,
+	  .act = act_in_vain,
+	  .judge = judge_taking },
+	{ .title = "what a denied call gives a count back is not older than the mark of a sweep",
+	  .set = set_counter,
+	  .act = act_in_vain,
+	  .judge = judge_taking },
+	{ .title = "what a denied call gives a GCRA key back is not older than the mark of a sweep",
+	  .set = set_gcra,
+	  .act = act_in_vain,
+	  .judge = judge_taking },
+	{ .title = "what a denied call gives a place back is not older than the mark of a sweep",
+	  .set = set_hold,
+	  .act = act_in_vain,
+	  .judge = judge_taking },
+	{ .title = "what a denied call gives a lease back is not older than the mark of a sweep",
+	  .set = set_lease,
+	  .act = act_leasing_in_vain,
+	  .judge = judge_leasing },
+	{ .title = "what a denied call gives a funnel back is not older than the mark while the table grows",
+	  .set = set_growing_funnel,
+	  .act = act_growing_in_vain,
+	  .judge = judge_taking },
+	{ .title = "what a denied call gives a warm-up back is not older than the mark while the table grows",
+	  .set = set_growing_warmup,
+	  .act = act_growing_in_vain,
+	  .judge = judge_taking },
+	{ .title = "what a denied call gives a window back is not older than the mark while the table grows",
+	  .set = set_growing_window,
+	  .act = act_growing_in_vain,
+	  .judge = judge_taking },
+	{ .title = "what a denied call gives a count back is not older than the mark while the table grows",
+	  .set = set_growing,
+	  .act = act_growing_in_vain,
+	  .judge = judge_taking },
 };
 
 int main(void)
@@ -404,6 +563,7 @@ int main(void)
 		struct scene scene = scenes[i];
 
 		scene.actors = scene.mortals = 3;
+		scene.begin = begin;
 		play(&scene);
 	}
 	return tap_done();

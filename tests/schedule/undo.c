@@ -240,6 +240,36 @@ static const struct scene standing_funnel = {
 	.judge = judge_standing,
 };
 
+static struct shmlimit *set_growing(void)
+{
+	struct shmlimit *l = set_funnel();
+
+	stage.growing = 1;
+	return l;
+}
+
+static void act_growing(unsigned who)
+{
+	if (who != 2) {
+		take(KEY, 1);
+		take_in_vain(KEY, 1 + who);
+		take_in_vain(KEY, 2);
+		return;
+	}
+	actor_calls();
+	(void)shmlimit_grow(handle(), 2 * SLOTS);
+	take_in_vain(KEY, 1);
+}
+
+static const struct scene standing_growing = {
+	.title = "while time stands a funnel neither gains nor loses by denied calls while the table grows",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_growing,
+	.act = act_growing,
+	.judge = judge_standing,
+};
+
 static const struct scene standing_count = {
 	.title = "while time stands a count loses nothing to denied calls",
 	.actors = 3,
@@ -299,6 +329,7 @@ int main(void)
 	play(&window);
 	play(&warmup);
 	play(&standing_funnel);
+	play(&standing_growing);
 	play(&standing_count);
 	play(&standing_window);
 	play(&hold);

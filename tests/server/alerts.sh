@@ -20,10 +20,19 @@ servers="$servers $!"
 setpriv --pdeathsig KILL python3 "$SOURCE/lib/doc/exporter.py" "$SEGMENT" >"$TMP/exporter" &
 servers="$servers $!"
 within test -s "$TMP/exporter"
+# node_exporter's textfile collector, of a folder that is empty at first.
+mkdir "$TMP/textfile"
+node_port=$(some_port)
+if command -v prometheus-node-exporter >/dev/null; then
+	setpriv --pdeathsig KILL prometheus-node-exporter --collector.disable-defaults --collector.textfile \
+		"--collector.textfile.directory=$TMP/textfile" "--web.listen-address=127.0.0.1:$node_port" 2>"$TMP/node.err" &
+	servers="$servers $!"
+fi
 cat >"$TMP/prometheus.yml" <<END
 global: { scrape_interval: 500ms, evaluation_interval: 500ms }
 rule_files: [ alerts.yml ]
-scrape_configs: [ { job_name: shmlimit, static_configs: [ { targets: [ "127.0.0.1:$(cat "$TMP/exporter")" ] } ] } ]
+scrape_configs: [ { job_name: shmlimit, static_configs: [ { targets: [ "127.0.0.1:$(cat "$TMP/exporter")" ] } ] },
+  { job_name: node, static_configs: [ { targets: [ "127.0.0.1:$node_port" ] } ] } ]
 END
 port=$(some_port)
 setpriv --pdeathsig KILL prometheus --config.file "$TMP/prometheus.yml" --storage.tsdb.path "$TMP/data" \
@@ -62,4 +71,19 @@ like " $(firing)" ' ShmlimitBackendGone ' "ShmlimitBackendGone fires as long as 
 start_backend
 within quiet ''
 ok $? "when the backend is back the alerts end"
+
+# A segment with a second link is left out, and the file that says so is not written any more.
+if command -v prometheus-node-exporter >/dev/null; then
+	ln "$SHM$SEGMENT" "/dev/shm/$SEGMENT.link"
+	shmlimit metrics --all --output "$TMP/textfile/shmlimit.prom"
+	within fires ShmlimitSegmentsLeftOut
+	ok $? "a segment that metrics --all leaves out fires ShmlimitSegmentsLeftOut"
+	case " $(firing)" in *" ShmlimitMetricsStale "*) false ;; esac
+	ok $? "a file that is written does not fire ShmlimitMetricsStale"
+	touch -d '10 minutes ago' "$TMP/textfile/shmlimit.prom"
+	within fires ShmlimitMetricsStale
+	ok $? "a file that nothing writes any more fires ShmlimitMetricsStale"
+else
+	ok 0 "alerts of the textfile collector # SKIP prometheus-node-exporter is not installed"
+fi
 done_testing

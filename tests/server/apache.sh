@@ -103,7 +103,9 @@ start apache worker -e 's/fail=open/create=yes x_fields/' -e 's/Rule login.*/& r
 creates
 ends
 shmlimit destroy "$SEGMENT"
-shmlimit create "$SEGMENT" --slots 1K --mode 666 --window-limit 4
+shmlimit create "$SEGMENT" --slots 1K --mode 666 --rules 2 --rules-max 2
+shmlimit rule set "$SEGMENT" login --rate 5/h --capacity 5
+shmlimit rule set "$SEGMENT" page --rate 1000/h --capacity 1000
 start apache worker -e 's/fail=open/create=yes/' -e 's/Rule login.*/& rate=5\/h/' \
 	-e 's/Rule page.*/& "rate=1000 per hour"/' -e 's/Rule site.*/& rate=1000\/h algorithm=window/'
 lacks_room
@@ -134,6 +136,14 @@ wrong 's/fail=open/fail=shut/' '"fail=shut" must be fail=open or fail=closed'
 wrong 's/site all cost=10/site/' "needs a rule's name and a key"
 wrong 's/site all/& "rate=%{req:A"/' 'ShmlimitRule: "rate=%{req:A":'
 wrong 's/site all/& "rate=%{req:A}" "rate=%{req:B}"/' 'ShmlimitRule: "rate=%{req:B}" is duplicate'
+wrong 's/site all/& "rate=%{req:A}" algorithm=window/' '"algorithm=window" cannot be used with a rate= that has an expression'
+wrong 's/site all/& status=503 status=429/' '"status=429" is given twice'
+wrong 's/fail=open/& fail=open/' '"fail=open" is given twice'
+wrong 's/site all/& delay=1s nodelay/' '"nodelay" must be either delay= or nodelay'
+wrong 's/site all/site REMOTE_ADDR/' 'the key "REMOTE_ADDR" is the name of a variable, and one key for all clients: write %{REMOTE_ADDR}'
+wrong 's/site all/& charge=%{resp:X-Used}/' '"cost=10" beside charge=: write estimate='
+wrong 's/site all/& charge_max=1h/' '"charge_max=1h" needs charge='
+wrong 's/site all cost=10/site all charge=%{resp:X-Used} charge_scale=2 charge_scale=3/' '"charge_scale=3" is duplicate'
 wrong 's/%{REMOTE_ADDR}/%{REMOTE_ADDR/' 'ShmlimitRule: key'
 wrong 's/Rule login/Rule "log in"/' '"log in" must be a rule.s name: 1 to 63 letters'
 wrong 's/^ShmlimitSegment [^ ]*/ShmlimitSegment a\/b/' '"a/b" must be a segment.s name: 1 to 239 bytes'

@@ -75,7 +75,7 @@ charged() { [ "$(left_in "$SEGMENT" used) $(left_in "$SEGMENT.shop" used)" = "$1
 # The test reads them, too, so they are root's.
 for name in "$SEGMENT" "$SEGMENT.shop" "$SEGMENT.plain"; do
 	# shellcheck disable=SC2046 # two words each
-	shmlimit create "$name" --slots 1024 --window-max 16 $([ "$(id -u)" -ne 0 ] || echo --mode 660 --group www-data)
+	shmlimit create "$name" --slots 1024 $([ "$(id -u)" -ne 0 ] || echo --mode 660 --group www-data)
 done
 start apache -e ''
 shmlimit reset "$SEGMENT" --all >/dev/null

@@ -41,13 +41,21 @@ charges() {
 	wait $busy
 	within near
 	ok $? "$what: of killed workers' requests the estimates stay"
-	is "$(curl -s -o "$TMP/body" -w '%{http_code}' "$url/used?tokens=many")" 200 "$what: a response with no number is served"
-	within eval '[ "$(said "\"many\".* is no number")" = 1 ]'
-	ok $? "$what: it is logged that the estimate stays"
+	before=$(spent)
+	is "$(for n in many -5 5- 1e3 18446744073709551616; do codes "$url/used?tokens=$n"; done | sort | uniq -c | tr -s ' ')" " 5 200" \
+		"$what: responses with no number of tokens are served"
+	within eval '[ $(($(spent) - before)) -eq $((5 * ESTIMATE)) ]'
+	ok $? "$what: their estimates stay, also where a number is negative"
+	within eval '[ "$(said "charge=.*[tT]okens.*: \"[^\"]*\" is no number of tokens: the estimate stays")" -ge 1 ]'
+	ok $? "$what: the log has the field and its value"
+	ok "$([ "$(said "is no number of tokens")" -le 4 ] && echo 0 || echo 1)" "$what: each worker logs that once"
 
 	# Debt: one request uses more than there is.
 	is "$(for n in 3 900 0; do codes "$url/debt?tokens=$n"; done | tr '\n' ' ')" "200 200 429 " \
 		"$what: a client that used too much is refused until that is paid"
+	is "$(for n in 1000000000000 0; do codes "$url/bounded?tokens=$n"; done | tr '\n' ' ')" "200 429 " "$what: a wrong amount is charged"
+	wait=$(curl -s -o "$TMP/body" -D - "$url/bounded?tokens=0" | tr -d '\r' | sed -n 's/^Retry-After: //p')
+	ok "$([ "$wait" -gt 590 ] && [ "$wait" -le 602 ] && echo 0 || echo 1)" "$what: it refuses the client for charge_max= (${wait} s)"
 	is "$(for n in 0.0101 0.3,-:0.4 0.289 0 0; do codes "$url/scaled?tokens=$n"; done | tr '\n' ' ')" "200 200 200 429 429 " \
 		"$what: with charge_scale=1000 seconds are milliseconds, rounded up, and several are added"
 	is "$(shmlimit peek "$SEGMENT" scaled all --json | jq '.remaining, .allowed' | tr '\n' ' ')" "0 false " "$what: parts of a token are charged as one"
@@ -77,6 +85,10 @@ configure_nginx() {
 		        }
 		        location /debt {
 		            shmlimit all rule=debt "rate=1/day burst 100" charge=\$upstream_http_x_tokens;
+		            proxy_pass http://unix:$TMP/upstream.sock;
+		        }
+		        location /bounded {
+		            shmlimit all rule=bounded "rate=1/s" charge=\$upstream_http_x_tokens charge_max=10m;
 		            proxy_pass http://unix:$TMP/upstream.sock;
 		        }
 		        location /scaled {
@@ -121,6 +133,9 @@ configure_apache() {
 		</Location>
 		<Location /debt>
 		    ShmlimitRule debt all "rate=1/day burst 100" charge=%{resp:X-Tokens}
+		</Location>
+		<Location /bounded>
+		    ShmlimitRule bounded all "rate=1/s" charge=%{resp:X-Tokens} charge_max=10m
 		</Location>
 		<Location /scaled>
 		    ShmlimitRule scaled all "rate=1/day burst 1000" charge=%{resp:X-Tokens} charge_scale=1000

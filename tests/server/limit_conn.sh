@@ -1,6 +1,6 @@
 #!/bin/sh
 # limit_conn: what the tests of nginx's limit_conn (limit_conn.t, limit_conn_complex.t and limit_conn_dry_run.t of nginx-tests) say of
-# it holds for a rule of how many at once. The log differs: a denial is in the access log only.
+# it holds for a rule of how many at once.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # limit_req: what the tests of nginx's limit_req (limit_req.t, limit_req2.t, limit_req_delay.t and limit_req_dry_run.t of nginx-tests)
-# say of it holds for limits that migrate.md gives in its place. What is delayed in a dry run has no status of its own.
+# say of it holds for limits that migrate.md gives in its place.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
@@ -29,6 +29,8 @@ configure_nginx() {
 		        location /two/ { shmlimit \$arg_b rule=plenty; shmlimit \$arg_a rule=key; }
 		        location /delay/ { shmlimit \$remote_addr rule=delay delay=1h; }
 		        location /dry/ { shmlimit \$remote_addr rule=one dry_run; }
+		        location /dry_delay/ { shmlimit \$remote_addr rule=delay delay=1h dry_run; }
+		        location /quiet/ { shmlimit \$remote_addr rule=one; shmlimit_log_level warn; }
 		    }
 		}
 	END
@@ -54,6 +56,15 @@ is "$(statuses "$url/one/?[1-3]")" "404 404 429 " "with a burst of one, two requ
 is "$(statuses "$url/status/")" "501 " "a denial in another location can have another status"
 is "$(said_by /dry/)" "404 REJECTED_DRY_RUN " "a dry run serves what it would have denied"
 is "$(said_by /one/)" "429 REJECTED " "without the dry run that is denied"
+logged() { grep -c "\[$1\] .* $2, client: 127.0.0.1, .*request: \"GET /$3/" "$TMP/nginx.err"; }
+is "$(logged error 'limiting requests by rule "one"' one)" 2 "each denial is an error in the log, with its rule and client"
+is "$(logged error 'limiting requests, dry run, by rule "one"' dry)" 1 "what a dry run would have denied is an error in the log, too"
+is "$(said_by /quiet/)" "429 REJECTED " "another location denies, too"
+is "$(logged warn 'limiting requests by rule "one"' quiet)" 1 "shmlimit_log_level chooses the level"
+is "$(said_by /dry_delay/ && said_by /dry_delay/ && said_by /dry_delay/)" "404 PASSED 404 PASSED 404 DELAYED_DRY_RUN " \
+	"a dry run serves what it would have delayed, and says so"
+is "$(logged warn 'delayed request, dry run, by rule "delay"' dry_delay)" 1 "a delay is logged one level lower"
+shmlimit reset "$SEGMENT" --rule delay >/dev/null
 is "$(said_by /)" "200 " "a request without a limit has no status of one"
 is "$(shmlimit peek "$SEGMENT" one 127.0.0.1 --json | jq '.retry_after_ns <= 3600e9')" true "denied requests are not counted: the next is allowed after one refill"
 grep -q '^/index.html:-$' "$TMP/nginx.log"
@@ -80,6 +91,10 @@ get -o "$TMP/first" "$url/long/large"
 get -o "$TMP/second" --limit-rate 2M "$url/long/large"
 cmp -s "$TMP/first" "$TMP/html/large" && cmp -s "$TMP/second" "$TMP/html/large"
 ok $? "a large response that was delayed is whole, also for a client that reads it slowly"
+
+within grep -q '^/long/large:DELAYED$' "$TMP/nginx.log"
+ok $? "the access log says that it was delayed"
+is "$(logged warn 'delayed request by rule "long"' long)" 1 "the error log has the delay, one level below that of denials"
 
 is "$(statuses "$url/delay/?[1-2]")" "404 404 " "burst=2 delay=1 serves two requests at once"
 curl -s -o "$TMP/body.later" --max-time 600 "$url/delay/" &

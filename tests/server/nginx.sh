@@ -113,7 +113,9 @@ start nginx -e 's/fail=open/create=yes/' -e 's/rule=page/& rate=block/' -e 's/sh
 blocks
 ends
 shmlimit destroy "$SEGMENT"
-shmlimit create "$SEGMENT" --slots 1K --mode 666 --window-limit 4
+shmlimit create "$SEGMENT" --slots 1K --mode 666 --rules 2 --rules-max 2
+shmlimit rule set "$SEGMENT" login --rate 5/h --capacity 5
+shmlimit rule set "$SEGMENT" page --rate 1000/h --capacity 1000
 start nginx -e 's/fail=open/create=yes/' -e 's/rule=login/& rate=5\/h/' -e 's/rule=page/& "rate=1000 per hour"/' \
 	-e 's/rule=site/& rate=1000\/h algorithm=window/'
 lacks_room
@@ -132,6 +134,16 @@ differs 's/fail=open/create=yes slots=128/' 'it has 64 slots, and slots=128 does
 wrong 's/rule=login/& rate=5\/h/' 'rule=login: rate="5/h" needs create=yes in .*nginx[.]conf:[0-9]'
 wrong 's/rule=site/& rate=$nothing/' 'unknown "nothing" variable'
 wrong 's/rule=site/& rate=$arg_a rate=$arg_b/' '"rate=.arg_b" is duplicate'
+wrong 's/rule=site/& rate=$arg_a algorithm=window/' '"algorithm=window" cannot be used with a rate= that has variables: leave it out'
+wrong 's/rule=site/& algorithm=funnel rate=$arg_a/' '"algorithm=funnel" cannot be used with a rate= that has variables'
+wrong 's/rule=site/& status=503 status=429/' 'status=429.* is given twice'
+wrong 's/fail=open/& fail=open/' 'fail=open.* is given twice'
+wrong 's/rule=site/& delay=1s nodelay/' 'must be either delay= or nodelay'
+wrong 's/shmlimit all/shmlimit remote_addr/' '"remote_addr" is the name of a variable, .*: write it with a [$] before it'
+wrong 's/shmlimit all/shmlimit http_x_api_key/' '"http_x_api_key" is the name of a variable'
+wrong 's/cost=10/& charge=$arg_a/' 'has cost= beside charge=: write estimate='
+wrong 's/rule=site/& charge_max=1h/' 'needs charge=.variable beside estimate=, charge_max= and charge_scale='
+wrong 's/rule=site cost=10/rule=site charge=$arg_a charge_scale=2 charge_scale=3/' '"charge_scale=3" is duplicate'
 wrong 's/rule=site/& rate_error=5/' '"rate_error=5" a period is missing'
 wrong 's/rule=site/& rule=page/' '"rule=page" is a second rule'
 wrong 's/fail=open/& rule=page/' '"rule=page" belongs to a limit'
@@ -140,7 +152,7 @@ wrong 's/cost=10/cost=18446744073709551616/' 'must be cost=N'
 wrong 's/prefix=32,64/prefix=33,64/' 'must be prefix=V4,V6, at most prefix=32,128'
 wrong 's/prefix=32,64/prefix=32/' 'must be prefix=V4,V6'
 wrong 's/dry_run/status=200/' 'must be status=N, 400 to 599'
-wrong 's/dry_run/dry/' '"dry" must be cost=N, estimate=N, .* dry_run, peek, delay=T, .* protected'
+wrong 's/dry_run/dry/' '"dry" must be cost=, estimate=, .* dry_run, peek, delay=, .* protected'
 wrong 's/rule=site/cost=1/' 'needs one rule=NAME'
 wrong 's/fail=open/fail=shut/' '"fail=shut" must be fail=open or fail=closed'
 wrong 's/rule=site/rule=si*te/' '"rule=si.te" must be a rule.s name: 1 to 63 letters'

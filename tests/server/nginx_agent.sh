@@ -67,9 +67,9 @@ free() { [ "$(remaining places all)" = "$1" ]; }
 
 start_backend
 if [ "$(id -u)" -eq 0 ]; then
-	shmlimit create "$SEGMENT" --slots 1024 --window-max 3 --mode 660 --group www-data
+	shmlimit create "$SEGMENT" --slots 1024 --mode 660 --group www-data
 else
-	shmlimit create "$SEGMENT" --slots 1024 --window-max 3
+	shmlimit create "$SEGMENT" --slots 1024
 fi
 make_rules
 setpriv --pdeathsig TERM "$(command -v shmlimit)" agent "$SEGMENT" "$backend_url" --deadline 10s --lease 10s 2>"$TMP/agent.err" &

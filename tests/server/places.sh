@@ -12,7 +12,7 @@ need nginx apache2 curl perl pgrep setsid setpriv
 need_module "$nginx_module" nginx-dev
 need_module "$apache_module" apache2-dev
 
-shmlimit create "$SEGMENT" --slots 1024 --window-max 2 --mode 666
+shmlimit create "$SEGMENT" --slots 1024 --mode 666
 make_rules
 shmlimit rule set "$SEGMENT" reports --algorithm hold --capacity 2 --period 1h
 shmlimit rule set "$SEGMENT" few --capacity 4 --rate 1/h

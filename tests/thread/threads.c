@@ -255,7 +255,7 @@ static void *look_in(void *arg)
 			atomic_fetch_add(&play.named, n > 0);
 		}
 		busy(shmlimit_counters(l, hot, &counters) == 0);
-		busy(shmlimit_counters(l, -1, &counters) == 0);
+		busy(shmlimit_counters(l, SHMLIMIT_ALL_RULES, &counters) == 0);
 		busy(shmlimit_peek_at(l, hot, "key", 3, 1, NULL, START_NS) >= 0);
 	}
 	return NULL;
@@ -284,7 +284,7 @@ static void *turn_over(void *arg)
 		busy(shmlimit_enable(l, i & 1) == 0);
 		busy(shmlimit_reset(l, hot, "key", 3) >= 0);
 		busy(shmlimit_reset(l, raced, NULL, 0) >= 0);
-		busy(shmlimit_reset(l, -1, NULL, 0) >= 0);
+		busy(shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0) >= 0);
 		rule.mode = i % 3;
 		busy(shmlimit_rule_set(l, "hot", &rule) == hot);
 	}

@@ -37,6 +37,13 @@ static const struct watched {
 	{ "window",
 	  { { .algorithm = SHMLIMIT_WINDOW, .capacity = 3, .period_ns = 5 * MILLISECOND },
 	    { .algorithm = SHMLIMIT_WINDOW, .capacity = 4, .period_ns = 5 * MILLISECOND } } },
+	/* Of these the first change needs larger cells. */
+	{ "window.large",
+	  { { .algorithm = SHMLIMIT_WINDOW, .capacity = 10, .period_ns = 5 * MILLISECOND },
+	    { .algorithm = SHMLIMIT_WINDOW, .capacity = 300, .period_ns = 5 * MILLISECOND } } },
+	{ "hold",
+	  { { .algorithm = SHMLIMIT_HOLD, .capacity = 2, .period_ns = 5 * MILLISECOND },
+	    { .algorithm = SHMLIMIT_HOLD, .capacity = 100, .period_ns = 5 * MILLISECOND } } },
 };
 #define WATCHED (sizeof(watched) / sizeof(watched[0]))
 
@@ -59,7 +66,8 @@ static struct {
 static void watched_take(struct rng *rng)
 {
 	uint32_t i = (uint32_t)rng_below(rng, WATCHED), key = (uint32_t)rng_below(rng, KEYS);
-	uint64_t tokens = 1 + rng_below(rng, 3), began_ns = shmlimit_now(play->l);
+	int has_places = watched[i].version[0].algorithm == SHMLIMIT_HOLD;
+	uint64_t tokens = has_places ? 1 : 1 + rng_below(rng, 3), began_ns = shmlimit_now(play->l);
 	int answer = shmlimit_take(play->l, play->id[i], &key, sizeof(key), tokens, NULL);
 
 	worker_check(answer >= 0, "%s: %s", watched[i].name, shmlimit_strerror(answer));
@@ -150,7 +158,7 @@ static int exceeds(uint32_t i, uint32_t key)
 	uint64_t got;
 
 	history_tell(&play->history, i, key, &play->story);
-	if (rule->algorithm == SHMLIMIT_WINDOW)
+	if (rule->algorithm != SHMLIMIT_FUNNEL)
 		got = story_most(&play->story, rule->period_ns);
 	else
 		got = story_burst(&play->story, rule->refill, rule->period_ns, 1000);
@@ -184,9 +192,9 @@ static void judge(void)
 
 static void begin(void)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = SLOTS_FIRST, .slots_max = SLOTS_LAST, .window_max = RING
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options),
+		                            .slots = SLOTS_FIRST,
+		                            .slots_max = SLOTS_LAST };
 	int error = shmlimit_create(stage_name, &options, &play->l);
 
 	if (error != 0)

@@ -83,7 +83,7 @@ static void invent_table(struct rng *rng)
 	struct layout_header *header = play->l->header;
 
 	store_relaxed(&header->tables[1].offset, play->l->tables_offset);
-	store_relaxed(&header->tables[1].sizes, sizes_pack(play->l->lines_max, play->l->tables[0].window_max));
+	store_relaxed(&header->tables[1].lines, play->l->lines_max);
 	store_relaxed(&header->state, state_pack(1, (int)rng_below(rng, 2)));
 }
 
@@ -301,13 +301,9 @@ static void listen(struct crew *crew, time_t seconds)
 
 static void perform(const char *title, enum scope scope, time_t seconds)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options),
-		                            .slots = 64,
-		                            .rules = RULES,
-		                            .rules_max = RULES,
-		                            .window_max = RING,
-		                            .window_limit = RING,
-		                            .store_keys = 14 };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 64, .rules = RULES, .rules_max = RULES, .store_keys = 14
+	};
 	uint64_t calls = 0, now_ns;
 	struct crew crew;
 	int error, found;
@@ -341,7 +337,7 @@ static void perform(const char *title, enum scope scope, time_t seconds)
 	}
 	is(shmlimit_enable(play->l, 1), 0, "%s: the switch can be thrown", title);
 	is(set_rules(), 0, "%s: rules can be set anew", title);
-	ok(shmlimit_reset(play->l, -1, NULL, 0) >= 0, "%s: all keys can be reset", title);
+	ok(shmlimit_reset(play->l, SHMLIMIT_ALL_RULES, NULL, 0) >= 0, "%s: all keys can be reset", title);
 	is(not_as_new(now_ns), 0, "%s: each key is then as if new", title);
 	found = shmlimit_verify(stage_name, NULL, 0);
 	ok(found >= 0 || (scope == HEADER && found == -EMEDIUMTYPE), "%s: verify has its say", title);

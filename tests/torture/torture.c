@@ -84,6 +84,19 @@ static const struct watched {
 	  { { .algorithm = SHMLIMIT_HOLD, .capacity = 20, .period_ns = 5 * MILLISECOND },
 	    { .algorithm = SHMLIMIT_HOLD, .capacity = 40, .period_ns = 5 * MILLISECOND } },
 	  1 },
+	/* Logs and places of other sizes, in the same slots. */
+	{ "window.small",
+	  { { .algorithm = SHMLIMIT_WINDOW, .capacity = 1, .period_ns = MILLISECOND },
+	    { .algorithm = SHMLIMIT_WINDOW, .capacity = 3, .period_ns = MILLISECOND } },
+	  1 },
+	{ "window.large",
+	  { { .algorithm = SHMLIMIT_WINDOW, .capacity = 300, .period_ns = 5 * MILLISECOND },
+	    { .algorithm = SHMLIMIT_WINDOW, .capacity = 2000, .period_ns = 5 * MILLISECOND } },
+	  100 },
+	{ "hold.large",
+	  { { .algorithm = SHMLIMIT_HOLD, .capacity = 100, .period_ns = 5 * MILLISECOND },
+	    { .algorithm = SHMLIMIT_HOLD, .capacity = 700, .period_ns = 5 * MILLISECOND } },
+	  1 },
 	/* shmlimit_throttle()'s, which has no versions. */
 	{ "~throttle",
 	  { { .capacity = 3, .refill = 10000, .period_ns = SECOND },
@@ -93,10 +106,8 @@ static const struct watched {
 };
 #define WATCHED (sizeof(watched) / sizeof(watched[0]))
 #define THROTTLE (WATCHED - 1)
-#define WINDOW 2
 #define LEASED 3
 #define COUNTED 5
-#define HELD 6
 #define WILD 4 /* rules, one of each algorithm */
 
 struct play {
@@ -126,6 +137,16 @@ static const struct shmlimit_limit throttled = {
 	.struct_size = sizeof(throttled), .capacity = 3, .refill = 10000, .period_ns = SECOND
 };
 
+static int has_places(uint32_t i)
+{
+	return watched[i].version[0].algorithm == SHMLIMIT_HOLD;
+}
+
+static int has_log(uint32_t i)
+{
+	return watched[i].version[0].algorithm == SHMLIMIT_WINDOW;
+}
+
 /* ---- The eight ---- */
 
 static void admitted(uint32_t i, uint32_t key, uint64_t tokens, uint64_t began_ns)
@@ -153,7 +174,7 @@ static void watched_take(struct rng *rng)
 		                                          .n = (int64_t)tokens,
 		                                          .bound = INT64_MAX },
 			NULL);
-	else if (i == HELD && began_ns % 2 == 0)
+	else if (has_places(i) && began_ns % 2 == 0)
 		answer = shmlimit_enter(play->l, play->id[i], &key, sizeof(key), &hold, NULL);
 	else
 		answer = shmlimit_take(play->l, play->id[i], &key, sizeof(key), tokens, NULL);
@@ -304,10 +325,12 @@ static int set_rule(const char *name, struct shmlimit_rule rule)
 static void set_wild(struct rng *rng, uint32_t algorithm)
 {
 	static const char *const names[WILD] = { "wild.funnel", "wild.warmup", "wild.window", "wild.lease" };
+	/* A window of any size, each size as often. */
+	uint64_t most = algorithm == SHMLIMIT_WINDOW ? (uint64_t)1 << rng_below(rng, 13) : 8;
 	struct shmlimit_rule rule = {
 		.algorithm = algorithm,
 		.mode = rng_below(rng, 4) == 0 ? (uint32_t)rng_below(rng, 3) : SHMLIMIT_ENFORCE,
-		.capacity = algorithm == SHMLIMIT_WARMUP ? 0 : 1 + rng_below(rng, 8),
+		.capacity = algorithm == SHMLIMIT_WARMUP ? 0 : 1 + rng_below(rng, most),
 		.refill = algorithm == SHMLIMIT_WINDOW ? 0 : 1 + rng_below(rng, 3),
 		.period_ns = (1 + rng_below(rng, 50)) * MICROSECOND,
 		.max_wait_ns = algorithm == SHMLIMIT_LEASE ? 0 : rng_below(rng, 3) * 100 * MICROSECOND,
@@ -403,7 +426,7 @@ static struct trace trace_of(const struct rule_view *view, uint32_t rule, uint32
 static int leave_open(const struct layout_params *params, struct layout_slot *slot, struct slot_seen *seen,
                       const struct ring *ring, uint64_t now_ns)
 {
-	struct window w = { window_advance(ring->w.n, 1, RING), 1, ring->w.last_ns };
+	struct window w = { window_advance(ring->w.n, 1, params_tokens(params)), 1, ring->w.last_ns };
 	struct slot_seen before = *seen;
 
 	if ((int64_t)(now_ns - w.last_ns) > 0)
@@ -431,8 +454,8 @@ static void help(const struct rule_view *view, uint32_t rule, uint32_t key, cons
 		bail("charge");
 	seen = slot_read(before->committed);
 	after = ring_read(&k, seen.word);
-	cell_ns = ring_cells(play->l->tables, before->committed)[window_cell(after.w.n, 1, RING)];
-	sum.helped += seen.tag == before->seen.tag && after.w.n == window_advance(ring.w.n, 1, RING) &&
+	cell_ns = ring_cells(&k)[window_cell(after.w.n, 1, params_tokens(params))];
+	sum.helped += seen.tag == before->seen.tag && after.w.n == window_advance(ring.w.n, 1, params_tokens(params)) &&
 	              window_agrees(params, open.word, cell_ns);
 }
 
@@ -448,7 +471,7 @@ static void meet(uint32_t i, uint32_t key)
 
 	if (i == LEASED)
 		answer = leases_deposit(play->l, play->id[i], &play->books, key, 1, 0);
-	else if (i == HELD) /* when all places have ended */
+	else if (has_places(i)) /* when all of them have ended */
 		answer = shmlimit_take_at(play->l, play->id[i], &key, sizeof(key), 1, NULL,
 		                          shmlimit_now(play->l) + SECOND);
 	else if (i == THROTTLE)
@@ -470,7 +493,7 @@ static void finish_what_they_left(void)
 		for (uint32_t key = 0; key < KEYS; key++) {
 			struct trace trace = trace_of(&view, (uint32_t)play->id[i], key);
 
-			if (i == WINDOW && is_current(&view, &trace))
+			if (has_log(i) && is_current(&view, &trace))
 				help(&view, (uint32_t)play->id[i], key, &trace);
 			if (trace.tentative == NULL)
 				continue;
@@ -534,7 +557,7 @@ static int exceeds(uint32_t i, uint32_t key)
 	uint64_t got, may = rule->capacity;
 
 	history_tell(&play->history, i, key, &play->story);
-	if (i == WINDOW || i == HELD) {
+	if (has_log(i) || has_places(i)) {
 		got = story_most(&play->story, rule->period_ns);
 	} else if (i == COUNTED) {
 		/* A period has the end of one count and the beginning of the next. */
@@ -588,7 +611,7 @@ static void judge(void)
 
 static void round_of(struct rng *rng)
 {
-	struct shmlimit_counters before = counters_of(play->l, -1), after;
+	struct shmlimit_counters before = counters_of(play->l, SHMLIMIT_ALL_RULES), after;
 	struct crew crew;
 	uint64_t killed_ns, died_ns;
 
@@ -612,7 +635,7 @@ static void round_of(struct rng *rng)
 	munmap(crew.gate, sizeof(*crew.gate));
 	died_ns = shmlimit_now(play->l);
 	finish_what_they_left();
-	after = counters_of(play->l, -1);
+	after = counters_of(play->l, SHMLIMIT_ALL_RULES);
 	sum.reclaimed += after.reclaims > before.reclaims && after.failed_cas > before.failed_cas;
 	sum.kills += KILLS_A_ROUND + WORKERS + 1;
 	sum.rounds++;
@@ -623,8 +646,8 @@ static void round_of(struct rng *rng)
 
 static int seen_enough(void)
 {
-	return sum.admitted > 0 && counters_of(play->l, -1).failed_cas > 0 && sum.reclaimed > 0 && sum.met > 0 &&
-	       sum.helped > 0 && sum.claims_ended > 0 && atomic_load(&play->changes) > 0 &&
+	return sum.admitted > 0 && counters_of(play->l, SHMLIMIT_ALL_RULES).failed_cas > 0 && sum.reclaimed > 0 &&
+	       sum.met > 0 && sum.helped > 0 && sum.claims_ended > 0 && atomic_load(&play->changes) > 0 &&
 	       atomic_load(&play->resets) > 0 && atomic_load(&play->verifies) > 0;
 }
 
@@ -635,7 +658,8 @@ static void progress(uint64_t seconds)
 	     seconds, sum.rounds, sum.kills, atomic_load(&play->calls), sum.admitted, atomic_load(&play->changes));
 	diag("  %" PRIu64 " swaps lost; %" PRIu64 " slots left tentative, %" PRIu64 " met; %" PRIu64
 	     " rings left open, %" PRIu64 " completed; %" PRIu64 " excesses",
-	     counters_of(play->l, -1).failed_cas, sum.left_tentative, sum.met, sum.left_open, sum.helped, sum.excesses);
+	     counters_of(play->l, SHMLIMIT_ALL_RULES).failed_cas, sum.left_tentative, sum.met, sum.left_open,
+	     sum.helped, sum.excesses);
 	diag("  %" PRIu64 " entries in books of leases; %" PRIu64 " claims left, %" PRIu64 " ended", sum.booked,
 	     sum.left_asking, sum.claims_ended);
 }
@@ -655,11 +679,9 @@ static void measure(uint32_t i)
 
 static void begin(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options),
-		                            .slots = SLOTS,
-		                            .rules = 16,
-		                            .window_max = RING,
-		                            .on_full = SHMLIMIT_FULL_DENY };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = SLOTS, .rules = 16, .on_full = SHMLIMIT_FULL_DENY
+	};
 	struct rng rng = { play->seed };
 	uint32_t key = 0;
 	int error = shmlimit_create(stage_name, &options, &play->l);
@@ -720,12 +742,12 @@ int main(void)
 	ok(atomic_load(&play->changes) > 0, "rules were changed meanwhile (%" PRIu64 ")", atomic_load(&play->changes));
 	ok(atomic_load(&play->resets) > 0, "rules were reset");
 	ok(atomic_load(&play->verifies) > 0, "the segment was verified while calls were made");
-	ok(counters_of(play->l, -1).failed_cas > 0, "compare-and-swaps were lost to others");
+	ok(counters_of(play->l, SHMLIMIT_ALL_RULES).failed_cas > 0, "compare-and-swaps were lost to others");
 	ok(sum.reclaimed > 0, "slots were reclaimed while others contended");
 	ok(sum.met > 0, "tentative slots that the killed left were met (%" PRIu64 ")", sum.met);
 	ok(sum.helped > 0, "rings that were left open were completed (%" PRIu64 ")", sum.helped);
 	ok(sum.claims_ended > 0, "claims that the killed left ended, and others asked (%" PRIu64 ")", sum.claims_ended);
-	is(counters_of(play->l, -1).evictions, 0, "no funnel was evicted");
+	is(counters_of(play->l, SHMLIMIT_ALL_RULES).evictions, 0, "no funnel was evicted");
 	shmlimit_close(play->l);
 	return tap_done();
 }

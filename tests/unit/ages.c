@@ -1,7 +1,8 @@
 /*
  * ages: time does not come round (I8). An entry that is over, and was left alone for any time up to ten years, answers as a
  * key that was never used: for each algorithm, from the smallest to the largest capacity and period, over random jumps and
- * over those at which a word's time comes round. In between other keys take, the table grows, rules are added.
+ * over those at which a word's time comes round. In between other keys take, the table grows, rules are added; and calls that
+ * take of the key are denied by another limit, or undone: what they give back is no older than what a sweep found to be over.
  *
  * SEED=n repeats a run; TEST_SCALE=n makes it n times as long.
  *
@@ -9,6 +10,7 @@
  */
 #include "../rng.h"
 #include "unit.h"
+#include "unit_cells.h"
 
 #include "limiter.h"
 #include "ring.h"
@@ -47,9 +49,12 @@ static const struct shmlimit_rule rules[] = {
 	{ .algorithm = SHMLIMIT_HOLD, .capacity = 1, .period_ns = MS },
 	{ .algorithm = SHMLIMIT_HOLD, .capacity = 3, .period_ns = 10 * SECOND },
 	{ .algorithm = SHMLIMIT_HOLD, .capacity = CELLS, .period_ns = 200 * DAY },
+	{ .algorithm = SHMLIMIT_GCRA, .capacity = 1, .refill = 1, .period_ns = MS },
+	{ .algorithm = SHMLIMIT_GCRA, .capacity = 5, .refill = 5, .period_ns = 60 * SECOND, .max_wait_ns = DAY },
+	{ .algorithm = SHMLIMIT_GCRA, .capacity = 12, .refill = 1, .period_ns = 30 * DAY },
 };
 
-static const char *const names[] = { "FUNNEL", "WARMUP", "WINDOW", "LEASE", "COUNTER", "HOLD" };
+static const char *const names[] = { "FUNNEL", "WARMUP", "WINDOW", "LEASE", "COUNTER", "HOLD", "GCRA" };
 
 static struct shmlimit *l;
 static struct rng rng;
@@ -63,8 +68,6 @@ static void begin(uint64_t now_ns)
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .slots_max = 4096, .rules = 3 };
 	struct shmlimit_rule mine = *rule, other_rule = { .struct_size = sizeof(mine), .capacity = 2, .refill = 1 };
 
-	if (rule->algorithm == SHMLIMIT_WINDOW || rule->algorithm == SHMLIMIT_HOLD)
-		options.window_max = (uint32_t)rule->capacity;
 	l = unit_create("ages", &options);
 	mine.struct_size = sizeof(mine);
 	other_rule.period_ns = SECOND;
@@ -109,8 +112,7 @@ static void lose_cells(void)
 		return;
 	for (uint64_t i = 0; i < l->tables[0].lines * SLOTS_PER_LINE; i++)
 		if (slots[i].tag != 0)
-			memset(ring_cells(&l->tables[0], &slots[i]), 0,
-			       layout_cells((uint32_t)rule->capacity) * sizeof(uint64_t));
+			memset(unit_cells(l, &slots[i]), 0, 2 * rule->capacity * sizeof(uint64_t));
 }
 
 struct answers {
@@ -163,9 +165,10 @@ static uint64_t jump(uint64_t least)
 {
 	uint64_t ns;
 
-	switch (rng_below(&rng, 5)) {
+	switch (rng_below(&rng, 6)) {
 	case 0:
-		ns = range.back_ns / 2 + rng_below(&rng, range.back_ns);
+	case 5:
+		ns = range.back_ns / 4 + rng_below(&rng, range.back_ns);
 		break;
 	case 1:
 		ns = range.back_ns + range.ahead_ns - rng_below(&rng, rule->period_ns + 2);
@@ -214,6 +217,47 @@ static void in_between(uint64_t now_ns)
 	}
 }
 
+/* All or none of the key, once or more often, and of a limit that denies. That leaves the key as it was. */
+static void ask_in_vain(uint64_t key, uint64_t now_ns)
+{
+	const struct shmlimit_limit own = { .struct_size = sizeof(own), .capacity = 3, .refill = 1, .period_ns = MS };
+	struct shmlimit_request all[4];
+	size_t n = 1 + rng_below(&rng, 3);
+	uint64_t any = 1;
+	int answer;
+
+	for (size_t i = 0; i < n; i++)
+		all[i] = (struct shmlimit_request){
+			.rule = id,
+			.key = &key,
+			.key_len = sizeof(key),
+			.cost = rule->algorithm == SHMLIMIT_HOLD ? 1 : 1 + rng_below(&rng, capacity / n + 1),
+			.limit = rule->algorithm == SHMLIMIT_GCRA && rng_below(&rng, 2) == 0 ? &own : NULL,
+		};
+	all[n] = (struct shmlimit_request){ .rule = other, .key = &any, .key_len = sizeof(any), .cost = 3 };
+	answer = shmlimit_take_all_at(l, all, n + 1, NULL, NULL, now_ns);
+	if (answer != SHMLIMIT_DENIED)
+		bail("a limit of 2 gives 3: %s", shmlimit_strerror(answer));
+}
+
+/* A reservation that is undone. Returns when it is over, at the latest: a count's time has begun, a warm-up is warmer. */
+static uint64_t reserve_and_undo(uint64_t key, uint64_t now_ns)
+{
+	struct shmlimit_result r = { 0 };
+
+	if (rule->algorithm == SHMLIMIT_HOLD)
+		return now_ns;
+	if (shmlimit_reserve_at(l, id, &key, sizeof(key), 1, UINT64_MAX, NULL, now_ns) == SHMLIMIT_ALLOWED)
+		shmlimit_refund_at(l, id, &key, sizeof(key), 1, NULL, now_ns);
+	shmlimit_peek_at(l, id, &key, sizeof(key), 0, &r, now_ns);
+	return now_ns + r.reset_after_ns + (range.resolution_ps + 999) / 1000;
+}
+
+static uint64_t later(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns > b_ns ? a_ns : b_ns;
+}
+
 static int same(const struct answers *a, const struct answers *b)
 {
 	return memcmp(a, b, sizeof(*a)) == 0;
@@ -234,11 +278,23 @@ static int is_forgotten(void)
 		lose_cells();
 	for (unsigned i = 0; i < jumps; i++) {
 		now_ns += jump(over_ns - start);
-		if (i + 1 < jumps && now_ns - start < TEN_YEARS)
+		if (i + 1 >= jumps || now_ns - start >= TEN_YEARS)
+			continue;
+		if (rng_below(&rng, 2) == 0)
 			in_between(now_ns);
+		switch (rng_below(&rng, 4)) {
+		case 0:
+		case 1:
+			ask_in_vain(key, now_ns);
+			break;
+		case 2:
+			over_ns = later(over_ns, reserve_and_undo(key, now_ns));
+			break;
+		default:
+			break;
+		}
 	}
-	if (now_ns < over_ns)
-		now_ns = over_ns;
+	now_ns = later(now_ns, over_ns);
 	fresh = 1000 + rng_draw(&rng) % 1000000 * 2;
 	/* Either first: the first one sweeps. */
 	if (rng_below(&rng, 2) == 0) {

@@ -104,7 +104,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Words without a quota: see lib/algorithm/funnel.h. */
+/* Words without a quota: see lib/algorithm/funnel/funnel.h. */
 static int has_quota(const struct limit *limit)
 {
 	return params_quota_bits(&limit->params) != 0;
@@ -178,7 +178,7 @@ static uint64_t drain(uint64_t at)
 
 static void fresh(const struct limit *which)
 {
-	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 	limit = which;
 	key = draw();
 }
@@ -856,7 +856,7 @@ static void stepped(const struct kind *kind, int given, uint64_t step)
 {
 	uint64_t then = 1000 * DAY + up_to(DAY), now = then - step;
 
-	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 	key = draw();
 	while (allows(kind, given, then))
 		;
@@ -877,7 +877,7 @@ static void stepped_far(const struct kind *kind, int given, uint64_t step)
 {
 	uint64_t then = 6000 * DAY + up_to(DAY), now = then - step;
 
-	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 	key = draw();
 	while (allows(kind, given, then))
 		;
@@ -897,7 +897,7 @@ static void swinging(const struct kind *kind, int given)
 	if (kind->cost != 0)
 		most /= kind->cost;
 
-	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 	key = draw();
 	for (int i = 0; i < 20; i++) {
 		uint64_t now = base + (i % 2 ? up_to(least(30 * DAY, kind->ahead_ns - kind->longest_ns)) : 0), got = 0;
@@ -990,7 +990,7 @@ static void leases_and_steps(void)
 
 int main(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = 16 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
 
 	draws.state = rng_seed();
 	l = unit_create("clock", &options);

@@ -105,6 +105,9 @@ static void counting(void)
 	is(count(id, 0, 3 * SECOND, 9, SHMLIMIT_COUNT_RESTART, T0 + 900 * MS), SHMLIMIT_ALLOWED,
 	   "RESTART is allowed if nothing is added");
 	ok(c.count == 3 && ms(c.ttl_ns) == 3000, "RESTART begins the time of an existing count again");
+	is(count(id, 0, 2 * SECOND, 9, SHMLIMIT_COUNT_LONGER, T0 + 900 * MS), SHMLIMIT_ALLOWED,
+	   "LONGER with a shorter time is allowed");
+	ok(c.count == 3 && ms(c.ttl_ns) == 3000, "LONGER leaves a longer time as it is");
 	is(count(id, 9, 9 * SECOND, 9, SHMLIMIT_COUNT_RESTART, T0 + 900 * MS), SHMLIMIT_DENIED, "what is denied");
 	ok(c.count == 3 && ms(c.ttl_ns) == 3000, "does not");
 	is(count(id, 0, 0, 9, 0, T0 + 3901 * MS), SHMLIMIT_ALLOWED, "when its time is over");
@@ -268,7 +271,7 @@ static int plainly(struct plain *p, const struct layout_params *params, int64_t 
 {
 	uint64_t tick = count_tick_ns(params);
 	int64_t most = smaller(bound, (int64_t)params->capacity), sum = p->n + n;
-	int lives = p->until_ns > now_ns;
+	int lives = p->until_ns > now_ns, restarts = (flags & SHMLIMIT_COUNT_RESTART) != 0;
 
 	if (!lives)
 		*p = (struct plain){ 0, 0 };
@@ -281,7 +284,9 @@ static int plainly(struct plain *p, const struct layout_params *params, int64_t 
 	}
 	want->applied = sum - p->n;
 	want->count = p->n = sum;
-	if (lives ? flags & SHMLIMIT_COUNT_RESTART : sum != 0)
+	if (flags & SHMLIMIT_COUNT_LONGER)
+		restarts = lives && p->until_ns - now_ns < (ttl_ns != 0 ? ttl_ns : params->back);
+	if (lives ? restarts : sum != 0)
 		p->until_ns = (now_ns + (ttl_ns != 0 ? ttl_ns : params->back) + tick - 1) / tick * tick;
 	want->ttl_ns = p->until_ns > now_ns ? p->until_ns - now_ns : 0;
 	return SHMLIMIT_ALLOWED;
@@ -297,7 +302,7 @@ static unsigned history(struct rng *rng, int id, const struct layout_params *par
 		struct shmlimit_count want, got = { .struct_size = sizeof(got) };
 		int64_t n = (int64_t)rng_below(rng, 9) - 3, bound = (int64_t)rng_below(rng, 12);
 		uint64_t ttl_ns = rng_below(rng, 4) == 0 ? 0 : 1 + rng_below(rng, params->back);
-		uint32_t flags = (uint32_t)rng_below(rng, 4) * SHMLIMIT_COUNT_SATURATE;
+		uint32_t flags = (uint32_t)rng_below(rng, 8) * SHMLIMIT_COUNT_SATURATE;
 		int answer, expected;
 
 		now_ns += rng_below(rng, 2) * rng_below(rng, most_ns);

@@ -68,10 +68,12 @@ static void options(void)
 	   "2^64 - 1 slots are too many for a segment");
 	is(create((struct shmlimit_options){ .rules = 4097 }), -EINVAL, "4097 rules are too many for a segment");
 	is(create((struct shmlimit_options){ .mode = 01000 }), -EINVAL, "a mode of more than nine bits is refused");
+	for (uint32_t mode = 1; mode < 0600; mode++)
+		if (create((struct shmlimit_options){ .mode = mode }) != -EINVAL)
+			bail("mode %o is accepted", (unsigned)mode);
+	ok(1, "a mode without the owner's read or write bit is refused");
 	is(create((struct shmlimit_options){ .on_full = 3 }), -EINVAL, "a fourth way of being full is refused");
 	is(create((struct shmlimit_options){ .clock = 2 }), -EINVAL, "a third clock is refused");
-	is(create((struct shmlimit_options){ .window_max = SHMLIMIT_WINDOW_MAX + 1 }), -EINVAL,
-	   "windows above the largest are refused");
 	is(create((struct shmlimit_options){ .flags = SHMLIMIT_OPTION_GROUP, .gid = UINT32_MAX }), -EINVAL,
 	   "the group id that means no change is refused");
 	is(create((struct shmlimit_options){ .gid = 1 }), -EINVAL, "a group id without its flag is refused");
@@ -159,8 +161,9 @@ static void decisions(void)
 	is(shmlimit_take(l, INT32_MAX, key, 1, 1, NULL), -ESRCH, "take refuses a rule far beyond the last");
 	is(shmlimit_take(l, 63, key, 1, 1, NULL), -ESRCH, "take refuses a rule that was never set");
 	is(shmlimit_reset(l, 63, NULL, 0), -ESRCH, "reset refuses a rule that was never set");
-	is(unit_counters(l, -1).allowed + unit_counters(l, -1).denied + unit_counters(l, -1).claims, 0,
-	   "calls that were refused counted and claimed nothing");
+	is(unit_counters(l, SHMLIMIT_ALL_RULES).allowed + unit_counters(l, SHMLIMIT_ALL_RULES).denied +
+	           unit_counters(l, SHMLIMIT_ALL_RULES).claims,
+	   0, "calls that were refused counted and claimed nothing");
 }
 
 static void read_only(void)
@@ -174,7 +177,7 @@ static void read_only(void)
 	is(shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &ro), 0, "a segment can be opened read-only");
 	is(shmlimit_take(ro, id, "k", 1, 1, NULL), -EROFS, "a read-only handle does not take");
 	is(shmlimit_refund(ro, id, "k", 1, 1, NULL), -EROFS, "a read-only handle does not refund");
-	is(shmlimit_reset(ro, -1, NULL, 0), -EROFS, "a read-only handle does not reset");
+	is(shmlimit_reset(ro, SHMLIMIT_ALL_RULES, NULL, 0), -EROFS, "a read-only handle does not reset");
 	is(shmlimit_enable(ro, 0), -EROFS, "a read-only handle does not switch a segment off");
 	ok(shmlimit_area(ro, NULL) == NULL, "a read-only handle has no area for the requests to an agent");
 	is(shmlimit_count_undecided(ro, 0, 1), -EROFS, "a read-only handle does not count undecided requests");
@@ -205,7 +208,7 @@ static void no_limiter(void)
 	is(shmlimit_enable(NULL, 1), -EINVAL, "switch refuses to have no limiter");
 	ok(shmlimit_area(NULL, NULL) == NULL, "no handle has no area for the requests to an agent");
 	is(shmlimit_count_undecided(NULL, 0, 1), -EINVAL, "undecided requests are not counted without a segment");
-	is(shmlimit_counters(NULL, -1, &counters), -EINVAL, "counters refuses to have no limiter");
+	is(shmlimit_counters(NULL, SHMLIMIT_ALL_RULES, &counters), -EINVAL, "counters refuses to have no limiter");
 	is(shmlimit_lease_counters(NULL, &leases), -EINVAL, "lease_counters refuses to have no limiter");
 	is(shmlimit_lease_count(NULL, 0, 1), -EINVAL, "lease_count refuses to have no limiter");
 	is(shmlimit_slot(NULL, 0, &slot, 0), -EINVAL, "slot refuses to have no limiter");
@@ -219,7 +222,7 @@ static void no_limiter(void)
 	is(shmlimit_rule_algorithm(NULL, 0), -EINVAL, "rule_algorithm refuses to have no limiter");
 	is(shmlimit_rule_version(NULL, 0, &version), -EINVAL, "rule_version refuses to have no limiter");
 	is(shmlimit_rule_version(l, 0, NULL), -EINVAL, "rule_version refuses to have no place for the version");
-	is(shmlimit_reset(NULL, -1, NULL, 0), -EINVAL, "reset refuses to have no limiter");
+	is(shmlimit_reset(NULL, SHMLIMIT_ALL_RULES, NULL, 0), -EINVAL, "reset refuses to have no limiter");
 	is(shmlimit_acquire(NULL, 0, "k", 1, 1, 0, NULL), -EINVAL, "acquire refuses to have no limiter");
 	is(shmlimit_reserve(NULL, 0, "k", 1, 1, 0, NULL), -EINVAL, "reserve refuses to have no limiter");
 	is(shmlimit_charge(NULL, 0, "k", 1, 1, NULL), -EINVAL, "charge refuses to have no limiter");
@@ -322,8 +325,8 @@ static void damage(void)
 {
 	struct layout_header header;
 	struct shmlimit_problem problem;
+	struct layout_offsets offsets;
 	struct shmlimit *out;
-	struct stat status;
 	int fd = open(path, O_RDWR);
 
 	if (pread(fd, &header, sizeof(header), 0) != sizeof(header))
@@ -348,10 +351,10 @@ static void damage(void)
 		bail("pwrite");
 	is(shmlimit_open(unit_name, 0, NULL, &out), -EXDEV, "a segment of another time namespace is refused");
 
-	if (fstat(fd, &status) != 0)
-		bail("fstat");
-	is(cut_to((off_t)header.size + 1), -EUCLEAN, "a file that is longer than it can grow is damaged");
-	is(cut_to(status.st_size - 1), -EUCLEAN, "a short file is damaged");
+	if (!layout_offsets(&header, &offsets))
+		bail("layout_offsets");
+	is(cut_to((off_t)offsets.file + 1), -EUCLEAN, "a file that is longer than it can grow is damaged");
+	is(cut_to((off_t)offsets.end - 1), -EUCLEAN, "a short file is damaged");
 	is(cut_to(300), -EUCLEAN, "a file without a whole header is damaged");
 	is(shmlimit_verify(unit_name, &problem, 1), 1, "verify says what is wrong with a file without a whole header");
 	is(cut_to(7), -EMEDIUMTYPE, "a file without a magic is not ours");

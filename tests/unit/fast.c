@@ -78,6 +78,21 @@ static void other_calls(int rule, const char *name)
 	is(slowly, 0, "%s: take_all and take_many are decided at the first try", name);
 }
 
+/* The key has a slot, which a take of the rule's own limit finds at the first try. */
+static void no_limit_of_its_own(int rule, const char *name)
+{
+	struct shmlimit_limit limit = {
+		.struct_size = sizeof(limit), .capacity = 5, .refill = 5, .period_ns = 60 * SECOND
+	};
+	struct shmlimit_request request = { rule, 0, "user:42", 7, 1, &limit };
+	int answer;
+
+	is(shmlimit_take_limit_at(l, rule, "user:42", 7, 1, &limit, NULL, T0), -EOPNOTSUPP,
+	   "%s: a limit that comes with the call is refused, also for a key that has a slot", name);
+	shmlimit_take_many_at(l, &request, 1, &answer, NULL, T0);
+	is(answer, -EOPNOTSUPP, "%s: a take_many refuses such a limit, too", name);
+}
+
 static void leased(void)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
@@ -100,6 +115,7 @@ static void leased(void)
 		   &lease, NULL, T0),
 	   SHMLIMIT_ALLOWED, "a leased token is spent");
 	is(slowly, 0, "lease: a take of what is leased is decided at the first try");
+	no_limit_of_its_own(id, "lease");
 }
 
 static void counted(void)
@@ -181,7 +197,7 @@ static void on_its_own_clock(int rule)
 {
 	struct shmlimit_result r;
 
-	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 	shmlimit_take(l, rule, "user:42", 7, 1, NULL);
 	slowly = 0;
 	shmlimit_take(l, rule, "user:42", 7, 1, NULL);
@@ -191,9 +207,7 @@ static void on_its_own_clock(int rule)
 
 int main(void)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 64, .window_max = 16, .window_limit = 16
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
 	static const struct {
 		const char *name;
 		uint32_t algorithm;
@@ -214,6 +228,7 @@ int main(void)
 		is(slow_calls(rule, "user:42", T0), 0, "%s: a key that has a slot is decided at the first try",
 		   limits[i].name);
 		other_calls(rule, limits[i].name);
+		no_limit_of_its_own(rule, limits[i].name);
 	}
 	leased();
 	counted();

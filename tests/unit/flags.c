@@ -10,9 +10,9 @@
 #define RULE_FLAGS \
 	(SHMLIMIT_RULE_NEXT_PAYS | SHMLIMIT_RULE_COUNT_REFUSED | SHMLIMIT_RULE_PROTECTED | SHMLIMIT_RULE_NO_WAIT)
 #define OPEN_FLAGS (SHMLIMIT_OPEN_READ_ONLY | SHMLIMIT_OPEN_TRUSTED | SHMLIMIT_OPEN_CREATE)
-#define OPTION_FLAGS SHMLIMIT_OPTION_GROUP
-#define LOAD_FLAGS (SHMLIMIT_LOAD_NO_ELAPSED | SHMLIMIT_LOAD_CHECK_ONLY)
-#define COUNT_FLAGS (SHMLIMIT_COUNT_SATURATE | SHMLIMIT_COUNT_RESTART)
+#define OPTION_FLAGS (SHMLIMIT_OPTION_GROUP | SHMLIMIT_OPTION_FIT)
+#define LOAD_FLAGS (SHMLIMIT_LOAD_NO_ELAPSED | SHMLIMIT_LOAD_CHECK_ONLY | SHMLIMIT_LOAD_CAN_GROW)
+#define COUNT_FLAGS (SHMLIMIT_COUNT_SATURATE | SHMLIMIT_COUNT_RESTART | SHMLIMIT_COUNT_LONGER)
 #define TICKET_FLAGS (SHMLIMIT_GLOBAL_TICKET_NO_WAIT | SHMLIMIT_GLOBAL_TICKET_AGENT_ONLY)
 
 static const uint32_t sets[] = { RULE_FLAGS, OPEN_FLAGS, OPTION_FLAGS, LOAD_FLAGS, COUNT_FLAGS, TICKET_FLAGS };
@@ -124,7 +124,7 @@ static const struct call {
 
 int main(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = 4 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
 	struct shmlimit_rule counter = {
 		.struct_size = sizeof(counter), .algorithm = SHMLIMIT_COUNTER, .capacity = 5, .period_ns = SECOND
 	};

@@ -130,9 +130,9 @@ static void has_happened(void)
 {
 	static const char *const names[] = { "charge", "leave", "renew", "abandon", "deny", "deposit", "refund" };
 	enum { OPS = sizeof(names) / sizeof(names[0]) };
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 16, .on_full = SHMLIMIT_FULL_DENY, .window_max = 4
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options),
+		                            .slots = 16,
+		                            .on_full = SHMLIMIT_FULL_DENY };
 	struct shmlimit_rule hold = {
 		.struct_size = sizeof(hold), .algorithm = SHMLIMIT_HOLD, .capacity = 4, .period_ns = SECOND
 	};
@@ -152,9 +152,9 @@ static void has_happened(void)
 		leased = shmlimit_rule_set(l, "leased", &lease);
 		if (shmlimit_enter_at(l, held, "new", 3, &place, NULL, T0) != SHMLIMIT_ALLOWED)
 			bail("enter");
-		shmlimit_reset(l, -1, NULL, 0);
+		shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 		on_empty = happened(op, counted, held, leased, &place);
-		shmlimit_reset(l, -1, NULL, 0);
+		shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 		(void)occupy();
 		is(happened(op, counted, held, leased, &place), on_empty,
 		   "a full table answers %s as an empty one does", names[op]);

@@ -19,7 +19,6 @@
 #define ALL (2 * KEYS) /* of a funnel, then of a window */
 #define SLOTS 64u
 #define SLOTS_MAX 1024u
-#define WINDOW_MAX 8u /* at first */
 #define WINDOW_LIMIT 64u
 #define STEP (10 * SECOND)
 #define PERIOD (11 * STEP / 2) /* of the window: nothing leaves it when a step ends */
@@ -40,7 +39,7 @@ static struct rng rng;
 static int rule[2];
 static uint64_t now_ns, capacity[2], per_step;
 static struct balance key[ALL];
-static unsigned growths, longer, waits, moves, changes, loads, duplicates, wrong;
+static unsigned growths, moves, changes, loads, duplicates, wrong;
 
 static int is_window(unsigned i)
 {
@@ -116,7 +115,7 @@ static struct generation tables(void)
 
 /* ---- The rules ---- */
 
-static int set_rules_to(uint64_t window_max)
+static void set_rules_to(uint64_t tokens)
 {
 	struct shmlimit_rule funnel = { .struct_size = sizeof(funnel),
 		                        .capacity = capacity[0],
@@ -124,45 +123,24 @@ static int set_rules_to(uint64_t window_max)
 		                        .period_ns = STEP },
 			     window = { .struct_size = sizeof(window),
 		                        .algorithm = SHMLIMIT_WINDOW,
-		                        .capacity = window_max,
+		                        .capacity = tokens,
 		                        .period_ns = PERIOD };
 
 	rule[0] = shmlimit_rule_set_at(l, "funnel", &funnel, now_ns);
 	rule[1] = shmlimit_rule_set_at(l, "window", &window, now_ns);
-	if (rule[0] < 0 || (rule[1] < 0 && rule[1] != -EALREADY))
+	if (rule[0] < 0 || rule[1] < 0)
 		bail("rule_set: %d, %d", rule[0], rule[1]);
-	if (rule[1] >= 0)
-		return 0;
-	rule[1] = shmlimit_rule_find(l, "window");
-	return -EALREADY;
-}
-
-/* The window needs longer rings. What growing does to the keys: 0, or -EALREADY and nothing. */
-static int grows(void)
-{
-	int error = 0;
-
-	for (unsigned i = 0; i < ALL; i++) {
-		if (key[i].in_old && is_full(i))
-			forget(i);
-		if (key[i].in_old)
-			error = -EALREADY;
-	}
-	for (unsigned i = 0; error == 0 && i < ALL; i++)
-		key[i].in_old = key[i].has_slot;
-	longer += error == 0;
-	return error;
 }
 
 /*
  * A key of a funnel that is full stays so if it has no slot, or one in the old table; in the new one it has what it
- * had. A window keeps what was admitted. It is changed after the funnel, and may need longer rings first.
+ * had. A window keeps what was admitted, whatever size its logs have.
  */
 static void change(void)
 {
 	uint64_t other = 1 + rng_below(&rng, 100), other_max = 1 + rng_below(&rng, WINDOW_LIMIT),
 		 other_rate = 1 + rng_below(&rng, 3);
-	int error = 0, changed = other != capacity[0] || other_rate != per_step;
+	int changed = other != capacity[0] || other_rate != per_step;
 
 	for (unsigned i = 0; i < KEYS; i++) {
 		uint64_t tokens = left(i);
@@ -174,16 +152,11 @@ static void change(void)
 	}
 	capacity[0] = other;
 	per_step = other_rate;
-	if (other_max > tables().now.window_max)
-		error = grows();
-	for (unsigned i = KEYS; error == 0 && i < ALL; i++)
+	for (unsigned i = KEYS; i < ALL; i++)
 		if (other_max != capacity[1] && is_full(i) && key[i].in_old)
 			forget(i);
-	if (error == 0)
-		capacity[1] = other_max;
-	waits += error != 0;
-	if (set_rules_to(other_max) != error)
-		blame("the window of %d is not set, or set", (int)other_max);
+	capacity[1] = other_max;
+	set_rules_to(other_max);
 	changes++;
 }
 
@@ -405,18 +378,23 @@ static void step(void)
 
 static void history(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options),
-		                            .slots = SLOTS,
-		                            .slots_max = SLOTS_MAX,
-		                            .rules = 2,
-		                            .window_max = WINDOW_MAX,
-		                            .window_limit = WINDOW_LIMIT };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = SLOTS, .slots_max = SLOTS_MAX, .rules = 3
+	};
 	struct shmlimit_problem problem;
 
 	l = unit_create("unit.grow_history", &options);
 	now_ns = 1000 * STEP;
 	capacity[0] = capacity[1] = 8;
 	per_step = 1;
+	/* What is swept for a rule with larger logs, and fewer bits for time, is swept now. */
+	if (shmlimit_rule_set_at(l, "largest",
+	                         &(struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
+	                                                  .algorithm = SHMLIMIT_WINDOW,
+	                                                  .capacity = WINDOW_LIMIT,
+	                                                  .period_ns = PERIOD },
+	                         now_ns) < 0)
+		bail("rule_set");
 	set_rules_to(8);
 	for (unsigned i = 0; i < ALL; i++)
 		forget(i);
@@ -444,12 +422,11 @@ int main(void)
 	rng = (struct rng){ rng_seed() };
 	for (uint64_t i = 0; i < scaled(HISTORIES) && wrong == 0; i++)
 		history();
-	diag("%u growths, %u of rings, which waited %u times; %u keys moved, %u of their carriers killed, %u changes of the rule, %u loads",
-	     growths, longer, waits, moves, duplicates, changes, loads);
+	diag("%u growths; %u keys moved, %u of their carriers killed, %u changes of the rule, %u loads", growths, moves,
+	     duplicates, changes, loads);
 	is(wrong, 0,
 	   "in random histories each key has its exact balance, is listed once, and keeps no table it is not in");
-	ok(growths > loads / 10 && longer > loads / 10 && waits > loads / 20 && moves > loads / 5 &&
-	           duplicates > loads / 20 && changes > loads,
+	ok(growths > loads / 10 && moves > loads / 5 && duplicates > loads / 20 && changes > loads,
 	   "all of this happened often");
 	return tap_done();
 }

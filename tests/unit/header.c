@@ -36,7 +36,7 @@ static int judge(const unsigned char *bytes, size_t len)
 		return -EUCLEAN;
 	if (h.version != good->version || h.byte_order != good->byte_order || h.fingerprint != good->fingerprint)
 		return -EPROTO;
-	if (h.checksum != layout_checksum(&h) || len != size)
+	if (h.checksum != layout_checksum(&h) || len < size)
 		return -EUCLEAN;
 	if ((h.state & ~STATE_OFF) != 0)
 		return -EUCLEAN; /* a table that is not there */
@@ -169,7 +169,7 @@ static void extremes(void)
 		{ offsetof(struct layout_header, cpus), UINT32_MAX },
 		{ offsetof(struct layout_header, stripes), 0 },
 		{ offsetof(struct layout_header, stripes), UINT32_MAX },
-		{ offsetof(struct layout_header, window_max), UINT32_MAX },
+		{ offsetof(struct layout_header, rules_max), UINT32_MAX },
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -184,7 +184,7 @@ static void extremes(void)
 static void lengths(void)
 {
 	const struct layout_header *h = (const void *)sound;
-	const uint64_t edges[] = { 512, 4096, h->counters_offset, h->slots_offset, h->rings_offset, size - 8, size };
+	const uint64_t edges[] = { 512, 4096, h->counters_offset, h->slots_offset, h->names_offset, size - 8, size };
 	static unsigned char bytes[FILE_MAX] __attribute__((aligned(64)));
 	unsigned cases = 0;
 
@@ -209,13 +209,10 @@ static void stripes(void)
 
 int main(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options),
-		                            .slots = 16,
-		                            .slots_max = 16,
-		                            .rules = 1,
-		                            .rules_max = 1,
-		                            .window_max = 4,
-		                            .window_limit = 4 };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 16, .slots_max = 16, .rules = 1, .rules_max = 1
+	};
+	struct layout_offsets offsets;
 	ssize_t len;
 
 	stage_begin("header");
@@ -226,9 +223,11 @@ int main(void)
 	snprintf(kept, sizeof(kept), "%s.kept", path);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	len = pread(fd, sound, sizeof(sound), 0);
-	if (len <= 0 || len >= FILE_MAX - 1)
+	/* Behind its table there are only holes. */
+	if (len <= 0 || !layout_offsets((const struct layout_header *)(const void *)sound, &offsets) ||
+	    offsets.end >= FILE_MAX - 1)
 		bail("the segment is not as long as it should be");
-	size = (size_t)len;
+	size = (size_t)offsets.end;
 	file = mmap(NULL, FILE_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (file == MAP_FAILED || link(path, kept) != 0)
 		bail("no second name: %s", strerror(errno));
@@ -244,11 +243,9 @@ int main(void)
 	FIELD(slots_offset, -EUCLEAN);
 	FIELD(rules_offset, -EUCLEAN);
 	FIELD(counters_offset, -EUCLEAN);
-	FIELD(rings_offset, -EUCLEAN);
 	FIELD(names_offset, -EUCLEAN);
 	FIELD(names, -EUCLEAN);
 	FIELD(rules, -EUCLEAN);
-	FIELD(window_max, -EUCLEAN);
 	FIELD(reserved, -EUCLEAN);
 	FIELD(boot_id, -ESTALE);
 	FIELD(time_namespace, -EXDEV);

@@ -9,6 +9,7 @@
 
 #include "../rng.h"
 #include "unit.h"
+#include "unit_cells.h"
 
 #include "decide.h"
 #include "generation.h"
@@ -20,6 +21,7 @@
 #define T0 (1000 * SECOND)
 #define PERIOD (10 * SECOND)
 #define WINDOW_MAX 8
+#define OWNERS 4 /* where they begin among the cells of a rule of few places */
 #define HISTORIES 100000
 #define ASKS 16
 #define HOLDERS 12
@@ -66,13 +68,19 @@ static uint64_t left(int id, uint64_t at)
 	return r.remaining;
 }
 
+/* How long a place of PERIOD is held that begins at `at`: until the tick ends in which the period does. */
+static uint64_t whole_ticks(uint64_t at)
+{
+	return (at + PERIOD + HOLD_TICK_NS - 1) / HOLD_TICK_NS * HOLD_TICK_NS - at;
+}
+
 static void holding(void)
 {
 	int id = rule("holding", 2, PERIOD);
 	struct shmlimit_place a, b, c, before;
 
 	is(enter(id, &a, T0), SHMLIMIT_ALLOWED, "the first holder enters");
-	ok(r.limit == 2 && r.remaining == 1 && r.reset_after_ns == PERIOD,
+	ok(r.limit == 2 && r.remaining == 1 && r.reset_after_ns == whole_ticks(T0),
 	   "the answer says how many places are free, and until when one is held");
 	is(enter(id, &b, T0 + SECOND), SHMLIMIT_ALLOWED, "a second holder enters");
 	is(enter(id, &c, T0 + 2 * SECOND), SHMLIMIT_DENIED, "a holder above the capacity is denied");
@@ -162,8 +170,8 @@ static void errors(void)
 	is(shmlimit_enter(reader, id, "k", 1, &hold, NULL), -EROFS, "a reader does not enter");
 	shmlimit_close(reader);
 	is(shmlimit_rule_set(l, "bad", &bad), -EDOM, "a rule has a capacity");
-	bad.capacity = WINDOW_MAX + 1;
-	is(shmlimit_rule_set(l, "bad", &bad), -EFBIG, "that the segment has room for");
+	bad.capacity = SHMLIMIT_WINDOW_MAX + 1;
+	is(shmlimit_rule_set(l, "bad", &bad), -EFBIG, "of 65,536 at most");
 	bad.capacity = WINDOW_MAX;
 	bad.period_ns = 0;
 	is(shmlimit_rule_set(l, "bad", &bad), -EDOM, "a rule has a period");
@@ -263,9 +271,10 @@ static void shortened(void)
 	enter(id, &c, then);
 	is(shmlimit_peek_at(l, id, "k", 1, 1, &r, now), SHMLIMIT_DENIED,
 	   "when the clock steps back all places are held");
-	ok(r.retry_after_ns == PERIOD && r.reset_after_ns == PERIOD, "a peek then reports a period");
+	ok(r.retry_after_ns == whole_ticks(now) && r.reset_after_ns == whole_ticks(now),
+	   "a peek then reports a period, to the end of a tick");
 	is(enter(id, &d, now), SHMLIMIT_DENIED, "no other holder enters");
-	is(r.retry_after_ns, PERIOD, "a denied holder is told a period");
+	is(r.retry_after_ns, whole_ticks(now), "a denied holder is told a period, to the end of a tick");
 	is(d.value, 0, "a denied holder holds nothing");
 	is(leave(id, &a, now + 1), 0, "a place that was shortened is left by its holder");
 	is(leave(id, &a, now + 1), -ETIME, "a place that was shortened is left once");
@@ -284,6 +293,27 @@ static void shortened(void)
 	is(left(id, T0 + 3 * SECOND), 0, "a shorter period leaves places as they are");
 	is(enter(id, &d, T0 + 3 * SECOND), SHMLIMIT_DENIED, "a place beyond a shorter period denies a holder");
 	is(left(id, T0 + 4 * SECOND + HOLD_TICK_NS), 2, "from then on they are held for the shorter period");
+}
+
+/* A place that had ended is held again, since the clock stepped back, in a cell beyond the key's reach. */
+static void ended_before_the_step(void)
+{
+	int id = rule("ended", 2, PERIOD);
+	uint64_t then = T0 + 10 * 86400 * SECOND, now = then - 86400 * SECOND;
+	struct shmlimit_place a, b, d;
+
+	enter(id, &a, then);
+	enter(id, &b, then);
+	/* A smaller capacity takes the second cell out of reach. */
+	rule("ended", 1, PERIOD);
+	is(enter(id, &a, then + 2 * PERIOD), SHMLIMIT_ALLOWED,
+	   "both places have ended, and the first one is entered again");
+	rule("ended", 2, PERIOD);
+	is(enter(id, &d, now), SHMLIMIT_DENIED, "when the clock steps back, both are held");
+	now += PERIOD + HOLD_TICK_NS;
+	is(enter(id, &d, now), SHMLIMIT_ALLOWED, "one is free a period after the denial");
+	is(enter(id, &d, now), SHMLIMIT_ALLOWED, "the one that had ended before is free then, too");
+	shmlimit_rule_remove(l, "ended");
 }
 
 /* A killed holder's place beside one that is renewed for ten years: it is free after the period, and stays so. */
@@ -329,9 +359,7 @@ static void left_twice(void)
 
 static void moves(void)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 64, .window_max = WINDOW_MAX, .window_limit = WINDOW_MAX
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
 	struct shmlimit_place a, b, c;
 	int id;
 
@@ -421,7 +449,7 @@ static uint64_t *cell_of(uint64_t number)
 {
 	for (uint64_t i = 0; i < l->tables->lines * SLOTS_PER_LINE; i++)
 		if (l->tables->slots[i].tag != 0)
-			return &ring_cells(l->tables, &l->tables->slots[i])[number];
+			return &unit_cells(l, &l->tables->slots[i])[number];
 	bail("no slot");
 }
 
@@ -489,9 +517,7 @@ static void holders(void)
 
 static void bound(void)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 16, .window_max = WINDOW_MAX, .window_limit = WINDOW_MAX
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16 };
 	struct shmlimit_place a, b, c, before;
 	pid_t pid, zombie;
 	siginfo_t dead;
@@ -557,7 +583,7 @@ static void bound(void)
 	shmlimit_reset(l, id, NULL, 0);
 	enter(id, &a, T0);
 	bind_to(id, &a, 0);
-	*cell_of(WINDOW_MAX) ^= (uint64_t)1 << 32;
+	*cell_of(OWNERS) ^= (uint64_t)1 << 32;
 	is(enter(id, &c, T0), SHMLIMIT_ALLOWED, "a process that got a dead one's pid does not hold its place");
 
 	/* Bound twice at once: the first call is stopped between its owner's swap and its cell's. */
@@ -575,7 +601,7 @@ static void bound(void)
 
 	/* What does not belong together frees nothing. */
 	orphaned(id, &a);
-	*cell_of(WINDOW_MAX) ^= 1;
+	*cell_of(OWNERS) ^= 1;
 	is(enter(id, &c, T0), SHMLIMIT_DENIED, "an owner of another place says nothing of this one");
 	orphaned(id, &a);
 	*cell_of(0) ^= HOLD_BOUND;
@@ -612,9 +638,7 @@ static void bound(void)
 /* A slot that goes to another key while places are held in it: on_full evict. */
 static void evictions(void)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 16, .window_max = WINDOW_MAX, .window_limit = WINDOW_MAX
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16 };
 	struct shmlimit_place first, hold;
 	uint64_t refused = 0, stale = 0;
 	int id, window;
@@ -662,9 +686,7 @@ static void evictions(void)
 /* Any word and any cells: no answer but the two, no more than the capacity, and it goes on. */
 static void damage(struct rng *rng)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 16, .window_max = WINDOW_MAX, .window_limit = WINDOW_MAX
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16 };
 	struct shmlimit_problem problem;
 	unsigned wrong = 0, found = 0;
 	int id;
@@ -683,8 +705,8 @@ static void damage(struct rng *rng)
 			if (tables.now.slots[slot].tag == 0)
 				continue;
 			tables.now.slots[slot].word = rng_draw(rng);
-			for (int cell = 0; cell < 2 * WINDOW_MAX; cell++)
-				ring_cells(&tables.now, &tables.now.slots[slot])[cell] = rng_draw(rng);
+			for (int cell = 0; cell < 8; cell++)
+				unit_cells(l, &tables.now.slots[slot])[cell] = rng_draw(rng);
 		}
 		if (shmlimit_verify(unit_name, &problem, 1) == 1)
 			found += strstr(problem.text, "more places than there are cells") != NULL;
@@ -821,7 +843,7 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 			new.end_ns = end_of(p, now_ns);
 			new.in = 1;
 			p->list[p->n++] = new;
-			longest_ns = longest_ns > p->period_ns ? longest_ns : p->period_ns;
+			longest_ns = longest_ns > new.end_ns - now_ns ? longest_ns : new.end_ns - now_ns;
 		}
 		n += want == SHMLIMIT_ALLOWED;
 		return answer != want ||
@@ -853,9 +875,9 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 
 static void histories(struct rng *rng)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 4096, .window_max = WINDOW_MAX, .on_full = SHMLIMIT_FULL_DENY
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options),
+		                            .slots = 4096,
+		                            .on_full = SHMLIMIT_FULL_DENY };
 	static struct plain p;
 	uint64_t did[5] = { 0 }, now_ns = T0;
 	unsigned wrong = 0;
@@ -886,11 +908,34 @@ static void histories(struct rng *rng)
 		   i);
 }
 
+/* An entry says when the last place ends, also where another clock was ahead; but not by an end that cannot be. */
+static void last_to_end(void)
+{
+	struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_HOLD, .capacity = 4, .period_ns = 10 * SECOND
+	};
+	const uint64_t at = 5000 * SECOND;
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
+	struct shmlimit *own = unit_create("last_to_end", &options);
+	struct shmlimit_place place = { .struct_size = sizeof(place) };
+	struct shmlimit_result said;
+	int id = unit_id(shmlimit_rule_set_at(own, "r", &rule, at));
+
+	shmlimit_enter_at(own, id, "a", 1, &place, NULL, at + SECOND / 2);
+	shmlimit_enter_at(own, id, "a", 1, &place, &said, at);
+	ok(said.reset_after_ns >= 10 * SECOND + SECOND / 2 && said.reset_after_ns < 10 * SECOND + SECOND / 2 + 65536,
+	   "an entry says when a place of a clock ahead ends");
+	shmlimit_enter_at(own, id, "b", 1, &place, NULL, at + 30 * SECOND);
+	shmlimit_enter_at(own, id, "b", 1, &place, &said, at);
+	ok(said.reset_after_ns >= 10 * SECOND && said.reset_after_ns < 10 * SECOND + 65536,
+	   "an entry says a period where a place has an end that cannot be");
+	shmlimit_close(own);
+	shmlimit_destroy(unit_name);
+}
+
 int main(void)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 1024, .window_max = WINDOW_MAX, .window_limit = WINDOW_MAX
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 1024 };
 	struct rng rng = { rng_seed() };
 
 	l = unit_create("hold", &options);
@@ -900,6 +945,7 @@ int main(void)
 	changes();
 	retries(&rng);
 	shortened();
+	ended_before_the_step();
 	years_beside_a_renewed_place();
 	left_twice();
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
@@ -910,5 +956,6 @@ int main(void)
 	damage(&rng);
 	histories(&rng);
 	shmlimit_close(l);
+	last_to_end();
 	return tap_done();
 }

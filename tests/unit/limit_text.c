@@ -124,6 +124,25 @@ static const struct reading drf[] = {
 	{ "5/10min", "5/10m" },     { NULL, NULL },
 };
 
+/* What people write between a count and its period. */
+static const struct reading counted[] = {
+	{ "1 MB/s", "?1M/s" },
+	{ "1MB/s", "?1M/s" },
+	{ "10 KiB per minute", "?10Ki per minute" },
+	{ "5 bytes/s", "?5/s" },
+	{ "100k tpm", "?100k/m" },
+	{ "100k TPM", "?100k/m" },
+	{ "5 attempts per minute", "?5 per minute" },
+	{ "5 attempts/minute burst 9", "?5/minute burst 9" },
+	{ "5 logins every minute", "?5/minute" },
+	{ "5 Mbit/s", "!Mbit is not understood" },
+	{ "5 kilobytes per second", "!kilobytes is not understood" },
+	{ "3 million per day", "!million is not understood" },
+	{ "3 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa per day", "!aaaaaaaaaaaaaaaaaaaa is not understood" },
+	{ "5 attempts", "!a period is missing" },
+	{ NULL, NULL },
+};
+
 /* api.rubyonrails.org: ActionController::RateLimiting; github.com/rack/rack-attack */
 static const struct reading rails[] = {
 	{ "10/3 minutes", "10/3m" },
@@ -195,7 +214,7 @@ static const struct reading express[] = {
 	{ "15 * 60 * 1000", "!a period is missing" },
 	{ "Infinity", "?unlimited" },
 	{ "false", "?off" },
-	{ "6 points per 1 second", "!a period is missing" },
+	{ "6 points per 1 second", "?6 per 1 second" },
 	{ "-1", "?unlimited" },
 	{ "-5/s", "?5/s" },
 	{ "null", "?unlimited" },
@@ -290,16 +309,46 @@ static const struct reading own[] = {
 	{ "10/s strickt", "?10/s strict" },
 	{ "10/s burst", "!a number is missing" },
 	{ "10/s burst 0", "?10/s burst 1" },
-	{ "10/s burst 1.5", "!not a whole number" },
+	{ "10/s burst 1.5", "?10/s burst 2" },
 	{ "10 rps", "?10/s" },
 	{ "300rpm", "?300/m" },
 	{ "10 a minute", "?10 per minute" },
 	{ "1,000/day", "?1000/day" },
 	{ "1,000,000/day", "?1000000/day" },
-	{ "0.5/s", "?1/2s" },
-	{ "5.5/s", "?11/2s" },
-	{ "0.5/10s", "?1/20s" },
-	{ "2.5 per minute burst 5", "?5/2m burst 5" },
+	{ "0.5/s", "1/2s" },
+	{ "5.5/s", "11/2s burst 6" },
+	{ "0.5/10s", "1/20s" },
+	{ "0.1/s burst 10", "1/10s burst 10" },
+	{ "2.5/min", "5/2m burst 3" },
+	{ "2.5 per minute burst 5", "5/2m" },
+	{ "2.50 requests per minute", "5/2m burst 3" },
+	{ "0.10000000000000000000000000000/s", "1/10s" },
+	{ "0.0005k/s", "1/2s" },
+	{ "0.0009765625Ki/s", "1/s" },
+	{ "0.5/s window", "1/2s window" },
+	{ "2.5/m window", "5/2m window" },
+	{ "0.5/s strict", "1/2.001s" },
+	{ "2.5/m strict", "2/2m burst 3" },
+	{ "0.0/s", "block" },
+	{ "0.5", "?0.5/s" },
+	{ "1e-05/s", "1/1d3h46m40s" },
+	{ "2.5E+1/s", "25/s" },
+	{ "1.0E-5 per second", "1/1d3h46m40s" },
+	{ "1e-9/s", "1/11574d1h46m40s" },
+	{ "1e30/s", "!the number is too large" },
+	{ "1e-30/s", "!the number is too small" },
+	{ "0.000000000000000000000000000000001/s", "!the number is too small" },
+	{ "1e/s", "!a period is missing" },
+	{ "0.333/y", "?0.33/y" },
+	{ "0.01/y", "?1/36500d" },
+	{ "0.001/y", "!the period is too long" },
+	{ "0.12345678949/s", "?0.123456789/s" },
+	{ "0.99999999999/s", "?1/s" },
+	{ "9.99999999999/s burst 20", "?10/s burst 20" },
+	{ "18446744073709551615.5/s", "!the number is too large" },
+	{ "12345678901234567.25/s", "49382715604938269/4s burst 12345678901234568" },
+	{ "2.5 at once", "?2 at once" },
+	{ "0.5 at once", "?1 at once" },
 	{ "deny", "?block" },
 	{ "blok", "?block" },
 	{ "unlimitd", "?unlimited" },
@@ -312,7 +361,7 @@ static const struct reading own[] = {
 	{ "5 per minute per user", "!at the end" },
 	{ "5/s 6", "!a unit is missing" },
 	{ "5K K/s", "!a period is missing" },
-	{ "1e3/s", "!a period is missing" },
+	{ "1e3/s", "1000/s" },
 	{ "+5/s", "?5/s" },
 	{ "\xef\xbc\x95/s", "!not a limit" },
 	{ "5\n/s", "!a period is missing" },
@@ -320,9 +369,10 @@ static const struct reading own[] = {
 };
 
 static const struct source sources[] = {
-	{ "nginx", nginx },     { "HAProxy", haproxy }, { "Envoy", envoy },           { "limits", limits },
-	{ "DRF", drf },         { "Rails", rails },     { "Laravel", laravel },       { "Symfony", symfony },
-	{ "express", express }, { "fastify", fastify }, { "redis-cell", redis_cell }, { "own", own },
+	{ "nginx", nginx },     { "HAProxy", haproxy },         { "Envoy", envoy },     { "limits", limits },
+	{ "DRF", drf },         { "What is counted", counted }, { "Rails", rails },     { "Laravel", laravel },
+	{ "Symfony", symfony }, { "express", express },         { "fastify", fastify }, { "redis-cell", redis_cell },
+	{ "own", own },
 };
 
 static int same(const struct shmlimit_rule *a, const struct shmlimit_rule *b)
@@ -428,7 +478,7 @@ static void algorithms(void)
 		{ "unlimited", ~0u },
 		{ "0/s", ~0u },
 	};
-	struct shmlimit_options options = { .struct_size = sizeof(options), .window_max = 16 };
+	struct shmlimit_options options = { .struct_size = sizeof(options) };
 	struct shmlimit *l = unit_create("limit_text", &options);
 
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)

@@ -45,7 +45,7 @@ static const char *shown(size_t *key_len)
 
 static void take(const char *key, size_t key_len)
 {
-	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 	if (shmlimit_take_at(l, rule, key, key_len, 1, NULL, T0) != SHMLIMIT_ALLOWED)
 		bail("a new key is denied");
 }
@@ -60,9 +60,7 @@ static uint64_t *entry(void)
 
 static struct shmlimit *create(uint32_t names)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 64, .store_keys = names, .window_max = 4
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .store_keys = names };
 
 	return unit_create("names", &options);
 }
@@ -122,22 +120,22 @@ static void verbs(void)
 	int64_t reply[5];
 	int funnel = rule, answer;
 
-	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 	shmlimit_take_many_at(l, &request, 1, &answer, NULL, T0);
 	is_str(shown(NULL), "many", "take_many names what it claims");
-	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 	request.key = "all";
 	request.key_len = 3;
 	shmlimit_take_all_at(l, &request, 1, NULL, NULL, T0);
 	is_str(shown(NULL), "all", "take_all does");
-	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 	shmlimit_charge_at(l, rule, "charge", 6, 1, NULL, T0);
 	is_str(shown(NULL), "charge", "charge does");
-	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 	rule = shmlimit_rule_set_at(l, "w", &w, T0);
 	shmlimit_take_at(l, rule, "window", 6, 1, NULL, T0);
 	is_str(shown(NULL), "window", "a window has a name");
-	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 	rule = shmlimit_rule_set_at(l, "leased", &leased, T0);
 	shmlimit_lease_take_at(l, rule, "lease", 5,
 	                       &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
@@ -146,7 +144,7 @@ static void verbs(void)
 	                                                         .claim_ns = SECOND },
 	                       &lease, NULL, T0);
 	is_str(shown(NULL), "lease", "a lease has one");
-	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 	shmlimit_throttle(l, "throttle", 8, 5, 1, 1000000, 1, reply);
 	rule = shmlimit_rule_find(l, "~throttle");
 	is_str(shown(NULL), "throttle", "throttle names, too");

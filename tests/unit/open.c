@@ -87,12 +87,55 @@ static int round_of_processes(void)
 	return allowed;
 }
 
+/* How often this process has mapped the segment's file. */
+static unsigned mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[1024];
+	unsigned n = 0;
+
+	if (maps == NULL)
+		bail("no /proc/self/maps");
+	while (fgets(line, sizeof(line), maps) != NULL)
+		n += strstr(line, unit_name) != NULL;
+	fclose(maps);
+	return n;
+}
+
+static void closed(void)
+{
+	/* Few slots: sanitizers and emulators leave a process fewer addresses. */
+	const struct shmlimit_options few = { .struct_size = sizeof(few), .slots = 64, .slots_max = 64 };
+	struct shmlimit *l;
+	unsigned before;
+
+	/* The process that creates it has mapped it before it had its name. */
+	shmlimit_close(unit_create("open", &few));
+	if (open_with(0, NULL, &l) != 0)
+		bail("open");
+	before = mappings();
+	for (uint64_t capacity = 1; capacity <= SHMLIMIT_WINDOW_MAX; capacity *= 16) {
+		struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+			                      .algorithm = SHMLIMIT_WINDOW,
+			                      .capacity = capacity,
+			                      .period_ns = SECOND };
+
+		is(shmlimit_take(l, unit_id(shmlimit_rule_set(l, "window", &rule)), &capacity, sizeof(capacity), 1,
+		                 NULL),
+		   SHMLIMIT_ALLOWED, "a window of %llu admits", (unsigned long long)capacity);
+	}
+	ok(mappings() > before, "logs of several sizes are mapped");
+	shmlimit_close(l);
+	is(mappings(), 0, "nothing of a segment stays mapped when its handle is closed");
+}
+
 int main(void)
 {
 	int once = 0;
 
 	shmlimit_close(unit_create("open", NULL));
 	options();
+	closed();
 	for (int i = 0; i < ROUNDS; i++)
 		once += round_of_processes() == 1;
 	is(once, ROUNDS, "%d processes that open or create at once share one segment, in each of %d rounds", PROCESSES,

@@ -185,9 +185,7 @@ static void call(int id, uint64_t now_ns)
 
 static void many(uint32_t on_full)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 64, .on_full = on_full, .window_max = 8
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .on_full = on_full };
 	uint64_t now_ns = T0, allowed = 0, denied = 0;
 	int saw_allowed = seen[ALLOW], saw_denied = seen[DENY];
 

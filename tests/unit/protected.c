@@ -29,9 +29,7 @@ static int is_protected(int rule)
 
 static struct shmlimit *make(uint64_t slots, uint32_t on_full)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = slots, .window_max = 8, .on_full = on_full
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = slots, .on_full = on_full };
 
 	return unit_create("protected", &options);
 }

@@ -94,7 +94,7 @@ static void described(const struct shmlimit_rule *rule, struct rng *rng)
 
 		if (idle_ns > IDLE_MAX)
 			idle_ns = IDLE_MAX;
-		shmlimit_reset(l, -1, NULL, 0);
+		shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 		time_to_fill(id, i);
 		not_full += !is_full(id, i, T0 + idle_ns);
 	}
@@ -104,7 +104,7 @@ static void described(const struct shmlimit_rule *rule, struct rng *rng)
 
 /*
  * A word's timestamp has this many bits. Of what they reach, the period, the longest wait and the slack are needed to
- * tell the past from the future: see lib/algorithm/window.c.
+ * tell the past from the future: see lib/algorithm/window/window.c.
  */
 static void windows(void)
 {
@@ -175,7 +175,7 @@ static void damaged_params(struct rng *rng)
 
 int main(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = 16 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
 	struct rng rng = { rng_seed() };
 
 	l = unit_create("range", &options);

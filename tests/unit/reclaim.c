@@ -27,9 +27,7 @@ static uint64_t ask_all(int rule, int first, int keys, uint64_t at)
 
 static void in_a_table_of(const char *which, const struct shmlimit_rule *how, int strangers)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = SLOTS, .window_max = 10, .window_limit = 10
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS };
 	struct shmlimit_counters before, after;
 	uint64_t at = T0;
 	int rule;
@@ -47,6 +45,41 @@ static void in_a_table_of(const char *which, const struct shmlimit_rule *how, in
 	is(after.reclaims - before.reclaims, strangers < SLOTS ? 0 : KEYS, "%s: %s", which,
 	   strangers < SLOTS ? "no key takes a slot from another while there are free slots"
 	                     : "each takes it from a key that is asked no more");
+	shmlimit_close(l);
+}
+
+/*
+ * A word of HOLD has a stamp that goes ahead of the clock, where there were many entries in one moment: the key is no
+ * idler for that.
+ */
+static void in_one_moment(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16 };
+	const struct shmlimit_rule hold = {
+		.struct_size = sizeof(hold), .algorithm = SHMLIMIT_HOLD, .capacity = 4, .period_ns = SECOND
+	};
+	struct shmlimit_place place = { .struct_size = sizeof(place) };
+	struct shmlimit_counters before, after;
+	uint64_t at = T0;
+	int rule, busy = 1000;
+
+	l = unit_create("reclaim", &options);
+	rule = unit_id(shmlimit_rule_set_at(l, "r", &hold, at));
+	for (int key = 0; key < 100; key++, at += SECOND)
+		if (shmlimit_enter_at(l, rule, &key, sizeof(key), &place, NULL, at) != SHMLIMIT_ALLOWED ||
+		    shmlimit_leave_at(l, rule, &key, sizeof(key), &place, at) != 0)
+			bail("a place");
+	before = unit_counters(l, rule);
+	for (int key = 0; key < 10; key++) {
+		for (int i = 0; i < 10; i++)
+			if (shmlimit_enter_at(l, rule, &busy, sizeof(busy), &place, NULL, at) != SHMLIMIT_ALLOWED ||
+			    shmlimit_leave_at(l, rule, &busy, sizeof(busy), &place, at) != 0)
+				bail("a place");
+		if (shmlimit_enter_at(l, rule, &key, sizeof(key), &place, NULL, at) != SHMLIMIT_ALLOWED)
+			bail("a place of key %d", key);
+	}
+	after = unit_counters(l, rule);
+	is(after.claims - before.claims, 11, "a key that is entered and left all the time keeps its slot");
 	shmlimit_close(l);
 }
 
@@ -70,5 +103,6 @@ int main(void)
 	in_a_table_of("windows, used table", &window, 16 * SLOTS);
 	in_a_table_of("warm-ups, empty table", &warmup, 0);
 	in_a_table_of("warm-ups, used table", &warmup, 16 * SLOTS);
+	in_one_moment();
 	return tap_done();
 }

@@ -25,9 +25,7 @@ static int funnel, window, lease;
 /* The funnel's key 0 has 60 tokens of 100, the window's 3 tokens of 6, the lease's 5 of 9. */
 static void fresh(void)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 16, .slots_max = 128, .rules = 4, .window_max = 6
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .slots_max = 128, .rules = 4 };
 	struct shmlimit_rule rule = {
 		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 6, .period_ns = DAY
 	};
@@ -59,7 +57,7 @@ static void grow(uint64_t slots)
 static void fresh_grown(void)
 {
 	fresh();
-	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 	grow(32);
 	grow(0);
 	grow(64);
@@ -101,22 +99,22 @@ static void header_table(void) { l->header->tables[1].offset = 4095; }
 static void header_table_far(void)
 {
 	l->header->tables[1].offset = l->tables_offset;
-	l->header->tables[1].sizes = sizes_pack(l->lines_max + 1, 6);
+	l->header->tables[1].lines = l->lines_max + 1;
 }
 
 static void header_table_small(void)
 {
 	l->header->tables[1].offset = l->tables_offset;
-	l->header->tables[1].sizes = sizes_pack(l->tables[0].lines, 6);
+	l->header->tables[1].lines = l->tables[0].lines;
 }
 
 /* clang-format off */
-static void header_table_nowhere(void) { l->header->tables[1].sizes = sizes_pack(8, 6); }
-static void header_table_first(void) { l->header->tables[0].sizes = sizes_pack(8, 6); }
+static void header_table_nowhere(void) { l->header->tables[1].lines = 8; }
+static void header_table_first(void) { l->header->tables[0].lines = 8; }
 static void told_askew(void) { l->header->tables[1].offset++; }
 static void told_before(void) { l->header->tables[1].offset = 4096; }
 static void told_behind(void) { l->header->tables[1].offset = l->size; }
-static void told_larger(void) { l->header->tables[1].sizes = sizes_pack(l->lines_max + 1, 6); }
+static void told_larger(void) { l->header->tables[1].lines = l->lines_max + 1; }
 static void rule_name(void) { l->rules[0].name[0] = '\n'; }
 static void rule_duplicate(void) { memcpy(l->rules[1].name, l->rules[0].name, sizeof(l->rules[0].name)); }
 static void params_of_funnel(void) { l->rules[0].params[1].back ^= 64; }
@@ -283,11 +281,11 @@ static void ill_told(void)
 	struct shmlimit_problem found = { 0 };
 
 	fresh();
-	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 	grow(32);
 	grow(0);
 	grow(64);
-	l->header->tables[1].sizes = sizes_pack(1, 6);
+	l->header->tables[1].lines = 1;
 	is(shmlimit_verify(unit_name, &found, 1), 1, "a table in use that cannot be is found");
 	ok(strstr(found.text, "do not agree") != NULL, "a table that cannot be is named");
 	is(shmlimit_repair(unit_name, &found, 1), -EUCLEAN, "a table that cannot be is not repaired");
@@ -309,8 +307,8 @@ static void no_rings(void)
 	l->rules[0].params[1].shape = params_shape(7, 8, SHMLIMIT_WINDOW, 0);
 	is(params_algorithm(&l->rules[0].params[1]), SHMLIMIT_WINDOW, "a window without a ring");
 	is(shmlimit_verify(unit_name, found, 4), 2, "is found, and its slot");
-	ok(strstr(found[1].text, "a place beyond its ring") != NULL,
-	   "verify says that the slot's word names a place beyond its ring");
+	ok(strstr(found[1].text, "its ring holds") != NULL,
+	   "verify says that the slot's word tells of more than its ring holds");
 	ok(shmlimit_peek(l, funnel, "0", 1, 1, &r) >= 0, "it is asked all the same");
 	is(shmlimit_repair(unit_name, found, 4), 1, "the slot is freed, the parameters are left as they are");
 }
@@ -397,16 +395,16 @@ static void any_word(void)
 		int has_quota = rule.algorithm != SHMLIMIT_WINDOW && rule.algorithm != SHMLIMIT_HOLD;
 
 		rule.struct_size = sizeof(rule);
-		if (algorithm_compile(&rule, 6, &params) != 0)
+		if (algorithm_compile(&rule, 0, &params) != 0)
 			bail("compile %u", rule.algorithm);
 		mask = ((uint64_t)1 << params_quota_bits(&params)) - 1;
 		for (uint64_t n = 0; n < scaled(100000); n++) {
 			uint64_t word = rng_draw(&rng), mended = word;
-			const char *fault = a->fault(&params, word, 6), *done = a->mend(&params, word, 6, &mended);
+			const char *fault = a->fault(&params, word), *done = a->mend(&params, word, &mended);
 
 			faults += fault != NULL;
 			wrong += has_quota && (word & mask) > params.capacity && fault == NULL;
-			wrong += fault != NULL && done != NULL && a->fault(&params, mended, 6) != NULL;
+			wrong += fault != NULL && done != NULL && a->fault(&params, mended) != NULL;
 		}
 		ok(wrong == 0 && faults != 0,
 		   "algorithm %u: each word with too many tokens has a fault, and is mended: %d of %d", rule.algorithm,

@@ -425,7 +425,7 @@ static void inherit(void)
 	}
 	is(again, id, "a rule with a used id begins with full funnels, every time");
 	is(unit_counters(l, id).allowed, 1, "a rule with a used id begins with counters at zero");
-	is(unit_counters(l, -1).allowed, 10, "counters of removed rules go on in the segment's sum");
+	is(unit_counters(l, SHMLIMIT_ALL_RULES).allowed, 10, "counters of removed rules go on in the segment's sum");
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound after ids were used again");
 }
 
@@ -455,7 +455,7 @@ static void inherit_counters(void)
 	shmlimit_rule_remove(l, "old");
 	is(set("new"), id, "another rule gets the id of a rule all of whose counters have counted");
 	all_counters(id, after);
-	all_counters(-1, sum);
+	all_counters(SHMLIMIT_ALL_RULES, sum);
 	for (unsigned i = 0; i < COUNTERS; i++) {
 		as_counted &= before[i] == i + 1;
 		zero &= after[i] == 0;
@@ -562,7 +562,8 @@ static void refusals(int id, const struct shmlimit_rule *was)
 	ok(since_ns != 0 && since_ns <= segment_unix_ns() && segment_unix_ns() - since_ns < 3600 * SECOND,
 	   "a refused limit leaves its time with the rule");
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
-	is(ensure(SHMLIMIT_WINDOW, 10, 0, SHMLIMIT_ENFORCE, &found), -EFBIG, "another one is refused");
+	is(ensure(SHMLIMIT_WINDOW, SHMLIMIT_WINDOW_MAX + 2, 0, SHMLIMIT_ENFORCE, &found), -EFBIG,
+	   "another one is refused");
 	ok(found.refused_unix_ns >= since_ns, "the time is that of the last");
 	ensure(SHMLIMIT_FUNNEL, 6, 6, SHMLIMIT_ENFORCE, &found);
 	is(refused(id), 0, "a program that is content with the rule ends it");
@@ -571,7 +572,7 @@ static void refusals(int id, const struct shmlimit_rule *was)
 	is(shmlimit_rule_set(l, "own", &set), id, "the rule is set by hand");
 	is(refused(id), 0, "that ends it, too");
 	set.algorithm = SHMLIMIT_WINDOW;
-	set.capacity = 9;
+	set.capacity = SHMLIMIT_WINDOW_MAX + 1;
 	set.refill = set.max_wait_ns = 0;
 	is(shmlimit_rule_set(l, "own", &set), -EFBIG, "what is set by hand is refused");
 	is(refused(id), 0, "that was said to whom it concerns");
@@ -581,13 +582,54 @@ static void refusals(int id, const struct shmlimit_rule *was)
 	ok(shmlimit_rule_ensure(looker, "own", &set) < 0 && refused(id) == 0,
 	   "a process that may not write leaves nothing");
 	shmlimit_close(looker);
-	ensure(SHMLIMIT_WINDOW, 9, 0, SHMLIMIT_ENFORCE, &found);
+	ensure(SHMLIMIT_WINDOW, SHMLIMIT_WINDOW_MAX + 1, 0, SHMLIMIT_ENFORCE, &found);
 	ok(refused(id) != 0, "it is refused once more");
+}
+
+/* What a key has used up under each algorithm, in the new table or the old one, is nothing under each other one. */
+static void algorithms_change(int grows)
+{
+	static const struct shmlimit_rule rules[] = {
+		{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 3, .refill = 1, .period_ns = 3600 * SECOND },
+		{ .algorithm = SHMLIMIT_GCRA, .capacity = 3, .refill = 1, .period_ns = 3600 * SECOND },
+		{ .algorithm = SHMLIMIT_WINDOW, .capacity = 3, .period_ns = 3600 * SECOND },
+	};
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16 };
+	unsigned wrong = 0;
+
+	for (size_t a = 0; a < 3; a++)
+		for (size_t b = 0; b < 3; b++) {
+			struct shmlimit_rule one = rules[a], other = rules[b];
+			struct shmlimit_counters counters = { .struct_size = sizeof(counters) };
+			int id;
+
+			if (a == b)
+				continue;
+			l = unit_create("algorithms", &options);
+			one.struct_size = other.struct_size = sizeof(one);
+			id = shmlimit_rule_ensure(l, "own", &one);
+			wrong += shmlimit_take(l, id, "k", 1, 3, NULL) != SHMLIMIT_ALLOWED;
+			if (grows)
+				wrong += shmlimit_grow(l, 64) != 0;
+			wrong += shmlimit_rule_ensure(l, "own", &other) != id;
+			wrong += shmlimit_take(l, id, "k", 1, 2, NULL) != SHMLIMIT_ALLOWED;
+			wrong += shmlimit_take(l, id, "k", 1, 2, NULL) != SHMLIMIT_DENIED;
+			one.mark = 1; /* which is ignored */
+			wrong += shmlimit_rule_ensure(l, "own", &one) != id;
+			wrong += shmlimit_take(l, id, "k", 1, 3, NULL) != SHMLIMIT_ALLOWED;
+			wrong += shmlimit_counters(l, id, &counters) != 0 || counters.allowed != 3 ||
+			         counters.denied != 1;
+			wrong += shmlimit_verify(unit_name, NULL, 0) != 0;
+			shmlimit_close(l);
+			shmlimit_destroy(unit_name);
+		}
+	is(wrong, 0, "a key begins again under each other algorithm, and under the first one after that%s",
+	   grows ? ", though it is in the old table" : "");
 }
 
 static void ensured(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .window_max = 8, .window_limit = 8 };
+	struct shmlimit_options options = { .struct_size = sizeof(options) };
 	struct shmlimit_rule found;
 	struct shmlimit *before = l;
 	int id;
@@ -606,7 +648,8 @@ static void ensured(void)
 	ok(found.capacity == 6 && found.mode == SHMLIMIT_DRY_RUN && found.max_wait_ns == SECOND,
 	   "what the program does not say is left alone");
 	is(found.refused_unix_ns, 0, "nothing was refused");
-	is(ensure(SHMLIMIT_WINDOW, 9, 0, SHMLIMIT_ENFORCE, &found), -EFBIG, "a window without room is refused");
+	is(ensure(SHMLIMIT_WINDOW, SHMLIMIT_WINDOW_MAX + 1, 0, SHMLIMIT_ENFORCE, &found), -EFBIG,
+	   "a window larger than any is refused");
 	ok(found.capacity == 6 && found.algorithm == SHMLIMIT_FUNNEL,
 	   "the old rule stays in force where another one is refused");
 	refusals(id, &found);
@@ -626,10 +669,10 @@ static void ensured(void)
 	l = before;
 }
 
-/* Decisions go on in the table that the handle knows: so do windows that fit there. */
+/* Decisions go on in the table that the handle knows. */
 static void damaged(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .window_max = 8, .window_limit = 16 };
+	struct shmlimit_options options = { .struct_size = sizeof(options) };
 	struct shmlimit_rule found;
 	struct shmlimit *before = l;
 	uint64_t state;
@@ -639,10 +682,9 @@ static void damaged(void)
 	state = l->header->state;
 	l->header->state = state_pack(GENERATIONS_MAX + 1, 0);
 	id = ensure(SHMLIMIT_WINDOW, 8, 0, SHMLIMIT_ENFORCE, &found);
-	ok(id >= 0, "where the header does not say which table there is, a window that fits is set");
+	ok(id >= 0, "where the header does not say which table there is, a window is set");
 	is(shmlimit_take(l, id, "k", 1, 8, NULL), SHMLIMIT_ALLOWED, "its keys are decided");
 	is(shmlimit_take(l, id, "k", 1, 1, NULL), SHMLIMIT_DENIED, "as ever");
-	is(ensure(SHMLIMIT_WINDOW, 9, 0, SHMLIMIT_ENFORCE, &found), -EUCLEAN, "a larger one is refused");
 	l->header->state = state;
 	shmlimit_close(l);
 	l = before;
@@ -653,6 +695,8 @@ int main(void)
 	l = unit_create("rule", NULL);
 	versions();
 	shmlimit_close(l);
+	algorithms_change(0);
+	algorithms_change(1);
 	l = unit_create("rule", NULL);
 	define();
 	remove_keys();

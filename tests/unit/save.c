@@ -5,17 +5,23 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "../rng.h"
 #include "unit.h"
+#include "unit_cells.h"
 
 #include "ring.h"
 #include "rule.h"
 #include "save.h"
+#include "segment.h"
 #include "state.h"
 
 #define T0 (1000000 * SECOND)
@@ -161,7 +167,7 @@ static void ask(const struct law *law, uint64_t key, uint64_t now_ns)
 /* What happened until the returned time. */
 static uint64_t history(uint64_t now_ns)
 {
-	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 	for (int i = 0; i < STEPS; i++) {
 		ask(&laws[rng_below(&rng, LAWS)], rng_below(&rng, KEYS), now_ns);
 		now_ns += some_time(4 * SECOND);
@@ -249,7 +255,6 @@ static void what_it_is(void)
 	struct shmlimit_options o = { .struct_size = sizeof(o),
 		                      .slots = 100,
 		                      .rules = 3,
-		                      .window_max = 5,
 		                      .on_full = SHMLIMIT_FULL_DENY,
 		                      .clock = SHMLIMIT_CLOCK_COARSE,
 		                      .mode = 0640 };
@@ -281,7 +286,7 @@ static void what_it_is(void)
 	shmlimit_info(copy, &b);
 	a.created_unix_ns = b.created_unix_ns;
 	is(memcmp(&a, &b, sizeof(a)), 0,
-	   "what is loaded has the slots, rules, window_max, on_full, clock, mode, owner and switch of what was saved");
+	   "what is loaded has the slots, rules, on_full, clock, mode, owner and switch of what was saved");
 	shmlimit_rule_get(l, id, &was);
 	is(shmlimit_rule_get(copy, shmlimit_rule_find(copy, "cold"), &is_now), 0, "a rule is loaded");
 	is(shmlimit_rule_find(copy, "cold"), id, "a rule that is loaded has its id");
@@ -290,7 +295,7 @@ static void what_it_is(void)
 	shmlimit_enable(copy, 1);
 	is(shmlimit_throttle(copy, "k", 1, 15, 30, 60, 15, (int64_t[5]){ 0 }), SHMLIMIT_DENIED,
 	   "rules without a name are loaded, with their keys");
-	is(unit_counters(copy, -1).denied, 1, "counters begin at zero after loading");
+	is(unit_counters(copy, SHMLIMIT_ALL_RULES).denied, 1, "counters begin at zero after loading");
 
 	lseek(fd, 0, SEEK_SET);
 	is(shmlimit_load(copy_name, fd, 0, &none), -EEXIST, "a name that is taken is refused");
@@ -317,7 +322,7 @@ static void what_it_is(void)
 /* A file that takes no more after some bytes: saving fails with that error, at whichever byte. */
 static void no_room(void)
 {
-	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 1024, .rules = 16, .window_max = RING };
+	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 1024, .rules = 16 };
 	uint64_t then_ns = T0, silent = 0;
 	struct stat whole;
 	int fd = new_file();
@@ -354,9 +359,7 @@ static struct layout_slot *free_slot(void)
 /* What decisions leave alone is not told as more than it is. */
 static void leftovers(void)
 {
-	struct shmlimit_options o = {
-		.struct_size = sizeof(o), .slots = 64, .slots_max = 256, .rules = 4, .window_max = 4
-	};
+	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 64, .slots_max = 256, .rules = 4 };
 	struct shmlimit_rule lease = { .struct_size = sizeof(lease),
 		                       .algorithm = SHMLIMIT_LEASE,
 		                       .capacity = 10,
@@ -385,7 +388,7 @@ static void leftovers(void)
 	shmlimit_take_at(l, sliding, "a", 1, 1, NULL, T0 - SECOND);
 	for (struct layout_slot *s = l->tables[0].slots; s < l->tables[0].slots + 64; s++)
 		if (s->tag != 0 && tag_rule(s->tag) == (uint32_t)sliding)
-			store_relaxed(&ring_cells(&l->tables[0], s)[0], T0 + SECOND);
+			store_relaxed(unit_cells(l, s), T0 + SECOND);
 	/* A writer that was killed before it came to the slot; one whose rule is gone; one that is being claimed. */
 	slot->tag = (slot->tag & ~TAG_VERSION) | (1 & TAG_VERSION);
 	free_slot()->tag = tag_pack(1, 3, 1);
@@ -409,9 +412,7 @@ static void leftovers(void)
 /* While keys are in two tables. */
 static void grown(void)
 {
-	struct shmlimit_options o = {
-		.struct_size = sizeof(o), .slots = 256, .slots_max = 4096, .rules = 4, .window_max = 4
-	};
+	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 256, .slots_max = 4096, .rules = 4 };
 	struct shmlimit_rule window = {
 		.struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW, .capacity = 4, .period_ns = 100 * SECOND
 	};
@@ -518,7 +519,7 @@ static void clocks(void)
 /* A file of three pages, the last of them short. */
 static int small_file(unsigned char bytes[4 * STATE_PAGE], size_t *len)
 {
-	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 16, .rules = 2, .window_max = 100 };
+	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 16, .rules = 2 };
 	struct shmlimit_rule window = {
 		.struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW, .capacity = 100, .period_ns = 3600 * SECOND
 	};
@@ -615,7 +616,7 @@ static void hostile(void)
 	for (size_t at = 0; at < len; at += STATE_PAGE, n += STATE_PAGE_ROOM)
 		memcpy(content + n, bytes + at, STATE_PAGE_ROOM);
 	memcpy(content + offsetof(struct state_header, old_slots), &all, 8);
-	is(load_resealed(fd, content, n, 0, T0), -EUCLEAN, "an old table without windows has none of a window's keys");
+	is(load_resealed(fd, content, n, 0, T0), 0, "two tables of as many slots, as layout 8 had them, become one");
 	memcpy(content + offsetof(struct state_header, old_slots), &none, 8);
 	for (uint64_t i = 0; i < scaled(RESEALED); i++) {
 		size_t at = rng_below(&rng, rng_below(&rng, 2) ? 900 : n - 8);
@@ -756,12 +757,10 @@ static void page_no_rules(struct page *p) { p->header.rules_max = 0; }
 static void page_more_rules(struct page *p) { p->header.rules = p->header.rules_max + 1; }
 static void page_long_list(struct page *p) { p->header.rules_limit = SHMLIMIT_RULES_MAX + 1; }
 static void page_short_list(struct page *p) { p->header.rules_limit = p->header.rules_max - 1; }
-static void page_old_window(struct page *p) { p->header.old_window_max = p->header.window_max + 1; }
-static void page_window_limit(struct page *p) { p->header.window_limit = SHMLIMIT_WINDOW_MAX + 1; }
 static void page_switch(struct page *p) { p->header.switched_off = 2; }
 static void page_group(struct page *p) { p->header.gid = UINT32_MAX; }
 static void page_old_slots(struct page *p) { p->header.old_slots = 32; p->header.slots = 63; }
-static void page_small_growth(struct page *p) { p->header.old_slots = 64; }
+static void page_small_growth(struct page *p) { p->header.old_slots = 60; }
 static void page_reserved(struct page *p) { p->header.reserved[15] = 1; }
 static void page_id_twice(struct page *p) { p->rule[1].id = p->rule[0].id; }
 static void page_id_far(struct page *p) { p->rule[1].id = p->header.rules_max; }
@@ -790,8 +789,7 @@ static const struct {
 	{ "no most of slots", page_small_slots },       { "no rules", page_no_rules },
 	{ "more rules than fit", page_more_rules },     { "half switched off", page_switch },
 	{ "a list longer than any", page_long_list },   { "a list shorter than it is", page_short_list },
-	{ "an old table of larger windows", page_old_window }, { "windows larger than any", page_window_limit },
-	{ "an old table of half slots", page_old_slots }, { "an old table as large", page_small_growth },
+	{ "an old table of half slots", page_old_slots }, { "an old table almost as large", page_small_growth },
 	{ "no group", page_group },                     { "a reserved field", page_reserved },
 	{ "an id twice", page_id_twice },               { "an id too far", page_id_far },
 	{ "a rule's mode", page_mode },                 { "the credit of a funnel", page_credit },
@@ -871,9 +869,74 @@ static void through_an_impatient_pipe(void)
 	copy_gone();
 }
 
+/* Write the file to a socket, of which each read gets one piece: of 1 byte, 2, and so on, but none over the end of a page. */
+static int send_in_pieces(int file, int to)
+{
+	unsigned char piece[STATE_PAGE];
+	size_t page = 0;
+
+	for (size_t n = 1;; n = n % STATE_PAGE + 1) {
+		size_t most = STATE_PAGE - page;
+		ssize_t len = read(file, piece, n < most ? n : most);
+
+		if (len <= 0)
+			return len != 0;
+		if (write(to, piece, (size_t)len) != len)
+			return 1;
+		page = (page + (size_t)len) % STATE_PAGE;
+	}
+}
+
+/* Write one byte, and all the rest when that was read: more than is missing of a page can be read then. */
+static int send_rest_at_once(int file, int to)
+{
+	unsigned char piece[STATE_PAGE];
+	int unread = 1;
+	ssize_t len;
+
+	if (read(file, piece, 1) != 1 || write(to, piece, 1) != 1)
+		return 1;
+	while (unread != 0 && ioctl(to, SIOCOUTQ, &unread) == 0)
+		sched_yield();
+	while ((len = read(file, piece, sizeof(piece))) > 0)
+		if (segment_write(to, piece, (size_t)len) != 0)
+			return 1;
+	return len != 0;
+}
+
+/* The same keys by what gives fewer bytes than are asked for, as a slow network does. */
+static void in_pieces(int type, int (*send)(int file, int to))
+{
+	const struct rebase given = { .now_ns = T0 };
+	uint64_t then_ns = T0;
+	int file = new_file(), ends[2], status = -1;
+	struct stat size;
+	pid_t pid;
+
+	copy_gone();
+	if (save(l, file, when_given(then_ns)) != 0 || fstat(file, &size) != 0 ||
+	    socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0)
+		bail("socketpair: %s", strerror(errno));
+	ok(size.st_size > 2 * (off_t)STATE_PAGE, "a file of several pages is sent in pieces");
+	lseek(file, 0, SEEK_SET);
+	pid = fork();
+	if (pid == 0) {
+		close(ends[0]);
+		_exit(send(file, ends[1]));
+	}
+	close(ends[1]);
+	is(load(copy_name, ends[0], 0, &given, &copy), 0, "a file that comes in pieces of any size is loaded");
+	close(ends[0]);
+	waitpid(pid, &status, 0);
+	is(status, 0, "all of it was read");
+	is(shmlimit_verify(copy_name, NULL, 0), 0, "what was loaded in pieces is sound");
+	close(file);
+	copy_gone();
+}
+
 int main(void)
 {
-	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 1024, .rules = 16, .window_max = RING };
+	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 1024, .rules = 16 };
 
 	rng.state = rng_seed();
 	l = unit_create("save", &o);
@@ -893,6 +956,8 @@ int main(void)
 	duplicates();
 	many_pages();
 	through_an_impatient_pipe();
+	in_pieces(SOCK_SEQPACKET, send_in_pieces);
+	in_pieces(SOCK_STREAM, send_rest_at_once);
 	spoil_each();
 	is(misjudged, 0, "of every file, checking it said the same as loading it");
 	shmlimit_close(l);

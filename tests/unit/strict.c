@@ -135,7 +135,7 @@ int main(void)
 		{ "3ms", 3000000 },
 	};
 	static const uint64_t counts[] = { 1, 2, 3, 5, 7, 10, 99, 100, 999, 1000, 1001 };
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .window_max = 1001 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16 };
 	struct rng rng = { .state = rng_seed() };
 	uint64_t seldom = 0;
 	char text[64];

@@ -100,7 +100,7 @@ static void reset(void)
 	is(shmlimit_reset(l, one, NULL, 0), 2, "all keys of a rule are reset");
 	is(take(one, "b", 1, T0), SHMLIMIT_ALLOWED, "keys that were reset are full again");
 	is(take(two, "a", 1, T0), SHMLIMIT_DENIED, "those of other rules are not");
-	ok(shmlimit_reset(l, -1, NULL, 0) >= 2, "all keys of all rules are reset");
+	ok(shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0) >= 2, "all keys of all rules are reset");
 	is(take(two, "a", 1, T0), SHMLIMIT_ALLOWED, "keys that were reset are full again");
 }
 
@@ -133,10 +133,10 @@ static void reset_fingerprint(void)
 	is(shmlimit_reset_fingerprint(l, one, a), 0, "a key that has no slot is not found by its fingerprint");
 	is(shmlimit_reset_fingerprint(l, one, 0), -EINVAL, "no key has the fingerprint 0");
 	is(shmlimit_reset_fingerprint(l, one, UINT64_C(1) << 48), -EINVAL, "a fingerprint has 48 bits");
-	is(shmlimit_reset_fingerprint(l, -1, a), -EINVAL, "a fingerprint is of a rule");
+	is(shmlimit_reset_fingerprint(l, SHMLIMIT_ALL_RULES, a), -ESRCH, "a fingerprint is of a rule");
 	is(shmlimit_reset_fingerprint(l, 60, a), -ESRCH, "a fingerprint is of a rule that exists");
 	is(shmlimit_reset_fingerprint(NULL, one, a), -EINVAL, "a fingerprint is of a segment");
-	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 }
 
 static void keys(void)
@@ -308,7 +308,7 @@ static void walk(void)
 
 int main(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .window_max = 2 };
+	struct shmlimit_options options = { .struct_size = sizeof(options) };
 
 	l = unit_create("take", &options);
 	article();

@@ -1,6 +1,6 @@
 /*
  * take_all: a call that is denied leaves the words of all its keys as they were, whatever
- * their algorithm; a key that had no slot has none.
+ * their algorithm. A key that had no slot, or one that is over, has none.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,7 +9,7 @@
 #include "limiter.h"
 
 #define T0 (1000000 * SECOND)
-#define RULES 4
+#define RULES 6
 
 static struct shmlimit *l;
 static int denying;
@@ -28,6 +28,15 @@ static int ask(int rule, const char *key, uint64_t cost, uint64_t now_ns)
 	};
 
 	return shmlimit_take_all_at(l, both, 2, NULL, NULL, now_ns);
+}
+
+static unsigned slots_in_use(void)
+{
+	unsigned n = 0;
+
+	for (uint64_t i = 0; i < l->tables[0].lines * SLOTS_PER_LINE; i++)
+		n += l->tables[0].slots[i].tag != 0;
+	return n;
 }
 
 static void copy_slots(struct layout_slot *to)
@@ -49,6 +58,17 @@ static void leaves_all(const char *what, int rule, const char *key)
 	is(memcmp(before, after, sizeof(before)), 0, "%s: they leave the table as it was", what);
 }
 
+/* The key was used at T0, and is over. The table is not due to be swept, which would free its slot. */
+static void leaves_none(const char *what, int rule, const char *key)
+{
+	unsigned before = slots_in_use();
+
+	l->header->swept.ns = T0 + 9000 * SECOND;
+	is(ask(rule, key, 1, T0 + 10000 * SECOND), SHMLIMIT_DENIED, "%s: a call for a key that is over is denied",
+	   what);
+	is(slots_in_use(), before - 1, "%s: the key is as one that was never used", what);
+}
+
 int main(void)
 {
 	static const struct {
@@ -59,12 +79,12 @@ int main(void)
 		{ "funnel", { .capacity = 10, .refill = 1, .period_ns = 1000 * SECOND } },
 		{ "warmup", { .algorithm = SHMLIMIT_WARMUP, .refill = 10, .period_ns = SECOND, .warmup_ns = 100 * SECOND } },
 		{ "window", { .algorithm = SHMLIMIT_WINDOW, .capacity = 8, .period_ns = 1000 * SECOND } },
+		{ "count", { .algorithm = SHMLIMIT_COUNTER, .capacity = 8, .period_ns = 1000 * SECOND } },
+		{ "gcra", { .algorithm = SHMLIMIT_GCRA, .capacity = 8, .refill = 1, .period_ns = 1000 * SECOND } },
 		{ "lease", { .algorithm = SHMLIMIT_LEASE, .capacity = 10, .refill = 1, .period_ns = SECOND } },
 		/* clang-format on */
 	};
-	struct shmlimit_options options = { .struct_size = sizeof(options),
-		                            .slots = SHMLIMIT_SLOTS_MIN,
-		                            .window_max = 8 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SHMLIMIT_SLOTS_MIN };
 	struct shmlimit_result r;
 	int ids[RULES];
 
@@ -78,14 +98,18 @@ int main(void)
 		if (i < RULES - 1)
 			leaves_all("a new key", ids[i], "new");
 	}
-	shmlimit_lease_deposit_at(l, ids[3], "k", 1, 8, 0, 1000 * SECOND, NULL, T0);
+	shmlimit_lease_deposit_at(l, ids[5], "k", 1, 8, 0, 1000 * SECOND, NULL, T0);
 	shmlimit_take_at(l, ids[0], "k", 1, 2, NULL, T0);
-	/* Cold, and all of the last cost is paid for. */
-	shmlimit_take_at(l, ids[1], "k", 1, 5, NULL, T0 - 100 * SECOND);
+	/* All of the last cost is paid for, and the store is not full: until T0 + 28 s. */
+	shmlimit_take_at(l, ids[1], "k", 1, 400, NULL, T0 - 100 * SECOND);
 	for (int i = 0; i < 4; i++)
-		shmlimit_take_at(l, ids[2], "k", 1, 1, NULL, T0);
+		for (int j = 2; j < RULES - 1; j++)
+			shmlimit_take_at(l, ids[j], "k", 1, 1, NULL, T0);
 	for (int i = 0; i < RULES; i++)
 		leaves_all(rules[i].name, ids[i], "k");
+	/* What is left of a lease that is over cannot be taken. */
+	for (int i = 0; i < RULES - 1; i++)
+		leaves_none(rules[i].name, ids[i], "k");
 	shmlimit_peek_at(l, ids[1], "k", 1, 1, &r, T0 + 100 * SECOND);
 	is(r.remaining, r.limit, "a warm-up that nobody used is as cold as it can be");
 	return tap_done();

@@ -41,8 +41,10 @@ int main(void)
 	is(throttle(l, 15, 30, 60, 0, reply), SHMLIMIT_ALLOWED, "a quantity of 0 asks only");
 	reply_is(reply, 0, 15, 0, -1, 30, "a quantity of 0 changes nothing");
 
-	is(throttle(l, 5, 5, 1, 1, reply), SHMLIMIT_DENIED, "another triple has the key's time, as in redis-cell");
-	is(reply[3], 30, "it is owed for as long");
+	is(throttle(l, 5, 5, 86400, 1, reply), SHMLIMIT_DENIED, "another triple finds the key empty, too");
+	ok(reply[3] > 0 && reply[3] <= 30, "a longer one waits until the first is full again, at most");
+	throttle(l, 5, 5, 1, 0, reply);
+	ok(reply[4] <= 1, "a shorter one is full in its own time: unlike in redis-cell it owes no more than that");
 	is(shmlimit_throttle(l, "other", 5, 5, 5, 1, 1, reply), SHMLIMIT_ALLOWED, "another key has its own");
 	reply_is(reply, 0, 5, 4, -1, 1, "by its own triple");
 	for (uint64_t i = 0; i < 5000; i++)
@@ -56,7 +58,7 @@ int main(void)
 
 	is(shmlimit_open(unit_name, 0, NULL, &other), 0, "a segment with triples can be opened again");
 	is(throttle(other, 15, 30, 60, 1, reply), SHMLIMIT_DENIED, "another handle finds the key's time");
-	is(throttle(other, 1, 1, 1, 1, NULL), SHMLIMIT_DENIED, "throttle needs no place for its reply");
+	is(throttle(other, 1, 1, 86400, 1, NULL), SHMLIMIT_DENIED, "throttle needs no place for its reply");
 	is(shmlimit_rule_remove(other, "~throttle"), 0, "the rule can be removed");
 	is(throttle(l, 15, 30, 60, 15, reply), SHMLIMIT_ALLOWED, "it is made again, and the key begins again");
 	is(shmlimit_rule_remove(l, "~throttle"), 0, "the rule can be removed again");

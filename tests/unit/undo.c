@@ -190,7 +190,7 @@ static void beside_the_oracle(void)
 
 	wrong = contended = 0;
 	for (uint64_t i = 0; i < n; i++) {
-		shmlimit_reset(l, -1, NULL, 0);
+		shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 		clock_ns += SECOND + rng_below(&rng, SECOND);
 		slow_ns = 0;
 		for (int calls = 0; calls < 4; calls++) {
@@ -335,9 +335,43 @@ static void leased(void)
 	is(left(rule, KEY), 2, "nothing comes back into a later lease");
 }
 
+static uint64_t long_ns;
+
+static void others_come_later(void)
+{
+	clock_ns += long_ns;
+}
+
+/*
+ * The denied call is stopped, for up to years. What it took from was in force, and is over. The word of this count tells 34 s:
+ * 16 bits of time beside 2^47.
+ */
+static void stopped_for_long(void)
+{
+	static const uint64_t stops_ns[] = { SECOND, 4 * SECOND, 18 * SECOND, 20 * SECOND, 34 * SECOND };
+
+	rule = unit_rule_of(l, "long",
+	                    (struct shmlimit_rule){ .algorithm = SHMLIMIT_COUNTER,
+	                                            .capacity = (uint64_t)1 << 47,
+	                                            .period_ns = SECOND });
+	for (size_t i = 0; i < sizeof(stops_ns) / sizeof(stops_ns[0]) + 1; i++) {
+		uint64_t began_ns = clock_ns;
+
+		shmlimit_reset(l, rule, KEY, strlen(KEY));
+		take(rule, KEY, 100);
+		clock_ns += SECOND / 2;
+		long_ns = i > 0 ? stops_ns[i - 1] : 10 * 366 * 86400 * SECOND;
+		in_between = others_come_later;
+		ask_in_vain(rule, KEY, 100, NEW);
+		is(left(rule, KEY), (uint64_t)1 << 47,
+		   "after %" PRIu64 " s what a denied call took from is over, and does not come back",
+		   (clock_ns - began_ns) / SECOND);
+	}
+}
+
 int main(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .rules = 16, .window_max = 64 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .rules = 16 };
 
 	rng = (struct rng){ rng_seed() };
 	clock_ns = 1000000 * SECOND;
@@ -357,6 +391,7 @@ int main(void)
 	warming_up();
 	leased();
 	under_another_rule();
+	stopped_for_long();
 	shmlimit_close(l);
 	return tap_done();
 }

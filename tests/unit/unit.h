@@ -49,16 +49,6 @@ __attribute__((unused)) static struct shmlimit *unit_create(const char *program,
 	return l;
 }
 
-/* Make its file as long as that: for tests that look at all of a mapping, which is as long as the segment can grow. */
-__attribute__((unused)) static void unit_extend(uint64_t size)
-{
-	char path[SHMLIMIT_PATH_MAX];
-
-	(void)shmlimit_path(unit_name, path);
-	if (truncate(path, (off_t)size) != 0)
-		bail("truncate: %s", strerror(errno));
-}
-
 /* `id`, or the end where there is none. */
 __attribute__((unused)) static int unit_id(int id)
 {

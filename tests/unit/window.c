@@ -9,6 +9,7 @@
 
 #include "../rng.h"
 #include "unit.h"
+#include "unit_cells.h"
 
 #include "hash.h"
 #include "ring.h"
@@ -307,10 +308,9 @@ static void wrong_rules(void)
 		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 2, .period_ns = SECOND
 	};
 	struct shmlimit_rule got = { .struct_size = sizeof(got) };
-	struct shmlimit *none;
 	int id;
 
-	is(rule_of("bad", RING + 1, SECOND, 0, 0), -EFBIG, "a window above window_max is refused");
+	is(rule_of("bad", SHMLIMIT_WINDOW_MAX + 1, SECOND, 0, 0), -EFBIG, "a window above the largest is refused");
 	is(rule_of("bad", 0, SECOND, 0, 0), -EDOM, "a window of no tokens is refused");
 	is(rule_of("bad", 1, 0, 0, 0), -EDOM, "a window of no period is refused");
 	is(rule_of("bad", 1, (uint64_t)1 << 59, 0, 0), -ERANGE, "a window of decades is refused");
@@ -331,14 +331,6 @@ static void wrong_rules(void)
 	is(shmlimit_rule_set(l, "good", &rule), -EBUSY, "a window does not become a funnel");
 	rule.flags = SHMLIMIT_RULE_COUNT_REFUSED;
 	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "a funnel does not count what it refused");
-	shmlimit_close(l);
-	none = unit_create("window", &(struct shmlimit_options){ .struct_size = sizeof(struct shmlimit_options),
-	                                                         .window_limit = 1 });
-	rule = (struct shmlimit_rule){
-		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 2, .period_ns = SECOND
-	};
-	is(shmlimit_rule_set(none, "w", &rule), -EFBIG, "a segment that has no rings, and gets none, has no windows");
-	shmlimit_close(none);
 }
 
 /* Where a tick is longer than a nanosecond, what was admitted counts until its tick has left. */
@@ -378,7 +370,7 @@ static uint64_t *take_two_killed(int id)
 	take(id, 2, T0 + 5);
 	if (!table_find_any(l, l->tables, &wanted, 0, &found))
 		bail("no slot");
-	cells = ring_cells(l->tables, found.slot);
+	cells = unit_cells(l, found.slot);
 	cells[0] = T0;
 	return cells;
 }
@@ -408,27 +400,27 @@ static void words(uint64_t seed)
 	uint64_t wrong = 0, wild = 0;
 
 	for (uint64_t i = 0; i < scaled(1000000); i++) {
-		uint64_t most = 1 + rng_below(&rng, (uint64_t)1 << rng_below(&rng, 17));
+		unsigned size = (unsigned)rng_below(&rng, CELLS_SIZE_MAX + 1);
+		uint64_t most = cells_tokens(size);
 		struct shmlimit_rule rule = { .capacity = 1 + rng_below(&rng, most),
 			                      .period_ns =
 			                              1 + rng_below(&rng, (uint64_t)1 << (1 + rng_below(&rng, 56))),
 			                      .max_wait_ns = rng_below(&rng, (uint64_t)1 << rng_below(&rng, 57)) };
 		struct layout_params params = { 0 };
 		uint64_t now_ns = ((uint64_t)1 << 60) + rng_below(&rng, (uint64_t)1 << 60);
-		struct window w = { .n = rng_below(&rng, 2 * layout_cells(most)), .k = 1 + rng_below(&rng, most) },
-			      back;
+		struct window w = { .n = rng_below(&rng, 4 * most), .k = 1 + rng_below(&rng, most) }, back;
 
-		if (window_compile(&rule, most, &params) != 0) {
+		if (window_compile(&rule, size, &params) != 0) {
 			wrong++;
 			continue;
 		}
 		w.last_ns = now_ns - rng_below(&rng, rule.period_ns) + rng_below(&rng, params.ahead + 1);
-		back = window_unpack(&params, window_pack(&params, w), most, now_ns);
+		back = window_unpack(&params, window_pack(&params, w), now_ns);
 		wrong += back.n != w.n || back.k != w.k || back.last_ns < w.last_ns ||
 		         back.last_ns - w.last_ns >= (uint64_t)1 << params_token_bits(&params) ||
 		         !window_agrees(&params, window_pack(&params, w), w.last_ns);
-		back = window_unpack(&params, rng_draw(&rng), most, now_ns);
-		wild += back.n >= 2 * layout_cells(most) || back.k < 1 || back.k > most;
+		back = window_unpack(&params, rng_draw(&rng), now_ns);
+		wild += back.n >= 4 * most || back.k < 1 || back.k > most;
 	}
 	is(wrong, 0, "a word gives back what was packed, its time never too early and late by less than a tick");
 	is(wild, 0, "any word gives a place in the ring");
@@ -444,7 +436,7 @@ static void refund_in_the_tick(void)
 	int id = rule("day", RING, period_ns, 2 * period_ns, 0);
 	struct layout_params params = { 0 };
 
-	if (window_compile(&of, RING, &params) != 0)
+	if (window_compile(&of, 0, &params) != 0)
 		bail("compile");
 	tick_ns = (uint64_t)1 << params_token_bits(&params);
 	t = T0 / tick_ns * tick_ns;
@@ -467,20 +459,21 @@ static void refund_in_the_tick(void)
 /* Whatever a word says, what is read of it are cells of its own slot: before and behind them is no memory. */
 static void own_cells(uint64_t seed)
 {
-	const uint64_t most = 8192, slots_size = 65536, ring_size = layout_cells(most) * sizeof(uint64_t);
-	struct shmlimit small = { .window_limit = (uint32_t)most };
+	const unsigned size = cells_size(8192);
+	const uint64_t most = cells_tokens(size), ring_size = CELLS_BYTES * most, slots = 8;
+	struct shmlimit small = { 0 };
 	struct rng rng = { seed };
-	unsigned char *area = mmap(NULL, slots_size + 3 * ring_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct table t = { .slots = (struct layout_slot *)(void *)area,
-		           .lines = slots_size / sizeof(struct layout_slot) / SLOTS_PER_LINE,
-		           .window_max = most };
-	uint64_t *cells = ring_cells(&t, t.slots + 1);
+	unsigned char *area = mmap(NULL, 2 * slots * ring_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct layout_slot none[8] = { { 0, 0 } };
+	struct table t = { .slots = none, .lines = slots / SLOTS_PER_LINE };
+	uint64_t *cells = (uint64_t *)(void *)(area + (slots + 1) * ring_size);
 	int status = -1;
 	pid_t pid;
 
+	small.regions[size] = (uintptr_t)area;
 	if (area == MAP_FAILED || mprotect(cells, ring_size, PROT_READ | PROT_WRITE) != 0)
 		bail("mmap: %s", strerror(errno));
-	for (uint64_t i = 0; i < layout_cells(most); i++)
+	for (uint64_t i = 0; i < 2 * most; i++)
 		cells[i] = T0 + rng_below(&rng, SECOND);
 	pid = fork();
 	for (uint64_t i = 0; pid == 0 && i < scaled(200000); i++) {
@@ -490,7 +483,7 @@ static void own_cells(uint64_t seed)
 		struct ring ring;
 		struct look k;
 
-		if (window_compile(&rule, most, &params) != 0)
+		if (window_compile(&rule, size, &params) != 0)
 			_exit(1);
 		/* Half of them: few cells, or none. */
 		if (i % 2 == 0)
@@ -504,7 +497,7 @@ static void own_cells(uint64_t seed)
 		_exit(0);
 	waitpid(pid, &status, 0);
 	is(status, 0, "whatever a word says, a window reads no cell of another slot");
-	munmap(area, slots_size + 3 * ring_size);
+	munmap(area, 2 * slots * ring_size);
 }
 
 /* Introspection by a clock that is behind the clock of the takes. */
@@ -523,9 +516,7 @@ static void seen_from_before(void)
 
 int main(void)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 1024, .window_max = RING, .window_limit = RING
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 1024 };
 	uint64_t seed = rng_seed();
 
 	l = unit_create("window", &options);

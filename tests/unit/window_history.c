@@ -107,11 +107,13 @@ static void pop(struct queue *q, const struct window_rule *w, uint64_t tokens, u
 		q->n = q->highest = 0;
 }
 
-/* All is as it was, but that this many were given back. */
+/* All is as it was, but that this many were given back; what no longer counts is not put back. */
 static void take_and_give_back(struct queue *q, const struct window_rule *w, uint64_t tokens, uint64_t now_ns)
 {
 	forget_empty(q, w, now_ns);
-	if (q->n != 0 && q->n + tokens > q->highest)
+	if (used(q, w, now_ns) == 0)
+		q->n = q->highest = 0;
+	else if (q->n + tokens > q->highest)
 		q->highest = q->n + tokens;
 }
 
@@ -180,10 +182,23 @@ static void set(struct window_rule *w, const char *name, uint64_t now_ns)
 	w->params = view.params;
 }
 
+/*
+ * Has the library forgotten what no longer counted under the rule before? It may have: a sweep that was due, say. What it
+ * has not, counts again under a longer period.
+ */
+static int was_forgotten(const struct window_rule *w, uint64_t key, uint64_t now_ns)
+{
+	struct shmlimit_result r;
+
+	return shmlimit_peek_at(l, w->id, &key, sizeof(key), 0, &r, now_ns) == SHMLIMIT_ALLOWED &&
+	       r.remaining == w->rule.capacity;
+}
+
 /* The rule gets another capacity and period. What the latest admission counted as, it counts as still, or as later. */
-static void change(struct window_rule *w, struct queue *q, uint64_t now_ns, struct rng *rng)
+static void change(struct window_rule *w, struct queue *q, uint64_t key, uint64_t now_ns, struct rng *rng)
 {
 	struct layout_params before = w->params;
+	int was_over = q->n != 0 && wait_of(w, newest(q), now_ns) == 0;
 	uint64_t last_ns;
 
 	w->rule.capacity = 1 + rng_below(rng, MOST);
@@ -193,7 +208,7 @@ static void change(struct window_rule *w, struct queue *q, uint64_t now_ns, stru
 	if (q->n == 0 || memcmp(&before, &w->params, sizeof(before)) == 0)
 		return;
 	last_ns = window_end_of_tick(&before, newest(q));
-	if (window_wait(&w->params, last_ns, now_ns) == 0) {
+	if (window_wait(&w->params, last_ns, now_ns) == 0 || (was_over && was_forgotten(w, key, now_ns))) {
 		q->n = q->highest = 0;
 		return;
 	}
@@ -260,7 +275,7 @@ static unsigned history(struct rng *rng, struct window_rule *w, int empty, uint6
 			wrong += peek_differs(&q, w, key, 1 + rng_below(rng, w->rule.capacity), now_ns) != 0;
 			continue;
 		} else if (changes) {
-			change(w, &q, now_ns, rng);
+			change(w, &q, key, now_ns, rng);
 			happened[5]++;
 			wrong += peek_differs(&q, w, key, 1 + rng_below(rng, w->rule.capacity), now_ns) != 0;
 			continue;
@@ -293,9 +308,7 @@ int main(void)
 		                                    .capacity = 1,
 		                                    .refill = 1,
 		                                    .period_ns = SECOND };
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 64, .window_max = MOST, .window_limit = MOST
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
 	struct rng rng = { rng_seed() };
 	uint64_t n = scaled(HISTORIES), wrong = 0, happened[6] = { 0 };
 	int empty;
@@ -303,12 +316,14 @@ int main(void)
 	l = unit_create("window_history", &options);
 	/* A lease of nothing denies at any time. */
 	empty = shmlimit_rule_set(l, "empty", &lease);
+	/* A rule keeps the size of its logs: all histories have room for as many as may be given back. */
+	set(&(struct window_rule){ .rule = { .capacity = MOST, .period_ns = SECOND } }, "history", T0);
 	for (uint64_t i = 0; i < n && wrong == 0; i++) {
 		struct window_rule w = { .rule = rules[rng_below(&rng, sizeof(rules) / sizeof(rules[0]))] };
 
 		/* Slots for the next ones; their cells keep what stands in them. */
 		if (i % KEYS_AT_ONCE == 0)
-			shmlimit_reset(l, -1, NULL, 0);
+			shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 		set(&w, "history", T0);
 		wrong += history(&rng, &w, empty, i, happened);
 		if (wrong != 0)

@@ -12,6 +12,7 @@
 #include "ap_expr.h"
 #include "ap_mpm.h"
 #include "apr_ring.h"
+#include "apr_atomic.h"
 #include "apr_strings.h"
 #include "apr_thread_mutex.h"
 #include "http_config.h"
@@ -63,6 +64,8 @@ typedef struct {
     ap_expr_info_t *key;
     ap_expr_info_t *rate;          /* of each request; NULL: the rule's own */
     ap_expr_info_t *charge;        /* what it used; NULL: the cost is known before */
+    const char *charge_text;       /* as it is written */
+    apr_uint32_t *charge_logged;   /* the second in which a value was last; 0: none was */
     uint64_t scale;                /* tokens of a unit of it */
 } shmlimit_limit;
 
@@ -263,15 +266,24 @@ static struct places *keep_places(request_rec *r, struct shmlimit_gate *gate, co
     return places;
 }
 
+/* Once a minute in each child, whichever thread comes first. */
+static int may_log(apr_uint32_t *logged)
+{
+    apr_uint32_t now = (apr_uint32_t)apr_time_sec(apr_time_now()), before = apr_atomic_read32(logged);
+
+    return (before == 0 || now - before >= 60) && apr_atomic_cas32(logged, now, before) == before;
+}
+
 /* What the request has used of a limit, or SHMLIMIT_GATE_NOT_KNOWN. */
 static uint64_t used_of(request_rec *r, const shmlimit_limit *limit)
 {
     const char *text = limit->charge != NULL ? value_of(r, limit->rule, "charge", limit->charge) : NULL;
     uint64_t used = text != NULL ? words_used(text, strlen(text), limit->scale) : SHMLIMIT_GATE_NOT_KNOWN;
 
-    if (used == SHMLIMIT_GATE_NOT_KNOWN && text != NULL && text[0] != '\0')
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "charge \"%s\" of rule %s is no number: the estimate stays", text,
-                      limit->rule);
+    if (used == SHMLIMIT_GATE_NOT_KNOWN && text != NULL && text[0] != '\0' && strcmp(text, "-") != 0 &&
+        may_log(limit->charge_logged))
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "rule %s: \"%s\": \"%s\" is no number of tokens: the estimate stays",
+                      limit->rule, limit->charge_text, text);
     return used;
 }
 
@@ -288,6 +300,33 @@ static int shmlimit_log_transaction(request_rec *r)
         used[i] = used_of(r, places->limits[i]);
     (void)shmlimit_gate_settle(places->gate, places->keys, (size_t)places->n, used, &places->held);
     return DECLINED;
+}
+
+/* A delay one level below a denial, as by nginx's module; which levels are written, LogLevel says. */
+static void log_answer(request_rec *r, const shmlimit_limit *const *from, const struct shmlimit_gate_answer *answer)
+{
+    int delayed;
+    const char *event = words_event(answer, &delayed);
+
+    if (event != NULL)
+        ap_log_rerror(APLOG_MARK, delayed ? APLOG_WARNING : APLOG_ERR, 0, r, "%s by rule \"%s\"", event,
+                      from[answer->denied_by]->rule);
+}
+
+/* mod_remoteip leaves the proxy's address in r->connection, and the client's is r->useragent_ip. */
+static void check_forwarded(request_rec *r, struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, int n)
+{
+    const char *peer = r->connection->client_ip;
+
+    if (peer == NULL || strcmp(peer, r->useragent_ip) != 0 ||
+        shmlimit_gate_forwarded(gate, keys, (size_t)n, peer, strlen(peer), NULL, NULL) != 1)
+        return;
+    for (const char *const *field = words_forwarded; *field != NULL; field++)
+        if (apr_table_get(r->headers_in, *field) != NULL) {
+            (void)shmlimit_gate_forwarded(gate, keys, (size_t)n, peer, strlen(peer), *field,
+                                          "mod_remoteip's RemoteIPInternalProxy names proxies");
+            return;
+        }
 }
 
 static int shmlimit_header_parser(request_rec *r)
@@ -310,6 +349,7 @@ static int shmlimit_header_parser(request_rec *r)
     n = find_keys(r, conf, keys, from);
     if (n < 0)
         return HTTP_INTERNAL_SERVER_ERROR;
+    check_forwarded(r, gate, keys, n);
     answer.struct_size = sizeof(answer);
     answer.buffer = buffer;
     answer.buffer_size = sizeof(buffer);
@@ -323,6 +363,7 @@ static int shmlimit_header_parser(request_rec *r)
     kept->fields = make_fields(r->pool, &answer);
     ap_set_module_config(r->request_config, &shmlimit_module, kept);
     note(r, &answer);
+    log_answer(r, from, &answer);
     return answered == SHMLIMIT_DENIED ? (int)answer.status : DECLINED;
 }
 
@@ -454,40 +495,87 @@ static const char *read_expression(cmd_parms *cmd, const char *word, ap_expr_inf
     return wrong != NULL ? apr_psprintf(cmd->pool, "ShmlimitRule: \"%s\": %s", word, wrong) : NULL;
 }
 
+/* Check what the words of a limit say together. Returns what is wrong. */
+static const char *check_words(cmd_parms *cmd, int argc, char *const argv[], const shmlimit_limit *limit)
+{
+    int charged = limit->charge != NULL;
+
+    for (int i = 0; i < argc; i++) {
+        const char *word = argv[i];
+
+        if (!charged && (strncmp(word, "estimate=", 9) == 0 || strncmp(word, "charge_max=", 11) == 0))
+            return apr_psprintf(cmd->pool, "ShmlimitRule: \"%s\" needs charge=%%{...}", word);
+        if (charged && strncmp(word, "cost=", 5) == 0)
+            return apr_psprintf(cmd->pool, "ShmlimitRule: \"%s\" beside charge=: write estimate= for what a request takes "
+                                "before its charge", word);
+        if (limit->rate != NULL && strncmp(word, "algorithm=", 10) == 0 && strcmp(word + 10, "gcra") != 0)
+            return apr_psprintf(cmd->pool, "ShmlimitRule: \"%s\" cannot be used with a rate= that has an expression: leave it "
+                                "out, or write the rate as text in its own <Location>", word);
+    }
+    return !charged && limit->scale != 0 ? "ShmlimitRule: charge_scale= needs charge=%{...}" : NULL;
+}
+
+static int has_word(int argc, char *const argv[], const char *name)
+{
+    for (int i = 0; i < argc; i++)
+        if (strncmp(argv[i], name, strlen(name)) == 0)
+            return 1;
+    return 0;
+}
+
 /*
- * Read the words that are this module's own, such as "rate=%{reqenv:RATE}", and replace them by what the spec has. Returns what is
- * wrong.
+ * Read the words that are this module's own, such as "rate=%{reqenv:RATE}", and replace them by what the spec has. There is
+ * room for two more words. Returns what is wrong.
  */
 static const char *read_own_words(cmd_parms *cmd, int *argc, char *argv[], shmlimit_limit *limit)
 {
     const char *wrong = NULL;
-    int n = 0, estimated = 0;
+    int n = 0;
 
-    limit->scale = 1;
     for (int i = 0; i < *argc && wrong == NULL; i++) {
         char *word = argv[i], *end;
 
         if (strncmp(word, "rate=", 5) == 0 && strstr(word, "%{") != NULL) {
             wrong = read_expression(cmd, word, &limit->rate);
-            word = apr_pstrdup(cmd->pool, "algorithm=gcra");
         } else if (strncmp(word, "charge=", 7) == 0) {
             wrong = read_expression(cmd, word, &limit->charge);
-            continue;
+            limit->charge_text = word;
         } else if (strncmp(word, "charge_scale=", 13) == 0) {
+            if (limit->scale != 0)
+                return apr_psprintf(cmd->pool, "ShmlimitRule: \"%s\" is duplicate", word);
             limit->scale = (uint64_t)apr_strtoi64(word + 13, &end, 10);
             if (word[13] < '0' || word[13] > '9' || *end != '\0' || limit->scale < 1 || limit->scale > 1000000000)
                 return apr_psprintf(cmd->pool, "ShmlimitRule: \"%s\" must be charge_scale=N, 1 to 1000000000", word);
-            continue;
+        } else {
+            argv[n++] = word;
         }
-        estimated |= strncmp(word, "estimate=", 9) == 0;
-        argv[n++] = word;
     }
-    if (wrong == NULL && limit->charge == NULL && (estimated || limit->scale != 1))
-        return "ShmlimitRule: needs charge=%{...} beside estimate= and charge_scale=";
-    if (limit->charge != NULL && !estimated)
+    if (wrong == NULL)
+        wrong = check_words(cmd, n, argv, limit);
+    if (limit->scale == 0)
+        limit->scale = 1;
+    if (limit->rate != NULL && !has_word(n, argv, "algorithm="))
+        argv[n++] = apr_pstrdup(cmd->pool, "algorithm=gcra"); /* in place of rate= */
+    if (limit->charge != NULL && !has_word(n, argv, "estimate="))
         argv[n++] = apr_pstrdup(cmd->pool, "estimate=1"); /* in place of charge= */
     *argc = n;
     return wrong;
+}
+
+/*
+ * A key without an expression is one for all clients. The names that Apache has for what differs between them are
+ * in capitals.
+ */
+static int is_variable(const char *key)
+{
+    static const char *const names[] = { "REMOTE_ADDR", "REMOTE_HOST", "REMOTE_USER", "REQUEST_URI", "REQUEST_METHOD",
+                                         "HTTP_HOST", "SERVER_NAME", "USER_AGENT", "HTTP_USER_AGENT", "QUERY_STRING",
+                                         "CONN_REMOTE_ADDR", "CLIENT_IP", NULL };
+
+    for (int i = 0; names[i] != NULL; i++)
+        if (ap_cstr_casecmp(key, names[i]) == 0)
+            return 1;
+    return 0;
 }
 
 static const char *add_rule(cmd_parms *cmd, void *dir_conf, int argc, char *const argv[])
@@ -513,6 +601,9 @@ static const char *add_rule(cmd_parms *cmd, void *dir_conf, int argc, char *cons
         return apr_psprintf(cmd->pool, "ShmlimitRule: \"%s\" %s", argv[0], wrong);
     if (argv[1][0] == '\0')
         return "ShmlimitRule: the key is empty, so no request would be limited";
+    if (is_variable(argv[1]))
+        return apr_psprintf(cmd->pool, "ShmlimitRule: the key \"%s\" is the name of a variable, and one key for all clients: "
+                            "write %%{%s}", argv[1], argv[1]);
     if (conf->limits == NULL)
         conf->limits = apr_array_make(cmd->pool, 2, sizeof(shmlimit_limit));
     conf->scope = scope;
@@ -522,7 +613,9 @@ static const char *add_rule(cmd_parms *cmd, void *dir_conf, int argc, char *cons
     limit.key = ap_expr_parse_cmd(cmd, argv[1], AP_EXPR_FLAG_STRING_RESULT, &wrong, NULL);
     if (wrong != NULL)
         return apr_psprintf(cmd->pool, "ShmlimitRule: key \"%s\": %s", argv[1], wrong);
-    words = apr_pmemdup(cmd->pool, argv, (apr_size_t)argc * sizeof(argv[0]));
+    limit.charge_logged = apr_pcalloc(cmd->pool, sizeof(*limit.charge_logged));
+    words = apr_palloc(cmd->pool, ((apr_size_t)argc + 2) * sizeof(argv[0]));
+    memcpy(words, argv, (apr_size_t)argc * sizeof(argv[0]));
     argc -= 2;
     wrong = read_own_words(cmd, &argc, words + 2, &limit);
     if (wrong != NULL)
@@ -632,7 +725,10 @@ static int shmlimit_check_config(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *
         const char *spec = make_spec(temp, gate);
 
         if (shmlimit_gate_check(spec, &wrong) != 0) {
-            log_wrong(APLOG_EMERG, gate, wrong.offset, wrong.text);
+            /* The text follows the word that is wrong, or is about a whole limit. */
+            log_wrong(APLOG_EMERG, gate, wrong.offset,
+                      wrong.length == 0 ? wrong.text
+                                        : apr_psprintf(temp, "\"%.*s\" %s", (int)wrong.length, spec + wrong.offset, wrong.text));
             return HTTP_INTERNAL_SERVER_ERROR;
         }
         /* WHY NOT on each start: a child's user can truncate its segment, which would kill the parent. */

@@ -2,7 +2,7 @@
 // One request of one client, limited beside those of every other process on this host.
 //
 //     shmlimit create web --slots 64K && shmlimit rule set web login --capacity 15 --rate 30/60s
-//     make php && sudo cp -r build/php/Shmlimit /usr/share/php/ && php -d ffi.enable=1 limit.php 203.0.113.9
+//     make build-php && sudo cp -r build/php/Shmlimit /usr/share/php/ && php -d ffi.enable=1 limit.php 203.0.113.9
 //
 // SPDX-License-Identifier: BSD-2-Clause
 require '/usr/share/php/Shmlimit/preload.php';

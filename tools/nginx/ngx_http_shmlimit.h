@@ -43,12 +43,14 @@ typedef struct {
 
 
 typedef struct {
+    ngx_str_t                    rule;
     ngx_http_complex_value_t     key;
     ngx_http_complex_value_t    *rate;        /* NULL if it is the rule's own */
     ngx_http_complex_value_t    *charge;      /* NULL if the cost is known before */
+    ngx_str_t                    charge_text; /* as it is written */
+    time_t                       charge_logged; /* when a value was last */
     ngx_http_shmlimit_sent_e     sent;        /* which variable charge is */
-    ngx_uint_t                   scale;       /* tokens of a unit of it */
-    ngx_uint_t                   estimated;   /* there is an estimate= */
+    ngx_uint_t                   scale;       /* tokens of a unit of it; 0 if not set */
     uint32_t                     limit;       /* its place in the spec */
 } ngx_http_shmlimit_limit_t;
 
@@ -56,6 +58,7 @@ typedef struct {
 typedef struct {
     ngx_array_t                 *limits;      /* NULL if not set */
     ngx_uint_t                   off;         /* there are to be none here */
+    ngx_uint_t                   log_level;   /* of a request that is denied */
 } ngx_http_shmlimit_conf_t;
 
 
@@ -88,6 +91,7 @@ extern ngx_module_t   ngx_http_shmlimit_module;
 
 extern ngx_command_t  ngx_http_shmlimit_commands[];
 
+u_char *ngx_http_shmlimit_printable(u_char *text, size_t len);
 void *ngx_http_shmlimit_create_main_conf(ngx_conf_t *cf);
 char *ngx_http_shmlimit_init_main_conf(ngx_conf_t *cf, void *conf);
 void *ngx_http_shmlimit_create_conf(ngx_conf_t *cf);

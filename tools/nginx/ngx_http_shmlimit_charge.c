@@ -10,6 +10,10 @@
 #include "words.h"
 
 
+/* Seconds in which a limit logs one value that cannot be charged. */
+#define NGX_HTTP_SHMLIMIT_LOG_EVERY  60
+
+
 static ngx_http_output_body_filter_pt  ngx_http_shmlimit_next_filter;
 
 
@@ -43,8 +47,9 @@ ngx_http_shmlimit_sent(ngx_http_request_t *r, ngx_http_shmlimit_limit_t *limit)
 static uint64_t
 ngx_http_shmlimit_used(ngx_http_request_t *r, ngx_http_shmlimit_limit_t *limit)
 {
+    time_t     now;
     uint64_t   used;
-    ngx_str_t  text;
+    ngx_str_t  text, shown;
 
     if (limit->sent != NGX_HTTP_SHMLIMIT_NOT_SENT) {
         return ngx_http_shmlimit_sent(r, limit);
@@ -58,10 +63,28 @@ ngx_http_shmlimit_used(ngx_http_request_t *r, ngx_http_shmlimit_limit_t *limit)
 
     used = words_used((char *) text.data, text.len, limit->scale);
 
-    if (used == SHMLIMIT_GATE_NOT_KNOWN && text.len > 0) {
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "shmlimit: charge \"%V\" is no number: "
-                      "the estimate stays", &text);
+    if (used == SHMLIMIT_GATE_NOT_KNOWN && text.len > 0
+        && !(text.len == 1 && text.data[0] == '-'))
+    {
+        now = ngx_time();
+
+        if (limit->charge_logged == 0
+            || now - limit->charge_logged >= NGX_HTTP_SHMLIMIT_LOG_EVERY)
+        {
+            limit->charge_logged = now;
+
+            /* WHY a copy: others read the variable too. */
+            shown.len = text.len;
+            shown.data = ngx_pstrdup(r->pool, &text);
+            if (shown.data == NULL) {
+                return used;
+            }
+
+            ngx_http_shmlimit_printable(shown.data, shown.len);
+            ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                          "shmlimit: \"%V\": \"%V\" is no number of tokens: "
+                          "the estimate stays", &limit->charge_text, &shown);
+        }
     }
 
     return used;

@@ -38,6 +38,25 @@ ngx_http_shmlimit_close(void *data)
 }
 
 
+/*
+ * Text that goes to a log or terminal, and may be anyone's, has no byte that
+ * these act on.
+ */
+u_char *
+ngx_http_shmlimit_printable(u_char *text, size_t len)
+{
+    size_t  i;
+
+    for (i = 0; i < len; i++) {
+        if (text[i] < ' ' || text[i] > '~') {
+            text[i] = '?';
+        }
+    }
+
+    return text;
+}
+
+
 /* Log what is wrong with the spec at `offset`, with the line of that limit. */
 static void
 ngx_http_shmlimit_log(ngx_conf_t *cf, ngx_http_shmlimit_main_conf_t *main_conf,
@@ -57,6 +76,29 @@ ngx_http_shmlimit_log(ngx_conf_t *cf, ngx_http_shmlimit_main_conf_t *main_conf,
     }
 
     ngx_log_error(level, cf->log, 0, "shmlimit: %s", text);
+}
+
+
+/* The text follows the word that is wrong, or is about a whole limit. */
+static void
+ngx_http_shmlimit_log_wrong(ngx_conf_t *cf,
+    ngx_http_shmlimit_main_conf_t *main_conf, u_char *spec,
+    struct shmlimit_gate_wrong *wrong)
+{
+    u_char  text[sizeof(wrong->text) + 128], *p;
+
+    p = text;
+
+    if (wrong->length > 0) {
+        p = ngx_snprintf(p, 127, "\"%*s\" ", (size_t) wrong->length,
+                         spec + wrong->offset);
+        ngx_http_shmlimit_printable(text, (size_t) (p - text));
+    }
+
+    ngx_cpystrn(p, (u_char *) wrong->text, sizeof(wrong->text));
+
+    ngx_http_shmlimit_log(cf, main_conf, NGX_LOG_EMERG, wrong->offset,
+                          (char *) text);
 }
 
 
@@ -113,12 +155,12 @@ ngx_http_shmlimit_init_main_conf(ngx_conf_t *cf, void *conf)
     wrong.struct_size = sizeof(struct shmlimit_gate_wrong);
     wrong.text[0] = '\0';
     wrong.offset = 0;
+    wrong.length = 0;
 
     if (shmlimit_gate_check((char *) spec, &wrong) != 0
         || shmlimit_gate_open((char *) spec, &main_conf->gate) != 0)
     {
-        ngx_http_shmlimit_log(cf, main_conf, NGX_LOG_EMERG, wrong.offset,
-                              wrong.text);
+        ngx_http_shmlimit_log_wrong(cf, main_conf, spec, &wrong);
         return NGX_CONF_ERROR;
     }
 
@@ -144,7 +186,16 @@ ngx_http_shmlimit_init_main_conf(ngx_conf_t *cf, void *conf)
 void *
 ngx_http_shmlimit_create_conf(ngx_conf_t *cf)
 {
-    return ngx_pcalloc(cf->pool, sizeof(ngx_http_shmlimit_conf_t));
+    ngx_http_shmlimit_conf_t  *conf;
+
+    conf = ngx_pcalloc(cf->pool, sizeof(ngx_http_shmlimit_conf_t));
+    if (conf == NULL) {
+        return NULL;
+    }
+
+    conf->log_level = NGX_CONF_UNSET_UINT;
+
+    return conf;
 }
 
 
@@ -156,8 +207,11 @@ ngx_http_shmlimit_merge_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_http_shmlimit_conf_t  *conf = child;
 
     if (conf->limits == NULL && !conf->off) {
-        *conf = *prev;
+        conf->limits = prev->limits;
+        conf->off = prev->off;
     }
+
+    ngx_conf_merge_uint_value(conf->log_level, prev->log_level, NGX_LOG_ERR);
 
     return NGX_CONF_OK;
 }
@@ -198,9 +252,11 @@ ngx_http_shmlimit_add_pair(ngx_conf_t *cf, ngx_array_t *words,
 }
 
 
+/* The configuration is refused: nothing else reads the value any more. */
 static char *
 ngx_http_shmlimit_wrong(ngx_conf_t *cf, ngx_str_t *value, const char *wrong)
 {
+    ngx_http_shmlimit_printable(value->data, value->len);
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" %s", value, wrong);
 
     return NGX_CONF_ERROR;
@@ -303,72 +359,188 @@ ngx_http_shmlimit_which_sent(const char *charge)
 }
 
 
+/* What the words of one limit say together. */
+typedef struct {
+    ngx_uint_t  estimate;
+    ngx_uint_t  cost;
+    ngx_uint_t  charge_max;
+    ngx_str_t  *algorithm;      /* NULL if none is set, as are all here */
+    ngx_str_t  *rate;           /* with variables */
+} ngx_http_shmlimit_words_t;
+
+
+static char *
+ngx_http_shmlimit_charge(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_http_shmlimit_limit_t *limit)
+{
+    if (ngx_http_script_variables_count(value) == 0) {
+        return ngx_http_shmlimit_wrong(cf, value, "must be charge=$variable");
+    }
+
+    limit->sent = ngx_http_shmlimit_which_sent((char *) value->data + 7);
+    limit->charge_text = *value;
+
+    return ngx_http_shmlimit_complex(cf, value, 7, &limit->charge);
+}
+
+
+static char *
+ngx_http_shmlimit_charge_scale(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_http_shmlimit_limit_t *limit)
+{
+    ngx_int_t  scale;
+
+    if (limit->scale != 0) {
+        return ngx_http_shmlimit_wrong(cf, value, "is duplicate");
+    }
+
+    scale = ngx_atoi(value->data + 13, value->len - 13);
+
+    if (scale < 1 || scale > 1000000000) {
+        return ngx_http_shmlimit_wrong(cf, value,
+                                   "must be charge_scale=N, 1 to 1000000000");
+    }
+
+    limit->scale = scale;
+
+    return NGX_CONF_OK;
+}
+
+
 /*
  * Take a word that is this module's own out of the list: "charge=$used", and
  * "charge_scale=N"; and of the others make what the spec has.
  */
 static char *
 ngx_http_shmlimit_own_word(ngx_conf_t *cf, ngx_str_t *value,
-    ngx_http_shmlimit_limit_t *limit)
+    ngx_http_shmlimit_limit_t *limit, ngx_http_shmlimit_words_t *words)
 {
-    ngx_int_t  scale;
+    char  *rc;
+
+    rc = NGX_CONF_OK;
 
     if (ngx_strncmp(value->data, "rate=", 5) == 0
         && ngx_http_script_variables_count(value) > 0)
     {
-        if (ngx_http_shmlimit_complex(cf, value, 5, &limit->rate)
-            != NGX_CONF_OK)
-        {
-            return NGX_CONF_ERROR;
-        }
-
-        ngx_str_set(value, "algorithm=gcra");
+        rc = ngx_http_shmlimit_complex(cf, value, 5, &limit->rate);
+        words->rate = value;
 
     } else if (ngx_strncmp(value->data, "charge=", 7) == 0) {
-
-        if (ngx_http_script_variables_count(value) == 0) {
-            return ngx_http_shmlimit_wrong(cf, value,
-                                           "must be charge=$variable");
-        }
-
-        if (ngx_http_shmlimit_complex(cf, value, 7, &limit->charge)
-            != NGX_CONF_OK)
-        {
-            return NGX_CONF_ERROR;
-        }
-
-        limit->sent = ngx_http_shmlimit_which_sent((char *) value->data + 7);
+        rc = ngx_http_shmlimit_charge(cf, value, limit);
         value->len = 0;
 
     } else if (ngx_strncmp(value->data, "charge_scale=", 13) == 0) {
-
-        scale = ngx_atoi(value->data + 13, value->len - 13);
-
-        if (scale < 1 || scale > 1000000000) {
-            return ngx_http_shmlimit_wrong(cf, value,
-                                  "must be charge_scale=N, 1 to 1000000000");
-        }
-
-        limit->scale = scale;
+        rc = ngx_http_shmlimit_charge_scale(cf, value, limit);
         value->len = 0;
 
     } else if (ngx_strncmp(value->data, "estimate=", 9) == 0) {
-        limit->estimated = 1;
+        words->estimate = 1;
+
+    } else if (ngx_strncmp(value->data, "cost=", 5) == 0) {
+        words->cost = 1;
+
+    } else if (ngx_strncmp(value->data, "charge_max=", 11) == 0) {
+        words->charge_max = 1;
+
+    } else if (ngx_strncmp(value->data, "algorithm=", 10) == 0) {
+        words->algorithm = value;
+    }
+
+    return rc;
+}
+
+
+/*
+ * Check what the words say together. A limit of each request is GCRA's: where
+ * that is not written, the word of the rate becomes it.
+ */
+static char *
+ngx_http_shmlimit_check_words(ngx_conf_t *cf,
+    ngx_http_shmlimit_limit_t *limit, ngx_http_shmlimit_words_t *words)
+{
+    if (limit->charge == NULL
+        && (words->estimate || words->charge_max || limit->scale != 0))
+    {
+        return "needs charge=$variable beside estimate=, charge_max= and "
+               "charge_scale=";
+    }
+
+    if (limit->charge != NULL && words->cost) {
+        return "has cost= beside charge=: write estimate= for what a request "
+               "takes before its charge";
+    }
+
+    if (words->rate == NULL) {
+        return NGX_CONF_OK;
+    }
+
+    if (words->algorithm == NULL) {
+        ngx_str_set(words->rate, "algorithm=gcra");
+
+    } else if (ngx_strcmp(words->algorithm->data, "algorithm=gcra") == 0) {
+        words->rate->len = 0;
+
+    } else {
+        return ngx_http_shmlimit_wrong(cf, words->algorithm,
+                  "cannot be used with a rate= that has variables: leave it "
+                  "out, or write the rate as text in its own location");
     }
 
     return NGX_CONF_OK;
 }
 
 
+/*
+ * The name of a variable without its "$" would be one key for all clients.
+ * Those that later lines define are not known yet.
+ */
+static ngx_uint_t
+ngx_http_shmlimit_is_variable(ngx_conf_t *cf, ngx_str_t *key)
+{
+    ngx_uint_t                  i;
+    ngx_hash_key_t             *known;
+    ngx_http_variable_t        *prefix;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+
+    known = cmcf->variables_keys->keys.elts;
+
+    for (i = 0; i < cmcf->variables_keys->keys.nelts; i++) {
+        if (known[i].key.len == key->len
+            && ngx_strncasecmp(known[i].key.data, key->data, key->len) == 0)
+        {
+            return 1;
+        }
+    }
+
+    prefix = cmcf->prefix_variables.elts;
+
+    for (i = 0; i < cmcf->prefix_variables.nelts; i++) {
+        if (key->len > prefix[i].name.len
+            && ngx_strncasecmp(key->data, prefix[i].name.data,
+                               prefix[i].name.len)
+               == 0)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
 static char *
 ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
+    char                              *together;
     const char                        *text;
     ngx_str_t                         *value, *rule;
     ngx_uint_t                         i;
     ngx_http_shmlimit_conf_t          *loc_conf = conf;
     ngx_http_shmlimit_line_t          *line;
     ngx_http_shmlimit_limit_t         *limit;
+    ngx_http_shmlimit_words_t          words;
     struct shmlimit_gate_wrong         wrong;
     ngx_http_shmlimit_main_conf_t     *main_conf;
     ngx_http_compile_complex_value_t   ccv;
@@ -414,6 +586,12 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "has an empty key, so no request would be limited";
     }
 
+    if (ngx_http_shmlimit_is_variable(cf, &value[1])) {
+        return ngx_http_shmlimit_wrong(cf, &value[1],
+                        "is the name of a variable, and one key for all "
+                        "clients: write it with a $ before it");
+    }
+
     ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
     ccv.cf = cf;
     ccv.value = &value[1];
@@ -425,15 +603,26 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     limit->rate = NULL;
     limit->charge = NULL;
+    limit->charge_logged = 0;
     limit->sent = NGX_HTTP_SHMLIMIT_NOT_SENT;
-    limit->scale = 1;
-    limit->estimated = 0;
+    limit->scale = 0;
 
-    for (i = 2, rule = NULL; i < cf->args->nelts; i++) {
+    ngx_memzero(&words, sizeof(ngx_http_shmlimit_words_t));
 
-        if (ngx_http_shmlimit_own_word(cf, &value[i], limit) != NGX_CONF_OK) {
+    for (i = 2; i < cf->args->nelts; i++) {
+        if (ngx_http_shmlimit_own_word(cf, &value[i], limit, &words)
+            != NGX_CONF_OK)
+        {
             return NGX_CONF_ERROR;
         }
+    }
+
+    together = ngx_http_shmlimit_check_words(cf, limit, &words);
+    if (together != NGX_CONF_OK) {
+        return together;
+    }
+
+    for (i = 2, rule = NULL; i < cf->args->nelts; i++) {
 
         if (value[i].len == 0) {
             continue;
@@ -456,8 +645,8 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "needs one rule=NAME";
     }
 
-    if (limit->charge == NULL && (limit->estimated || limit->scale != 1)) {
-        return "needs charge=$variable beside estimate= and charge_scale=";
+    if (limit->scale == 0) {
+        limit->scale = 1;
     }
 
     line = ngx_array_push(&main_conf->lines);
@@ -468,6 +657,9 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     line->offset = main_conf->limit_words.nelts;
     line->file = cf->conf_file->file.name;
     line->line = cf->conf_file->line;
+
+    limit->rule.data = rule->data + 5;
+    limit->rule.len = rule->len - 5;
 
     /* The rule's name begins the limit, wherever it stands here. */
     if (ngx_http_shmlimit_add_word(&main_conf->limit_words,
@@ -487,8 +679,17 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         }
     }
 
-    if (limit->charge != NULL && !limit->estimated
+    if (limit->charge != NULL && !words.estimate
         && ngx_http_shmlimit_add_word(&main_conf->limit_words, "estimate=1")
+           != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    /* What nginx counts itself is never wrong. */
+    if (limit->sent != NGX_HTTP_SHMLIMIT_NOT_SENT && !words.charge_max
+        && ngx_http_shmlimit_add_word(&main_conf->limit_words,
+                                      "charge_max=366d")
            != NGX_OK)
     {
         return NGX_CONF_ERROR;
@@ -499,6 +700,15 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     return NGX_CONF_OK;
 }
+
+
+static ngx_conf_enum_t  ngx_http_shmlimit_log_levels[] = {
+    { ngx_string("info"), NGX_LOG_INFO },
+    { ngx_string("notice"), NGX_LOG_NOTICE },
+    { ngx_string("warn"), NGX_LOG_WARN },
+    { ngx_string("error"), NGX_LOG_ERR },
+    { ngx_null_string, 0 }
+};
 
 
 ngx_command_t  ngx_http_shmlimit_commands[] = {
@@ -516,6 +726,13 @@ ngx_command_t  ngx_http_shmlimit_commands[] = {
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
+
+    { ngx_string("shmlimit_log_level"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_enum_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_shmlimit_conf_t, log_level),
+      &ngx_http_shmlimit_log_levels },
 
       ngx_null_command
 };

@@ -12,10 +12,36 @@
 #include "words.h"
 
 
+/* As limit_req does: what was only delayed is one level lower. */
+static void
+ngx_http_shmlimit_log(ngx_http_request_t *r,
+    ngx_http_shmlimit_limit_t **limits, struct shmlimit_gate_answer *answer)
+{
+    int                        delayed;
+    ngx_uint_t                 level;
+    const char                *event;
+    ngx_http_shmlimit_conf_t  *conf;
+
+    event = words_event(answer, &delayed);
+    if (event == NULL) {
+        return;
+    }
+
+    conf = ngx_http_get_module_loc_conf(r, ngx_http_shmlimit_module);
+    level = ngx_min(conf->log_level + delayed, NGX_LOG_INFO);
+
+    ngx_log_error(level, r->connection->log, 0, "%s by rule \"%V\"", event,
+                  &limits[answer->denied_by]->rule);
+}
+
+
 static ngx_int_t
 ngx_http_shmlimit_answer(ngx_http_request_t *r, ngx_http_shmlimit_ctx_t *ctx,
-    ngx_int_t answered, struct shmlimit_gate_answer *answer)
+    ngx_http_shmlimit_limit_t **limits, ngx_int_t answered,
+    struct shmlimit_gate_answer *answer)
 {
+    ngx_http_shmlimit_log(r, limits, answer);
+
     ctx->status = words_outcome(answer);
     ctx->remaining = answer->remaining;
 
@@ -103,7 +129,78 @@ ngx_http_shmlimit_poll(ngx_http_request_t *r, ngx_http_shmlimit_ctx_t *ctx)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_shmlimit_answer(r, ctx, answered, &answer);
+    return ngx_http_shmlimit_answer(r, ctx, ctx->places->limits, answered,
+                                    &answer);
+}
+
+
+/* Has the realip module put the client's address in the place of the proxy's? */
+static ngx_uint_t
+ngx_http_shmlimit_is_real(ngx_http_request_t *r)
+{
+    ngx_str_t                   *addr = &r->connection->addr_text;
+    ngx_http_variable_value_t   *v;
+    static ngx_str_t             name = ngx_string("realip_remote_addr");
+
+    v = ngx_http_get_variable(r, &name, ngx_hash_key(name.data, name.len));
+
+    return v != NULL && !v->not_found
+           && (v->len != addr->len
+               || ngx_memcmp(v->data, addr->data, addr->len) != 0);
+}
+
+
+static const char *
+ngx_http_shmlimit_forwarded_field(ngx_http_request_t *r)
+{
+    size_t                len;
+    ngx_uint_t            i, n;
+    ngx_list_part_t      *part;
+    ngx_table_elt_t      *header;
+
+    for (part = &r->headers_in.headers.part; part != NULL; part = part->next) {
+        header = part->elts;
+
+        for (i = 0; i < part->nelts; i++) {
+            for (n = 0; words_forwarded[n] != NULL; n++) {
+                len = ngx_strlen(words_forwarded[n]);
+
+                if (header[i].key.len == len && header[i].value.len > 0
+                    && ngx_strncasecmp(header[i].key.data,
+                                       (u_char *) words_forwarded[n], len)
+                       == 0)
+                {
+                    return words_forwarded[n];
+                }
+            }
+        }
+    }
+
+    return NULL;
+}
+
+
+static void
+ngx_http_shmlimit_check_forwarded(ngx_http_request_t *r,
+    struct shmlimit_gate *gate, struct shmlimit_gate_key *keys, ngx_uint_t n)
+{
+    ngx_str_t   *addr = &r->connection->addr_text;
+    const char  *field;
+
+    if (shmlimit_gate_forwarded(gate, keys, n, (char *) addr->data, addr->len,
+                                NULL, NULL)
+        != 1)
+    {
+        return;
+    }
+
+    field = ngx_http_shmlimit_forwarded_field(r);
+
+    if (field != NULL && !ngx_http_shmlimit_is_real(r)) {
+        (void) shmlimit_gate_forwarded(gate, keys, n, (char *) addr->data,
+                                       addr->len, field,
+                                       "set_real_ip_from names proxies");
+    }
 }
 
 
@@ -188,6 +285,8 @@ ngx_http_shmlimit_handler(ngx_http_request_t *r)
         return NGX_DECLINED;
     }
 
+    ngx_http_shmlimit_check_forwarded(r, main_conf->gate, keys, n);
+
     ctx = ngx_http_shmlimit_add_ctx(r);
     if (ctx == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -229,5 +328,5 @@ ngx_http_shmlimit_handler(ngx_http_request_t *r)
         return ngx_http_shmlimit_suspend(r, answer.retry_after_ns);
     }
 
-    return ngx_http_shmlimit_answer(r, ctx, answered, &answer);
+    return ngx_http_shmlimit_answer(r, ctx, kept, answered, &answer);
 }

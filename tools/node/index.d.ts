@@ -22,7 +22,6 @@ export interface SegmentOptions {
   /** Group id; default the process's. */
   group?: number
   rules?: number
-  windowMax?: number
   storeKeys?: number
   onFull?: 'evict' | 'allow' | 'deny'
   clock?: 'precise' | 'coarse'
@@ -33,7 +32,7 @@ export interface Rule {
   mode?: 'enforce' | 'dry_run' | 'off' | 'block'
   /** Largest burst. */
   capacity?: number
-  /** `refill` tokens come back every `periodMs`. */
+  /** `refill` tokens come back every `periodMs`; 0.1 is what it says: 1 in ten times as long. */
   refill?: number
   periodMs?: number
   /** Longest wait that a reservation may cause; default 0: no reservations. */
@@ -123,7 +122,7 @@ export class Limiter {
 }
 
 export interface Answer {
-  readonly outcome: 'unlimited' | 'passed' | 'rejected' | 'rejected-dry-run' | 'failed'
+  readonly outcome: 'unlimited' | 'passed' | 'rejected' | 'rejected-dry-run' | 'failed' | 'delayed' | 'delayed-dry-run'
   /** HTTP status of a refusal; 0: the request goes on. */
   readonly status: number
   /** Failed: why. */
@@ -174,6 +173,12 @@ export class Gate {
   readonly answer: Answer
   /** Open the segment now, and throw if that fails. */
   attach(): void
+  /**
+   * Report that all clients behind a proxy are one, for a request that has a header field which proxies write, and whose key is the
+   * peer's address: once in a process, if the peer is private or loopback and the spec does not say proxy_warning=no. True: it was
+   * reported. `advice` says how proxies are configured.
+   */
+  forwarded(peer: string, field: string, advice: string): boolean
   /** True: the request goes on. */
   ask(keys: Keys, costs?: Costs): boolean
   /**

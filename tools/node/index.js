@@ -27,7 +27,7 @@ const MODES = ['enforce', 'dry_run', 'off', 'block']
 const ON_FULL = ['evict', 'allow', 'deny']
 const CLOCKS = ['precise', 'coarse']
 const ON_FAILURE = ['deny', 'allow', 'local', 'error'] // enum shmlimit_global_on_failure
-const OUTCOMES = ['unlimited', 'passed', 'rejected', 'rejected-dry-run', 'failed']
+const OUTCOMES = ['unlimited', 'passed', 'rejected', 'rejected-dry-run', 'failed', 'delayed', 'delayed-dry-run']
 
 // Errors of Linux that Node has no name for.
 const CODES = { 54: 'EXFULL', 79: 'ELIBACC', 80: 'ELIBBAD', 112: 'EHOSTDOWN', 117: 'EUCLEAN', 124: 'EMEDIUMTYPE' }
@@ -65,6 +65,15 @@ function failed (limiter, answer, call, rule, key, ...whole) {
   throw new ShmlimitError(answer, call, answer === -os.constants.errno.ESRCH ? rule : limiter.name)
 }
 
+// A rate is whole, or what its shortest decimal says: the addon finds the whole tokens of a whole period.
+function isRate (name, value, periodNs) {
+  if (typeof value !== 'number' || !Number.isFinite(value) || !(value > 0) || !(periodNs > 0)) {
+    throw new RangeError(`${name}: ${value} must be a finite number above 0, of a period above 0`)
+  }
+  const nearest = value < 1 ? Math.max(value, periodNs / 2 ** 60) : Math.min(value, 2 ** 64 - 2048)
+  if (nearest !== value) throw new RangeError(`${name}: ${value}: the nearest that can be is ${nearest}`)
+}
+
 // The options that are named, as numbers. A word is its place in a list.
 function figures (options, names) {
   const out = new Float64Array(Object.keys(names).length)
@@ -81,6 +90,8 @@ function figures (options, names) {
     } else if (words === 'ms') {
       if (typeof value !== 'number' || !(value >= 0)) throw new RangeError(`${name}: ${value} must be milliseconds, 0 or more`)
       value = Math.min(Math.round(value * 1e6), 1.8e19)
+    } else if (words === 'rate' && !isWhole(value)) {
+      isRate(name, value, Math.round(options.periodMs * 1e6))
     } else if (!isWhole(value)) {
       throw new RangeError(`${name}: ${value} must be a whole number from 0 to 2^53`)
     } else if (words === 'group') {
@@ -91,8 +102,8 @@ function figures (options, names) {
   return out
 }
 
-const SEGMENT = { mode: 0, slots: 0, rules: 0, windowMax: 0, onFull: ON_FULL, clock: CLOCKS, group: 'group', storeKeys: 0, slotsMax: 0 }
-const RULE = { algorithm: ALGORITHMS, mode: MODES, flags: 0, capacity: 0, refill: 0, periodMs: 'ms', maxWaitMs: 'ms', warmupMs: 'ms', coldFactorMilli: 0, credit: 0 }
+const SEGMENT = { mode: 0, slots: 0, rules: 0, onFull: ON_FULL, clock: CLOCKS, group: 'group', storeKeys: 0, slotsMax: 0 }
+const RULE = { algorithm: ALGORITHMS, mode: MODES, flags: 0, capacity: 0, refill: 'rate', periodMs: 'ms', maxWaitMs: 'ms', warmupMs: 'ms', coldFactorMilli: 0, credit: 0 }
 
 function ruleFigures ({ nextPays = false, countRefused = false, protected: keeps = false, ...rule }) {
   const flags = (nextPays ? 1 : 0) | (countRefused ? 2 : 0) | (keeps ? 4 : 0)
@@ -293,7 +304,10 @@ class Limiter {
 
   throttle (key, capacity, count, periodS, quantity = 1) {
     const answer = native.throttle(this.#handle, key, capacity, count, periodS, quantity)
-    if (answer < 0) failed(this, answer, 'throttle', undefined, key, capacity, count, periodS, quantity)
+    if (answer < 0) {
+      if (!isWhole(count)) isRate('count', count, periodS * 1e9)
+      failed(this, answer, 'throttle', undefined, key, capacity, isWhole(count) ? count : 0, periodS, quantity)
+    }
     return answer === 0
   }
 
@@ -395,6 +409,10 @@ class Gate {
 
   attach () {
     check(native.gateAttach(this.#handle), 'attach')
+  }
+
+  forwarded (peer, field, advice) {
+    return native.gateForwarded(this.#handle, peer, field, advice) === 1
   }
 
   ask (keys, costs) {

@@ -6,6 +6,14 @@
 const { STATUS_CODES } = require('node:http')
 const { Gate } = require('./index.js')
 
+// That proxies write.
+const FIELDS = ['X-Forwarded-For', 'Forwarded', 'X-Real-IP', 'CF-Connecting-IP'].map((field) => [field.toLowerCase(), field])
+const ADVICE = "app.set('trust proxy', ...) names proxies in Express, and keys: (req) => ... elsewhere"
+
+function has (keys, peer) {
+  return [keys].flat().some((key) => (key?.key ?? key) === peer)
+}
+
 function address (req) {
   return req.ip ?? req.socket.remoteAddress
 }
@@ -27,6 +35,21 @@ function limit (spec, { keys, costs, charge, report } = {}) {
   const gate = typeof spec === 'string' ? new Gate(spec, { report }) : spec
   const keysOf = keys ?? ((req) => new Array(gate.limits).fill(address(req)))
 
+  // Says once that behind a proxy all clients are one. Where the field has the peer's address, that was put in the place of a proxy's.
+  let looks = true
+  function look (req, keys) {
+    const [name, field] = FIELDS.find(([name]) => req.headers[name] !== undefined) ?? []
+    const peer = req.socket.remoteAddress ?? 'unix:'
+    if (name === undefined || !has(keys, peer) || String(req.headers[name]).includes(peer)) return
+    looks = !gate.forwarded(peer, field, ADVICE)
+  }
+
+  function keysFor (req) {
+    const made = keysOf(req)
+    if (looks) look(req, made)
+    return made
+  }
+
   // When the response was sent, or the client is gone. If charge() throws, the estimate stays charged.
   function end (req, res, places) {
     try {
@@ -39,8 +62,9 @@ function limit (spec, { keys, costs, charge, report } = {}) {
     }
   }
 
+  // A response of HTTP/2 has no `destroyed` itself, but its stream does.
   function endLater (req, res, places) {
-    if (res.destroyed) end(req, res, places)
+    if (res.destroyed ?? res.stream?.destroyed) end(req, res, places)
     else res.once('close', () => end(req, res, places))
   }
 
@@ -57,7 +81,7 @@ function limit (spec, { keys, costs, charge, report } = {}) {
     const abort = () => gone.abort()
     res.once('close', abort)
     try {
-      const answer = await gate.enterAsync(keysOf(req), costs?.(req), gone)
+      const answer = await gate.enterAsync(keysFor(req), costs?.(req), gone)
       res.off('close', abort)
       finish(req, res, next, answer.places, answer)
     } catch (error) {
@@ -66,7 +90,7 @@ function limit (spec, { keys, costs, charge, report } = {}) {
   }
 
   if (gate.mayWait) return wait
-  return (req, res, next) => finish(req, res, next, gate.enter(keysOf(req), costs?.(req)), gate.answer)
+  return (req, res, next) => finish(req, res, next, gate.enter(keysFor(req), costs?.(req)), gate.answer)
 }
 
 exports.limit = limit

@@ -65,7 +65,11 @@ const char *words_check_gate(const char *word, struct shmlimit_gate_wrong *wrong
 
 const char *words_check_limit(const char *word, struct shmlimit_gate_wrong *wrong)
 {
-	return strncmp(word, "rule=", 5) == 0 ? "is a second rule" : check("segment=x create=yes rule=x", word, wrong);
+	if (strncmp(word, "rule=", 5) == 0)
+		return "is a second rule";
+	if (strncmp(word, "charge_max=", 11) == 0)
+		return check("segment=x rule=x estimate=1", word, wrong);
+	return check("segment=x create=yes rule=x", word, wrong);
 }
 
 /* Read one number from *at, times `scale`, rounded up. Returns 0 if it is none, or too large. */
@@ -91,6 +95,11 @@ static int read_number(const char **at, const char *end, uint64_t scale, uint64_
 	return 1;
 }
 
+static int ends_number(const char *at, const char *end)
+{
+	return at == end || *at == ' ' || *at == ',' || *at == ':';
+}
+
 uint64_t words_used(const char *text, size_t length, uint64_t scale)
 {
 	const char *end = text + length;
@@ -98,16 +107,34 @@ uint64_t words_used(const char *text, size_t length, uint64_t scale)
 	int numbers = 0;
 
 	for (const char *at = text; at < end;) {
-		if (*at == ' ' || *at == ',' || *at == ':' || *at == '-') {
+		/* A "-" by itself is a value that is missing; before a number it is a sign. */
+		if (ends_number(at, end) || (*at == '-' && ends_number(at + 1, end))) {
 			at++;
 			continue;
 		}
-		if (!read_number(&at, end, scale, &one) || (at < end && strchr(" ,:", *at) == NULL) ||
+		if (!read_number(&at, end, scale, &one) || !ends_number(at, end) ||
 		    __builtin_add_overflow(sum, one, &sum) || sum == SHMLIMIT_GATE_NOT_KNOWN)
 			return SHMLIMIT_GATE_NOT_KNOWN;
 		numbers = 1;
 	}
 	return numbers ? sum : SHMLIMIT_GATE_NOT_KNOWN;
+}
+
+const char *words_event(const struct shmlimit_gate_answer *answer, int *delayed)
+{
+	*delayed = answer->outcome == SHMLIMIT_GATE_DELAYED || answer->outcome == SHMLIMIT_GATE_DELAYED_DRY_RUN;
+	switch (answer->outcome) {
+	case SHMLIMIT_GATE_REJECTED:
+		return "limiting requests";
+	case SHMLIMIT_GATE_REJECTED_DRY_RUN:
+		return "limiting requests, dry run,";
+	case SHMLIMIT_GATE_DELAYED:
+		return "delayed request";
+	case SHMLIMIT_GATE_DELAYED_DRY_RUN:
+		return "delayed request, dry run,";
+	default:
+		return NULL;
+	}
 }
 
 const char *words_outcome(const struct shmlimit_gate_answer *answer)
@@ -117,7 +144,11 @@ const char *words_outcome(const struct shmlimit_gate_answer *answer)
 		[SHMLIMIT_GATE_REJECTED] = "REJECTED",
 		[SHMLIMIT_GATE_REJECTED_DRY_RUN] = "REJECTED_DRY_RUN",
 		[SHMLIMIT_GATE_FAILED] = "FAILED",
+		[SHMLIMIT_GATE_DELAYED] = "DELAYED",
+		[SHMLIMIT_GATE_DELAYED_DRY_RUN] = "DELAYED_DRY_RUN",
 	};
 
 	return outcomes[answer->outcome];
 }
+
+const char *const words_forwarded[] = { "X-Forwarded-For", "Forwarded", "X-Real-IP", "CF-Connecting-IP", NULL };

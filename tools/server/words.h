@@ -31,6 +31,17 @@ const char *words_check_limit(const char *word, struct shmlimit_gate_wrong *wron
  */
 uint64_t words_used(const char *text, size_t length, uint64_t scale);
 
+/*
+ * What an error log says of a request that was denied or delayed, or would have been in a dry run, before "by rule"; NULL of all
+ * others. *delayed: it was not denied, and is logged one level lower.
+ */
+const char *words_event(const struct shmlimit_gate_answer *answer, int *delayed);
+
+/*
+ * The header fields in which proxies name the client; NULL ends them. For shmlimit_gate_forwarded().
+ */
+extern const char *const words_forwarded[];
+
 /* What became of a request, for logs: "PASSED" ...; NULL if there was no limit. */
 const char *words_outcome(const struct shmlimit_gate_answer *answer);
 

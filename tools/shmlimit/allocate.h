@@ -8,11 +8,17 @@
 
 #include <stddef.h>
 
-/* malloc() and reallocarray(). Where there is no memory, the program says so and ends with STATUS_ERROR. */
+/*
+ * malloc() and reallocarray(). Where there is no memory, the program says so and ends with
+ * STATUS_ERROR.
+ */
 void *allocate(size_t size);
 void *allocate_array(void *old, size_t count, size_t size);
 
-/* Give it to jansson. WHY NOT check what each of its calls returns: it drops members and makes shorter lists. */
+/*
+ * Give it to jansson. WHY NOT check what each of its calls returns: it drops members and makes
+ * shorter lists.
+ */
 void allocate_for_json(void);
 
 #endif

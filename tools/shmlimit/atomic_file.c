@@ -30,7 +30,10 @@ static int fail_write(struct atomic_file *r, int error)
 	return status;
 }
 
-/* May it be replaced? Replacing a device, a pipe or a link would take it away from every other program. */
+/*
+ * May it be replaced? Replacing a device, a pipe or a link would take it away from every other
+ * program.
+ */
 static int is_file_or_none(const char *path)
 {
 	struct stat there;

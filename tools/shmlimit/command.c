@@ -61,7 +61,10 @@ static int key_place(const struct command *command)
 	return -1;
 }
 
-/* The place in command.options of what getopt says, which is as large for a long name, or a letter; -1: it has none. */
+/*
+ * The place in command.options of what getopt says, which is as large for a long name, or a letter;
+ * -1: it has none.
+ */
 static int place_of(const struct command *command, int said)
 {
 	const char *at;
@@ -72,7 +75,10 @@ static int place_of(const struct command *command, int said)
 	return at != NULL ? (int)(at - command->letters) : -1;
 }
 
-/* Words, as a sentence has them: "--a, --b or --c". The last one is not added before there is another. */
+/*
+ * Words, as a sentence has them: "--a, --b or --c". The last one is not added before there is
+ * another.
+ */
 static void join(char *text, size_t size, const char **last, const char *name)
 {
 	size_t len = strlen(text);
@@ -162,6 +168,9 @@ static int check_operands(const struct command *command, const char *operands, i
 		return fail("%s: %.*s is missing; usage: shmlimit %s %s", command->name, len, missing, command->name,
 		            operands);
 	}
+	if (argc > most && command->extra != NULL)
+		return fail("%s: %s: one operand too many (meant is perhaps: %s %s); usage: shmlimit %s %s",
+		            command->name, argv[most], command->extra, argv[most], command->name, operands);
 	if (argc > most)
 		return fail("%s: %s: one operand too many; usage: shmlimit %s%s%s", command->name, argv[most],
 		            command->name, most > 0 ? " " : "", operands);
@@ -203,7 +212,10 @@ int key_is_option(const struct call *call)
 	return key_is_single(call) || call_option(call, "keys-from") != NULL;
 }
 
-/* The operands without KEY, which an option gives: it is NULL among the others. They are the caller's to free. */
+/*
+ * The operands without KEY, which an option gives: it is NULL among the others. They are the
+ * caller's to free.
+ */
 static int take_operands(struct call *call, int place, int argc, char **argv)
 {
 	char **operand = calloc((size_t)argc + 2, sizeof(*operand));
@@ -227,6 +239,11 @@ static int take_operands(struct call *call, int place, int argc, char **argv)
 	return STATUS_OK;
 }
 
+static int misused(const struct command *command, int status)
+{
+	return status == STATUS_ERROR && command->misused != 0 ? command->misused : status;
+}
+
 int command_run(const struct command *command, int argc, char **argv)
 {
 	struct option list[OPTIONS_MAX + 2];
@@ -243,18 +260,17 @@ int command_run(const struct command *command, int argc, char **argv)
 			return STATUS_OK;
 		}
 		if (found == ':' || found == '?')
-			return fail_option(command, found, argv[optind - 1]);
+			return misused(command, fail_option(command, found, argv[optind - 1]));
 		status = take_option(command, place_of(command, found), &call);
 		if (status != STATUS_OK)
-			return status;
+			return misused(command, status);
 	}
 	call.operand = argv + optind;
 	if (place >= 0 && key_is_option(&call))
 		status = take_operands(&call, place, argc - optind, argv + optind);
 	else
 		status = check_operands(command, command->operands, argc - optind, argv + optind);
-	if (status == STATUS_OK)
-		status = command->run(&call);
+	status = status == STATUS_OK ? command->run(&call) : misused(command, status);
 	if (call.operand != argv + optind)
 		free(call.operand);
 	return status;

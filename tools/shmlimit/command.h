@@ -1,6 +1,6 @@
 /*
- * command.h: what a subcommand is. One subcommand a file, each of which exports a `struct command`; the rest
- * are helpers, one noun a file, with a header each.
+ * command.h: what a subcommand is. One subcommand a file, each of which exports a `struct command`;
+ * the rest are helpers, one noun a file, with a header each.
  *
  * A function that returns a status returns STATUS_OK, or has already said on
  * standard error what was wrong and returns what the program shall exit with.
@@ -22,9 +22,17 @@ enum {
 	STATUS_NO = 1,      /* denied; problems found */
 	STATUS_ERROR = 2,   /* wrong usage, or it could not be done */
 	STATUS_MISSING = 3, /* no such segment, no such rule */
+	/*
+	 * Of what runs another command, whose statuses are its own, as of env(1), nice(1) and
+	 * timeout(1).
+	 */
+	STATUS_NOT_TRIED = 125,  /* any failure before that: in place of STATUS_ERROR and STATUS_MISSING */
+	STATUS_CANNOT_RUN = 126, /* it is there */
+	STATUS_NOT_FOUND = 127,
+	STATUS_SIGNAL = 128, /* and the signal's number */
 };
 
-#define OPTIONS_MAX 16
+#define OPTIONS_MAX 24
 #define REPEATED_MAX 16 /* limits side by side, as many as a request can have */
 
 /* An option, its line in --help included. */
@@ -51,6 +59,8 @@ struct command {
 	const struct command_option *options; /* at most OPTIONS_MAX, then one without a name; or NULL */
 	int (*run)(const struct call *call);  /* returns a status */
 	const char *letters;                  /* short forms of the first options, in their order; or NULL */
+	const char *extra;                    /* what an operand too many may be, as in "--key"; or NULL */
+	int misused;                          /* the status of a wrong command line; 0: STATUS_ERROR */
 };
 
 /* The short form of options[i], or NUL. */
@@ -74,14 +84,22 @@ extern const struct command command_size, command_replay, command_top, command_s
 extern const struct command command_global_take, command_global_inspect, command_global_ping, command_global_reset;
 extern const struct command command_global_status, command_agent;
 
-/* command.c: read argv[1...] as the command's options and operands, then run it. Returns a status. */
+/*
+ * command.c: read argv[1...] as the command's options and operands, then run it. Returns a status.
+ */
 int command_run(const struct command *command, int argc, char **argv);
 
-/* commands.c: every command: run the one that argv spells, a status; list those whose names start with `prefix`. */
+/*
+ * commands.c: every command: run the one that argv spells, a status; list those whose names start
+ * with `prefix`.
+ */
 int commands_run(int argc, char **argv);
 void commands_help(const char *prefix);
 
-/* help.c: what --help prints. `commands` ends with NULL; only those whose names start with `prefix`. */
+/*
+ * help.c: what --help prints. `commands` ends with NULL; only those whose names start with
+ * `prefix`.
+ */
 void help_command(const struct command *command);
 void help_all(const struct command *const *commands, const char *prefix);
 

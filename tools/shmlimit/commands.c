@@ -81,7 +81,9 @@ static int words_spelling(const char *name, char **argv)
 	return argv[1] != NULL && strcmp(name + len + 1, argv[1]) == 0 ? 2 : 0;
 }
 
-/* The command that argv[0], or the two of argv[0] and argv[1], spell, and *words of them; or NULL. */
+/*
+ * The command that argv[0], or the two of argv[0] and argv[1], spell, and *words of them; or NULL.
+ */
 static const struct command *find(char **argv, int *words)
 {
 	const char *name = NULL;
@@ -124,7 +126,10 @@ static void group_help(const struct group *group)
 	commands_help(prefix);
 }
 
-/* A word that none of the names begins with; or, with a group, a word that is no command of the group. */
+/*
+ * A word that none of the names begins with; or, with a group, a word that is no command of the
+ * group.
+ */
 static int fail_unknown(const char *word, const struct group *group)
 {
 	struct nearest nearest = { .word = word };

@@ -18,6 +18,7 @@
 #include "number_text.h"
 #include "print.h"
 #include "rule_facts.h"
+#include "traits.h"
 #include "value_parse.h"
 
 enum { TOKENS, JSON, QUIET };
@@ -150,11 +151,11 @@ static void answer_print(const struct question *q, int answer, const struct shml
 }
 
 /*
- * What no wait helps against; and advice for a rule that allows no wait at all, the default: its author may have forgotten
- * to allow one.
+ * What no wait helps against; and, of a reservation, advice for a rule that allows no wait at all,
+ * the default: its author may have forgotten to allow one.
  */
-static void hint_no_wait(struct shmlimit *limiter, int id, const struct question *q, const char *segment,
-                         const char *name)
+static void hint_denied(struct shmlimit *limiter, int id, const struct question *q, const char *segment,
+                        const char *name)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
 	uint64_t tokens = q->tokens;
@@ -167,9 +168,9 @@ static void hint_no_wait(struct shmlimit *limiter, int id, const struct question
 	}
 	if (tokens > rule.capacity && rule.mode == SHMLIMIT_ENFORCE)
 		fail("rule %s: %" PRIu64 " tokens never fit: its capacity is %" PRIu64, name, tokens, rule.capacity);
-	else if (rule.max_wait_ns != 0)
+	else if (q->reserve == NULL || rule.max_wait_ns != 0)
 		return;
-	else if (rule.algorithm == SHMLIMIT_LEASE)
+	else if (traits_of(rule.algorithm)->is_shared)
 		fail("rule %s: a lease's tokens cannot be waited for", name);
 	else
 		fail("rule %s: its max-wait is 0, so no wait is allowed (shmlimit rule set %s %s --max-wait 10s)", name,
@@ -239,8 +240,8 @@ static int decide(const struct call *call, struct shmlimit *limiter, struct ques
 		answer = q->verb(limiter, id, key->bytes, key->len, q->tokens, &r);
 	if (answer < 0)
 		return fail_decision(call, rule, answer);
-	if (q->reserve != NULL && answer == SHMLIMIT_DENIED && q->max_wait_ns != 0 && call->option[QUIET] == NULL)
-		hint_no_wait(limiter, id, q, segment, rule);
+	if (answer == SHMLIMIT_DENIED && (q->reserve == NULL || q->max_wait_ns != 0) && call->option[QUIET] == NULL)
+		hint_denied(limiter, id, q, segment, rule);
 	/* It is always allowed, and so has no time to try again at. */
 	q->charged_all = r.retry_after_ns == 0;
 	if (q->is_charge)

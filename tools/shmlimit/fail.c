@@ -22,6 +22,7 @@
 #include "print.h"
 #include "refused.h"
 #include "limit_text.h"
+#include "traits.h"
 
 #define FAIL_CUT 1024
 
@@ -71,7 +72,10 @@ static const char *shown(const char *name)
 	return *name != '\0' ? name : "\"\"";
 }
 
-/* Why the segment's file is not trusted, which is asked of the file again: it may be another one by now. */
+/*
+ * Why the segment's file is not trusted, which is asked of the file again: it may be another one by
+ * now.
+ */
 static int fail_owner(const char *segment)
 {
 	const struct passwd *user;
@@ -89,9 +93,9 @@ static int fail_owner(const char *segment)
 	else
 		snprintf(owner, sizeof(owner), "user %ju", (uintmax_t)status.st_uid);
 	return fail(
-		"segment %s: not trusted: it belongs to %s, who can truncate it while it is in use (remove it with: "
-		"shmlimit destroy %s; or trust its owner: shmlimit --owner USER ...)",
-		segment, owner, segment);
+		"segment %s: not trusted: it belongs to %s, who can truncate it while it is in use (to trust its owner: "
+		"shmlimit --owner USER ...)",
+		segment, owner);
 }
 
 /*
@@ -141,7 +145,7 @@ static int fail_missing(const char *segment)
 	if (layout != 0)
 		fail("segment %s: %s (to keep its tokens: save it with the shmlimit that made it, and load that with "
 		     "this one; without them: shmlimit create %s; shmlimit destroy %s --layout %" PRIu32
-		     " removes the old one)",
+		     " removes the old one, once no process uses it)",
 		     segment, other_layout_text(text, layout), segment, segment, layout);
 	else
 		fail("segment %s: no such segment (shmlimit create %s makes one; shmlimit list lists "
@@ -167,7 +171,7 @@ int fail_segment(const char *segment, int error)
 		return fail("segment %s: name too long: must be 1 to %d bytes", segment, SHMLIMIT_NAME_MAX);
 	case EMEDIUMTYPE:
 		return fail("segment %s: not a shmlimit segment: another program created %s, or something overwrote "
-		            "it (use another name; or remove it: shmlimit destroy %s --force)",
+		            "it (use another name; or, if no process uses it: shmlimit destroy %s --force)",
 		            segment, path, segment);
 	case EPROTO:
 		return fail("segment %s: its header has another layout than its file name: create it again (shmlimit "
@@ -181,9 +185,9 @@ int fail_segment(const char *segment, int error)
 		return fail("segment %s: created before the last boot: create it again (shmlimit destroy %s)", segment,
 		            segment);
 	case EXDEV:
-		return fail("segment %s: created in another time namespace, where clocks differ: use it there, or "
-		            "create it again (shmlimit destroy %s)",
-		            segment, segment);
+		return fail("segment %s: created in another time namespace, where clocks differ: use it there, or use "
+		            "another name here",
+		            segment);
 	case EPERM:
 		return fail_owner(segment);
 	case EAGAIN:
@@ -197,10 +201,9 @@ int fail_segment(const char *segment, int error)
 			"segment %s: a sandbox refuses %s: permit it (seccomp, AppArmor, or SystemCallFilter= of systemd)",
 			segment, refused_calls(calls));
 	case ENOMEM:
-		return fail(
-			"segment %s: out of memory, or of addresses (ulimit -v; a smaller slots-max or window-limit takes "
-			"fewer)",
-			segment);
+		return fail("segment %s: out of memory, or of addresses (ulimit -v; a smaller slots-max takes "
+		            "fewer)",
+		            segment);
 	case EROFS:
 		return fail("segment %s: /dev/shm is read-only: remount it (mount -o remount,rw "
 		            "/dev/shm)",
@@ -226,17 +229,11 @@ int fail_rule(const char *segment, const char *rule, int error)
 	case ENAMETOOLONG:
 		return fail("rule %s: name too long: must be 1 to %d characters", rule, SHMLIMIT_RULE_NAME_MAX);
 	case EFBIG:
-		return fail("rule %s: segment %s has too little room for this limit, and cannot grow as far: use a "
-		            "smaller limit, or create the segment again with a larger --window-max (up to %d)",
-		            rule, segment, SHMLIMIT_WINDOW_MAX);
-	case EALREADY:
-		return fail(
-			"rule %s: needs a larger table, and segment %s has just grown: try again when its keys have "
-			"left the old one (shmlimit grow %s --wait)",
-			rule, segment, segment);
+		return fail("rule %s: window too large, or too many places: must be %d or less", rule,
+		            SHMLIMIT_WINDOW_MAX);
 	case ENOSPC:
-		return fail("rule %s: no room in /dev/shm: use a smaller limit, or destroy other segments (shmlimit "
-		            "list)",
+		return fail("rule %s: no room in /dev/shm: use a smaller limit, or give it more room (mount -o "
+		            "remount,size=SIZE /dev/shm; shmlimit list shows what uses it)",
 		            rule);
 	case EXFULL:
 		return fail("rule %s: no room for another rule in segment %s: remove one first (shmlimit rule "
@@ -264,7 +261,7 @@ int fail_rule(const char *segment, const char *rule, int error)
 
 static int fail_capacity(const char *rule_name, struct shmlimit_rule rule)
 {
-	int waits = rule.max_wait_ns > 0, leases = rule.algorithm == SHMLIMIT_LEASE;
+	int waits = rule.max_wait_ns > 0, leases = traits_of(rule.algorithm)->is_shared;
 	char text[TEXT_LEN];
 	uint64_t most;
 
@@ -286,24 +283,20 @@ static int fail_capacity(const char *rule_name, struct shmlimit_rule rule)
 
 int fail_exact(const char *rule_name, const struct shmlimit_rule *rule)
 {
+	const struct traits *traits = traits_of(rule->algorithm);
+	int waits = rule->max_wait_ns > 0, warms_up = (traits->sets & SETS_WARMUP) != 0;
 	char rate[TEXT_LEN], wait[TEXT_LEN], other[TEXT_LEN];
-	int waits = rule->max_wait_ns > 0;
 
-	if (rule->algorithm == SHMLIMIT_FUNNEL || rule->algorithm == SHMLIMIT_LEASE || rule->algorithm == SHMLIMIT_GCRA)
+	if (traits->range == NULL)
 		return fail_capacity(rule_name, *rule);
-	if (rule->algorithm == SHMLIMIT_COUNTER)
-		return fail("rule %s: capacity %" PRIu64 " with period %s: out of range (at most 2^48 and 36 years)",
-		            rule_name, rule->capacity, duration_text(other, rule->period_ns));
-	if (rule->algorithm == SHMLIMIT_HOLD)
-		return fail("rule %s: period %s is out of range (1ns to 208d)", rule_name,
-		            duration_text(other, rule->period_ns));
+	if (traits->is_places)
+		return fail("rule %s: period %s is out of range (%s)", rule_name, duration_text(other, rule->period_ns),
+		            traits->range);
+	if ((traits->sets & SETS_RATE) == 0)
+		return fail("rule %s: capacity %" PRIu64 " with period %s: out of range (%s)", rule_name,
+		            rule->capacity, duration_text(other, rule->period_ns), traits->range);
 	rate_text(rate, rule->refill != 0 ? rule->refill : rule->capacity, rule->period_ns);
-	return fail(
-		"rule %s: rate %s with %s %s%s%s: cannot be represented: must be %s", rule_name, rate,
-		rule->algorithm == SHMLIMIT_WARMUP ? "warmup" : "period",
-		duration_text(other, rule->algorithm == SHMLIMIT_WARMUP ? rule->warmup_ns : rule->period_ns),
-		waits ? " and max-wait " : "", waits ? duration_text(wait, rule->max_wait_ns) : "",
-		rule->algorithm == SHMLIMIT_WARMUP
-			? "a warmup of a token or more, of a fiftieth of the cold factor or more, and times of less than decades"
-			: "times of less than nine years together");
+	return fail("rule %s: rate %s with %s %s%s%s: cannot be represented: must be %s", rule_name, rate,
+	            warms_up ? "warmup" : "period", duration_text(other, warms_up ? rule->warmup_ns : rule->period_ns),
+	            waits ? " and max-wait " : "", waits ? duration_text(wait, rule->max_wait_ns) : "", traits->range);
 }

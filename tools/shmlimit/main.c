@@ -77,7 +77,10 @@ static int check_output(int status)
 	errno = 0;
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
-	/* A pipe whose reader has seen enough. WHY NOT earlier: what changes several things is not to end between them. */
+	/*
+	 * A pipe whose reader has seen enough. WHY NOT earlier: what changes several things is not
+	 * to end between them.
+	 */
 	if (nobody_reads(STDOUT_FILENO)) {
 		signal(SIGPIPE, SIG_DFL);
 		raise(SIGPIPE);
@@ -85,7 +88,10 @@ static int check_output(int status)
 	return fail("standard output: not all could be written%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
 }
 
-/* It says what of a key can be printed; where that is not UTF-8, only ASCII: JSON knows nothing else. */
+/*
+ * It says what of a key can be printed; where that is not UTF-8, only ASCII: JSON knows nothing
+ * else.
+ */
 static void set_locale(void)
 {
 	if (setlocale(LC_CTYPE, "") == NULL || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)

@@ -3,9 +3,14 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <errno.h>
 #include <grp.h>
 #include <inttypes.h>
 #include <pwd.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "choice.h"
@@ -35,15 +40,116 @@ int segment_trusts(uint32_t user_id)
 	return trusted != 0 && user_id == trusted;
 }
 
+/* ---- An owner who truncates the file ---- */
+
+static char opened[SHMLIMIT_NAME_MAX + 1]; /* the segment of another user that was opened last; "": none */
+static sigjmp_buf *volatile visiting;
+
+/*
+ * Nothing but a page of a segment that is no more raises this signal: the command's own files are
+ * not mapped.
+ */
+static void lost(int number)
+{
+	static const char before[] = "shmlimit: segment ", after[] = ": its owner truncated it while it was in use\n";
+
+	(void)number;
+	if (visiting != NULL)
+		siglongjmp(*visiting, 1);
+	(void)!write(STDERR_FILENO, before, sizeof(before) - 1);
+	(void)!write(STDERR_FILENO, opened, strlen(opened));
+	(void)!write(STDERR_FILENO, after, sizeof(after) - 1);
+	_exit(STATUS_ERROR);
+}
+
+static void await_loss(void)
+{
+	struct sigaction action = { .sa_handler = lost };
+
+	sigaction(SIGBUS, &action, NULL);
+}
+
+/* ---- Owners ---- */
+
+/* Another user than root and those that are trusted; 0: none. */
+static uint32_t stranger_of(const char *name)
+{
+	char path[SHMLIMIT_PATH_MAX];
+	struct stat status;
+
+	if (shmlimit_path(name, path) != 0 || lstat(path, &status) != 0 || status.st_uid == geteuid() ||
+	    segment_trusts(status.st_uid))
+		return 0;
+	return status.st_uid;
+}
+
+/* Once for a segment that is opened again and again: top opens it every second. */
+static void tell_owner(const char *name, uint32_t owner)
+{
+	const struct passwd *user = getpwuid(owner);
+	char number[TEXT_LEN];
+
+	if (strcmp(opened, name) == 0)
+		return;
+	snprintf(number, sizeof(number), "%" PRIu32, owner);
+	fail("segment %s: belongs to %s, who can change all that it holds (without this message: shmlimit --owner %s ...)",
+	     name, user != NULL ? user->pw_name : number, user != NULL ? user->pw_name : number);
+	snprintf(opened, sizeof(opened), "%s", name);
+}
+
+/*
+ * The file that is opened is that owner's, has one name, and has its memory: the library looks at
+ * it before it is mapped.
+ */
+static int open_of(const char *name, uint32_t flags, uint32_t owner, struct shmlimit **out)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .owner = owner };
+
+	return shmlimit_open(name, flags | SHMLIMIT_OPEN_TRUSTED, &options, out);
+}
+
 int segment_try(const char *name, uint32_t flags, struct shmlimit **out)
 {
-	/* WHY NOT for all users: they name a segment of another service, and lose no more than this command. */
-	if (geteuid() == 0 || (flags & SHMLIMIT_OPEN_TRUSTED)) {
-		struct shmlimit_options options = { .struct_size = sizeof(options), .owner = trusted };
+	uint32_t stranger = geteuid() == 0 && (flags & SHMLIMIT_OPEN_TRUSTED) == 0 ? stranger_of(name) : 0;
+	int error;
 
-		return shmlimit_open(name, flags | SHMLIMIT_OPEN_TRUSTED, &options, out);
+	/*
+	 * WHY NOT for all users: they name a segment of another service, and lose no more than this
+	 * command.
+	 */
+	if (geteuid() != 0 && (flags & SHMLIMIT_OPEN_TRUSTED) == 0)
+		return shmlimit_open(name, flags, NULL, out);
+	if (stranger == 0)
+		return open_of(name, flags, trusted, out);
+	await_loss();
+	error = open_of(name, flags, stranger, out);
+	if (error == 0)
+		tell_owner(name, stranger);
+	return error;
+}
+
+int segment_visit(const char *name, void (*visit)(void *context, struct shmlimit *limiter), void *context)
+{
+	uint32_t stranger = stranger_of(name);
+	struct shmlimit *opened_now, *volatile limiter = NULL; /* kept over the jump */
+	sigjmp_buf back;
+	int error;
+
+	await_loss();
+	if (sigsetjmp(back, 1) != 0) {
+		visiting = NULL;
+		shmlimit_close(limiter);
+		return -EUCLEAN;
 	}
-	return shmlimit_open(name, flags, NULL, out);
+	visiting = &back;
+	error = open_of(name, SHMLIMIT_OPEN_READ_ONLY, stranger != 0 ? stranger : trusted, &opened_now);
+	if (error == 0) {
+		limiter = opened_now;
+		visit(context, opened_now);
+		shmlimit_close(opened_now);
+	}
+	visiting = NULL;
+	return error;
 }
 
 int segment_open(const char *name, uint32_t flags, struct shmlimit **out)
@@ -76,7 +182,7 @@ json_t *segment_json(const char *name, const struct shmlimit_info *info)
 	segment_owner(info, owner);
 	snprintf(mode, sizeof(mode), "%04" PRIo32, info->mode);
 	/* clang-format off */
-	return json_pack("{s:o, s:n, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:n, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}",
 	                 "name", json_text(name), "error",
 	                 "enabled", info->enabled != 0,
 	                 "size", json_number(info->size),
@@ -86,8 +192,6 @@ json_t *segment_json(const char *name, const struct shmlimit_info *info)
 	                 "rules_used", json_number(info->rules_used),
 	                 "rules", json_number(info->rules),
 	                 "rules_max", json_number(info->rules_max),
-	                 "window_max", json_number(info->window_max),
-	                 "window_limit", json_number(info->window_limit),
 	                 "store_keys", json_number(info->store_keys),
 	                 "on_full", choice_word(choices_on_full, info->on_full),
 	                 "clock", choice_word(choices_clock, info->clock),

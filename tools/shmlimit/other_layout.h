@@ -1,5 +1,6 @@
 /*
- * other_layout.h: what another version of shmlimit made under a segment's name, in a file of its own.
+ * other_layout.h: what another version of shmlimit made under a segment's name, in a file of its
+ * own.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

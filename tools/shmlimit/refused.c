@@ -1,6 +1,7 @@
 /*
- * refused.c: see refused.h. The library says only that some call was refused, which is all that an error number can
- * say. A filter refuses a call whatever it is about, so the calls are made here once more, on a file without a name.
+ * refused.c: see refused.h. The library says only that some call was refused, which is all that an
+ * error number can say. A filter refuses a call whatever it is about, so the calls are made here
+ * once more, on a file without a name.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

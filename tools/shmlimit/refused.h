@@ -8,7 +8,10 @@
 
 #define REFUSED_LEN 128
 
-/* The names, as "fallocate, flock", of those that the library needs: they are tried. "a system call": none is found. */
+/*
+ * The names, as "fallocate, flock", of those that the library needs: they are tried. "a system
+ * call": none is found.
+ */
 const char *refused_calls(char text[REFUSED_LEN]);
 
 #endif

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -48,6 +49,17 @@ static void take_requests(struct agent *a, uint64_t now_ns)
 	}
 }
 
+/* The server of the URL answers: what was reported of it is over. */
+static void report_back(const struct shmlimit_global *g)
+{
+	char line[URL_TEXT_MAX + 32];
+
+	if (g->reported.kind == ERROR_NONE || g->options.report == NULL)
+		return;
+	snprintf(line, sizeof(line), "backend %s: answers again", g->breaker.key);
+	g->options.report(g->options.arg, line);
+}
+
 /* Report changes of a node's state, and count its failures. */
 static void report_health(struct agent *a, unsigned place)
 {
@@ -58,7 +70,8 @@ static void report_health(struct agent *a, unsigned place)
 		shmlimit_lease_count(a->g->limiter, SHMLIMIT_LEASE_BACKEND_ERRORS, 1);
 		shmlimit_lease_count(a->g->limiter, SHMLIMIT_LEASE_BREAKER_OPENINGS, 1);
 		a->openings[place] = node->openings;
-	} else if (!node->failing && node->answered && place == 0) {
+	} else if (!node->failing && node->line->answered && place == 0) {
+		report_back(a->g);
 		handle_recovered(a->g);
 	}
 }
@@ -66,7 +79,7 @@ static void report_health(struct agent *a, unsigned place)
 /* A server that drops keys, once for each node of this agent. */
 static void warn_of_eviction(struct agent *a, unsigned place)
 {
-	const struct backend *b = &a->nodes[place]->backend;
+	const struct backend *b = &a->nodes[place]->line->backend;
 	struct backend_error evicts = { .kind = ERROR_EVICTS };
 
 	if (!b->ready || a->warned[place])
@@ -102,7 +115,7 @@ static void publish_status(struct agent *a)
 	unsigned connections = 0;
 
 	for (unsigned i = 0; i < a->count; i++)
-		connections += (unsigned)a->nodes[i]->backend.ready;
+		connections += (unsigned)a->nodes[i]->line->backend.ready;
 	mailbox_set(&board->connections, connections);
 	mailbox_set(&board->servers, a->count);
 	for (unsigned i = 0; i < a->count && i < SHMLIMIT_GLOBAL_SERVERS; i++) {
@@ -118,21 +131,21 @@ static void publish_status(struct agent *a)
 /* Wait until there is something to do, for idle_ns at most. */
 static void wait_for_work(struct agent *a, uint64_t idle_ns)
 {
-	struct pollfd pollfds[CLUSTER_NODES];
+	struct pollfd pollfds[2 * CLUSTER_NODES];
 	uint64_t now_ns = monotonic_now_ns();
 	int due = 0;
 
 	for (unsigned i = 0; i < a->count; i++) {
 		const struct node *node = a->nodes[i];
-		uint64_t node_ns = node_idle_ns(node, now_ns, &pollfds[i]);
+		uint64_t node_ns = node_idle_ns(node, now_ns, &pollfds[2 * i]);
 
 		idle_ns = node_ns < idle_ns ? node_ns : idle_ns;
-		due |= node->sent.first != NULL || (node->attempt_ns != 0 && !node->failing);
+		due |= node_is_asked(node) || (node->attempt_ns != 0 && !node->failing);
 	}
 	if (due) {
 		struct timespec time = { 0, (long)(idle_ns < LOOK_NS ? idle_ns : LOOK_NS) };
 
-		ppoll(pollfds, a->count, &time, NULL);
+		ppoll(pollfds, 2 * a->count, &time, NULL);
 	} else if (idle_ns != 0 && now_ns - a->asked_ns < AWAKE_NS) {
 		mailbox_doze(a->g->mailbox, a->mine, idle_ns < DOZE_NS ? idle_ns : DOZE_NS);
 	} else if (idle_ns != 0) {
@@ -141,8 +154,8 @@ static void wait_for_work(struct agent *a, uint64_t idle_ns)
 }
 
 /*
- * What the backend may have counted is not made again by its process, which would count it twice: the
- * next agent repeats it.
+ * What the backend may have counted is not made again by its process, which would count it twice:
+ * the next agent repeats it.
  */
 static void drop_requests(struct agent *a)
 {
@@ -188,12 +201,26 @@ static int is_agent(struct agent *a)
 	return 1;
 }
 
+/* Returns as prefetch_step(). */
+static uint64_t prefetch(struct agent *a)
+{
+	uint64_t idle_ns = prefetch_step(a);
+
+	while (a->again != NULL) {
+		struct request_run *p = a->again;
+
+		a->again = p->next;
+		request_run_begin(a, p);
+	}
+	return idle_ns;
+}
+
 int agent_turn(struct agent *a)
 {
 	uint64_t now_ns = monotonic_now_ns();
 
 	if (!is_agent(a)) {
-		struct timespec time = { 0, (long)AGENT_TURN_NS };
+		struct timespec time = { 0, (long)AGENT_WAIT_NS };
 
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
 		return 0;
@@ -205,7 +232,7 @@ int agent_turn(struct agent *a)
 		a->swept_ns = now_ns;
 	}
 	publish_status(a);
-	wait_for_work(a, prefetch_step(a));
+	wait_for_work(a, prefetch(a));
 	return 1;
 }
 
@@ -232,15 +259,15 @@ struct agent *agent_new(struct shmlimit_global *g)
 static int has_questions(const struct agent *a)
 {
 	for (unsigned i = 0; i < a->count; i++)
-		if (a->nodes[i]->sent.first != NULL)
+		if (node_is_asked(a->nodes[i]))
 			return 1;
 	return 0;
 }
 
 /*
- * An agent that ends takes no more requests, and waits for the answers that are on their way: they have
- * tokens. BOUND: half of the time after which a backend that says nothing has failed; the next agent
- * can still be asked then.
+ * An agent that ends takes no more requests, and waits for the answers that are on their way: they
+ * have tokens. BOUND: half of the time after which a backend that says nothing has failed; the next
+ * agent can still be asked then.
  */
 static void await_answers(struct agent *a)
 {

@@ -31,8 +31,11 @@ struct request_run {
 	 * with it:
 	 */
 	int kept;                    /* it has its answer, and is deposited later */
+	int watched;                 /* it was deposited: ask again before it ends or is spent */
 	uint64_t look_ns, looked_ns; /* of monotonic_now_ns(): next look at the key, last one */
 	uint64_t held;               /* that the key had then */
+	uint64_t since_ns, spent;    /* watched: since when, and what was spent since */
+	uint64_t used_ns;            /* when the key was last seen to be used */
 };
 
 struct agent {
@@ -49,6 +52,7 @@ struct agent {
 	unsigned char of_slot[CLUSTER_SLOTS]; /* of a cluster: a node's place */
 	unsigned prefetches;
 	struct request_run *prefetched; /* the prefetched leases, by `next` */
+	struct request_run *again;      /* what prefetch_step() wants to have asked for, by `next` */
 	struct request_run *free;
 	unsigned used; /* of the pool: not in `free` */
 	struct request_run pool[ON_THE_WAY];

@@ -39,7 +39,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static int start(struct agent_thread *t)
+static int start_thread(struct agent_thread *t)
 {
 	sigset_t all, before;
 	int error;
@@ -55,7 +55,7 @@ static int start(struct agent_thread *t)
 }
 
 /* A child has no thread of its own: `pid` is its parent. */
-static int begin(struct shmlimit_global *g)
+static int begin_thread(struct shmlimit_global *g)
 {
 	struct agent_thread *t = g->thread;
 
@@ -69,7 +69,7 @@ static int begin(struct shmlimit_global *g)
 		pthread_join(t->id, NULL);
 	}
 	t->g = g;
-	return start(t);
+	return start_thread(t);
 }
 
 /*
@@ -92,7 +92,7 @@ int agent_thread_begin(struct shmlimit_global *g)
 	if (starting == me ||
 	    !__atomic_compare_exchange_n(&g->starting, &starting, me, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return 0;
-	error = begin(g);
+	error = begin_thread(g);
 	__atomic_store_n(&g->starting, 0, __ATOMIC_RELEASE);
 	return error;
 }

@@ -14,8 +14,9 @@
 #define NEW_NS UINT64_C(60000000000)
 
 /*
- * How many numbers the backend is to keep of this host for a count. Answers come in the order of the
- * questions, so of earlier ones only those are needed that are still on their way: none, mostly.
+ * How many numbers the backend is to keep of this host for a count. Answers come in the order of
+ * the questions, so of earlier ones only those are needed that are still on their way: none,
+ * mostly.
  */
 static unsigned keep(const struct agent *a)
 {
@@ -68,7 +69,7 @@ static void keep_here(struct shmlimit_global *g, const struct request_run *p, ui
 	shmlimit_count(g->limiter, lr->rule, lr->key, lr->key_len, &asked, NULL);
 }
 
-enum lease_request_state count_run_settle(struct shmlimit_global *g, struct request_run *p)
+enum lease_request_state count_run_conclude(struct shmlimit_global *g, struct request_run *p)
 {
 	const struct backend_question *q = &p->on_way.question;
 	uint64_t ttl_ns = q->full_us * 1000, spent_ns = monotonic_now_ns() - p->on_way.asked_ns;

@@ -6,12 +6,13 @@
  * to be beyond the bound, and each addition is one question for the backend.
  *
  * INVARIANT No more is allowed than the bound: the script reads and adds in one step on the server,
- * and a process allows only what such a step has added. (With LOCAL, on_failure adds to the slot; the
- * next answer replaces it.)
+ * and a process allows only what such a step has added. (With LOCAL, on_failure adds to the slot;
+ * the next answer replaces it.)
  *
  * INVARIANT An addition counts once, however many agents ask for it. The backend keeps, beside the
  * count, the numbers of those of this host that an agent may not have delivered yet, with what was
- * added. An agent that is killed before it delivers is replaced by one that asks under the same number.
+ * added. An agent that is killed before it delivers is replaced by one that asks under the same
+ * number.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,6 +25,6 @@
 enum lease_request_state count_run_prepare(struct agent *a, struct request_run *p);
 
 /* Write the backend's answer to the slot, and to the result. */
-enum lease_request_state count_run_settle(struct shmlimit_global *g, struct request_run *p);
+enum lease_request_state count_run_conclude(struct shmlimit_global *g, struct request_run *p);
 
 #endif

@@ -18,7 +18,7 @@
  */
 #define HOPS 4
 
-static enum request_state state_of(const struct request_run *p, enum lease_request_state state)
+static enum request_state state_of_run(const struct request_run *p, enum lease_request_state state)
 {
 	if (state == LEASE_REQUEST_FAILED)
 		return REQUEST_FAILED;
@@ -42,9 +42,9 @@ void request_run_begin(struct agent *a, struct request_run *p)
 		                             .r = &p->result,
 		                             .answer = SHMLIMIT_LEASE_ASK };
 	/*
-	 * The process, if there is one, asks again: the tokens of an earlier question may be lost. WHY
-	 * NOT as additions to counts: a funnel that remembered them for each host would take twice the
-	 * memory and time, for tokens that come back by themselves.
+	 * The process, if there is one, asks again: the tokens of an earlier question may be lost.
+	 * WHY NOT as additions to counts: a funnel that remembered them for each host would take
+	 * twice the memory and time, for tokens that come back by themselves.
 	 */
 	if (p->was == REQUEST_REPEATED && !request_is_count(text->kind)) {
 		answer_end(a, p, REQUEST_AGAIN);
@@ -71,7 +71,7 @@ void request_run_begin(struct agent *a, struct request_run *p)
 		state = LEASE_REQUEST_DECIDED;
 	if (state != LEASE_REQUEST_READY) {
 		prefetch_forget(a, p);
-		answer_end(a, p, state_of(p, state));
+		answer_end(a, p, state_of_run(p, state));
 		return;
 	}
 	p->sent_ns = shmlimit_now(a->g->limiter);
@@ -79,14 +79,14 @@ void request_run_begin(struct agent *a, struct request_run *p)
 }
 
 /* The key is on another node. Returns whether that node is asked. */
-static int follow(struct agent *a, struct node *from, struct request_run *p)
+static int follow_moved(struct agent *a, struct node *from, struct request_run *p)
 {
 	struct backend_question *q = &p->on_way.question;
 	struct url url;
 	unsigned slot;
 	int place = -1;
 
-	if (p->hops++ < HOPS && cluster_move(q->failure.said, &from->backend.url, &url, &slot) == 0)
+	if (p->hops++ < HOPS && cluster_move(q->failure.said, &from->line->backend.url, &url, &slot) == 0)
 		place = server_pool_at(a, &url);
 	if (place < 0)
 		return 0;
@@ -98,20 +98,23 @@ static int follow(struct agent *a, struct node *from, struct request_run *p)
 }
 
 /*
- * The answer to a question that no process waits for. A denial is not stored: the next request
- * asks, and learns it.
+ * The answer to a question that no process waits for. One that says when tokens come back is not
+ * stored: the next request asks, and learns it. A denial by chance is kept for that request, or a
+ * key that asks ahead would have two chances.
  */
 static void end_ahead(struct agent *a, struct request_run *p)
 {
-	if (p->on_way.question.failure.kind == ERROR_NONE && p->on_way.question.leased != 0) {
+	const struct backend_question *q = &p->on_way.question;
+
+	if (q->failure.kind == ERROR_NONE && (q->leased != 0 || q->retry_us == SCRIPT_BY_CHANCE)) {
 		answer_send(a, p, REQUEST_FREE);
 		prefetch_keep(p);
 		return;
 	}
 	prefetch_forget(a, p);
-	if (p->on_way.question.failure.kind != ERROR_NONE)
-		lease_request_settle(a->g, &p->request, &p->on_way.question, p->sent_ns, p->on_way.asked_ns);
-	answer_end(a, p, p->on_way.question.failure.kind == ERROR_NONE ? REQUEST_FREE : REQUEST_FAILED);
+	if (q->failure.kind != ERROR_NONE)
+		lease_request_conclude(a->g, &p->request, q, p->sent_ns, p->on_way.asked_ns);
+	answer_end(a, p, q->failure.kind == ERROR_NONE ? REQUEST_FREE : REQUEST_FAILED);
 }
 
 /*
@@ -132,23 +135,24 @@ static void end_debit(struct agent *a, struct request_run *p)
 	if (q->failure.kind == ERROR_NONE)
 		shmlimit_charge(a->g->limiter, p->request.rule, p->request.key, p->request.key_len, p->request.cost,
 		                NULL);
-	state = lease_request_settle(a->g, &p->request, q, p->sent_ns, p->on_way.asked_ns);
-	answer_end(a, p, state_of(p, state));
+	state = lease_request_conclude(a->g, &p->request, q, p->sent_ns, p->on_way.asked_ns);
+	answer_end(a, p, state_of_run(p, state));
 }
 
 /*
  * The first bucket has answers of up to 100 us, and each next one twice that. The last one has all
  * others.
  */
-static void note_round_trip(struct agent *a, uint64_t ns)
+static void note_round_trip(struct agent *a, uint64_t ns, uint64_t usual_ns)
 {
 	struct mailbox_board *board = mailbox_board(a->g->mailbox);
 	unsigned bucket = 0;
 
 	while (bucket < SHMLIMIT_GLOBAL_ROUND_TRIPS - 1 && ns > UINT64_C(100000) << bucket)
 		bucket++;
-	a->g->round_trip_ns = ns;
-	mailbox_set(&board->round_trip_ns, ns);
+	a->g->round_trip_ns = usual_ns;
+	mailbox_set(&board->round_trip_ns, usual_ns);
+	mailbox_set_far(a->g->mailbox, usual_ns > a->g->options.deadline_ns / 2 ? usual_ns : 0);
 	mailbox_set(&board->round_trips_ns, board->round_trips_ns + ns);
 	mailbox_set(&board->round_trips[bucket], board->round_trips[bucket] + 1);
 }
@@ -159,7 +163,7 @@ void request_run_end(struct agent *a, struct node *node, struct request_run *p)
 	enum lease_request_state state = LEASE_REQUEST_DECIDED;
 	int given = q->failure.kind == ERROR_NONE;
 
-	if (q->failure.kind == ERROR_MOVED && follow(a, node, p))
+	if (q->failure.kind == ERROR_MOVED && follow_moved(a, node, p))
 		return;
 	/*
 	 * A node that fails may have lost its slots to another one. The node of the URL knows
@@ -168,9 +172,9 @@ void request_run_end(struct agent *a, struct node *node, struct request_run *p)
 	if (!given && !backend_error_is_of_key(&q->failure))
 		a->of_slot[cluster_slot(q->key, q->key_len)] = 0;
 	if (given)
-		note_round_trip(a, p->on_way.round_trip_ns);
+		note_round_trip(a, p->on_way.round_trip_ns, node->trip_ns);
 	if (request_is_count(p->text.kind)) {
-		answer_end(a, p, state_of(p, count_run_settle(a->g, p)));
+		answer_end(a, p, state_of_run(p, count_run_conclude(a->g, p)));
 		return;
 	}
 	if (p->text.cost == 0) {
@@ -184,6 +188,7 @@ void request_run_end(struct agent *a, struct node *node, struct request_run *p)
 	/* If the process no longer waits, none of the leased tokens is taken for it. */
 	if (given && q->leased != 0 && !mailbox_is_awaited(a->g->mailbox, &p->receipt))
 		p->request.cost = 0;
-	state = lease_request_settle(a->g, &p->request, q, p->sent_ns, p->on_way.asked_ns);
-	answer_end(a, p, state_of(p, state));
+	state = lease_request_conclude(a->g, &p->request, q, p->sent_ns, p->on_way.asked_ns);
+	answer_send(a, p, state_of_run(p, state));
+	prefetch_watch(a, p);
 }

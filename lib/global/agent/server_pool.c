@@ -9,19 +9,23 @@
 #include "server_pool.h"
 
 /*
- * A backend that sends nothing for this long has failed; the deadline is used instead if it is
+ * A backend that sends nothing for this long has failed once; the deadline is used instead if it is
  * longer.
  */
-#define SILENCE_NS UINT64_C(100000000)
+#define SILENCE_NS UINT64_C(50000000)
 
 struct node *server_pool_new(struct agent *a, const struct url *url)
 {
+	const struct shmlimit_global_options *o = &a->g->options;
 	struct node *node = malloc(sizeof(*node));
-	uint64_t deadline_ns = a->g->options.deadline_ns;
+	struct node_patience patience = {
+		.silence_ns = o->deadline_ns > SILENCE_NS ? o->deadline_ns : SILENCE_NS,
+		.open_ns = o->open_ns,
+		.open_after = o->open_after,
+	};
 
 	if (node != NULL)
-		node_begin(node, url, deadline_ns > SILENCE_NS ? deadline_ns : SILENCE_NS, a->g->options.open_ns,
-		           handle_rng(a->g));
+		node_begin(node, url, &patience, handle_rng(a->g));
 	return node;
 }
 
@@ -38,7 +42,7 @@ static int free_place(struct agent *a)
 	for (unsigned i = 1; i < a->count; i++) {
 		const struct node *node = a->nodes[i];
 
-		if (node->queued.first == NULL && node->sent.first == NULL && node->done.first == NULL &&
+		if (node->queued.first == NULL && !node_is_asked(node) && node->done.first == NULL &&
 		    (oldest == 0 || node->used_ns < a->nodes[oldest]->used_ns))
 			oldest = i;
 	}
@@ -59,7 +63,8 @@ void server_pool_name(struct agent *a, unsigned place)
 
 	if (place < SHMLIMIT_GLOBAL_SERVERS)
 		mailbox_name_server(a->g->mailbox, place,
-		                    place == 0 ? a->g->breaker.key : url_text(&a->nodes[place]->backend.url, text));
+		                    place == 0 ? a->g->breaker.key
+		                               : url_text(&a->nodes[place]->line->backend.url, text));
 }
 
 int server_pool_at(struct agent *a, const struct url *url)
@@ -68,8 +73,8 @@ int server_pool_at(struct agent *a, const struct url *url)
 	int place;
 
 	for (unsigned i = 0; i < a->count; i++)
-		if (strcmp(a->nodes[i]->backend.url.host, url->host) == 0 &&
-		    strcmp(a->nodes[i]->backend.url.port, url->port) == 0)
+		if (strcmp(a->nodes[i]->line->backend.url.host, url->host) == 0 &&
+		    strcmp(a->nodes[i]->line->backend.url.port, url->port) == 0)
 			return (int)i;
 	node = server_pool_new(a, url);
 	if (node == NULL)

@@ -87,7 +87,7 @@ int all_or_none_take_here(struct all_or_none *all, size_t *failed)
 	return answer;
 }
 
-static int peek(struct shmlimit *l, const struct shmlimit_request *q, struct shmlimit_result *r)
+static int peek_here(struct shmlimit *l, const struct shmlimit_request *q, struct shmlimit_result *r)
 {
 	return q->limit != NULL ? shmlimit_peek_limit(l, q->rule, q->key, q->key_len, q->cost, q->limit, r)
 	                        : shmlimit_peek(l, q->rule, q->key, q->key_len, q->cost, r);
@@ -101,7 +101,7 @@ int all_or_none_peek_here(struct all_or_none *all, size_t *failed)
 		const struct shmlimit_request *q = &all->requests[all->here[i]];
 
 		*failed = all->here[i];
-		answer = peek(all->limiter, q, &all->results[all->here[i]]);
+		answer = peek_here(all->limiter, q, &all->results[all->here[i]]);
 	}
 	if (answer != SHMLIMIT_DENIED)
 		return answer;

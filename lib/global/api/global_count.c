@@ -65,8 +65,8 @@ static int deny_here(struct counting *c)
 }
 
 /*
- * Post the request, and wait for its answer. Returns as mailbox_wait(). A process that waits for an agent
- * that was killed becomes the next one, or starts its thread, if its options say so.
+ * Post the request, and wait for its answer. Returns as mailbox_wait(). A process that waits for an
+ * agent that was killed becomes the next one, or starts its thread, if its options say so.
  */
 static enum request_state post_and_wait(struct shmlimit_global *g, const struct request_text *text, uint64_t until_ns,
                                         struct request_answer *answer)
@@ -91,12 +91,12 @@ static enum request_state post_and_wait(struct shmlimit_global *g, const struct 
 }
 
 /*
- * The same until there is an answer. Returns REQUEST_ALLOWED or _DENIED, or REQUEST_FAILED: on_failure
- * decides. BOUND: until_ns. While the host has no agent, one of its processes becomes it, if its options
- * say so.
+ * The same until there is an answer. Returns REQUEST_ALLOWED or _DENIED, or REQUEST_FAILED:
+ * on_failure decides. BOUND: until_ns. While the host has no agent, one of its processes becomes
+ * it, if its options say so.
  */
-static enum request_state ask(struct shmlimit_global *g, const struct request_text *text, uint64_t until_ns,
-                              struct request_answer *answer)
+static enum request_state ask_count(struct shmlimit_global *g, const struct request_text *text, uint64_t until_ns,
+                                    struct request_answer *answer)
 {
 	struct backend_error waited = { .kind = ERROR_WAITED }, none = { .kind = ERROR_AGENT };
 	int may_wait = (g->options.flags & SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD) != 0;
@@ -144,7 +144,7 @@ static enum request_state ask_backend(const struct counting *c, const struct shm
 	text.want = c->asked.ttl_ns != 0 ? c->asked.ttl_ns : rule->period_ns;
 	memcpy(text.key, c->key.bytes, c->key.len);
 	memset(text.key + c->key.len, 0, (8 - c->key.len % 8) % 8);
-	state = ask(mine, &text, monotonic_now_ns() + mine->options.deadline_ns, answer);
+	state = ask_count(mine, &text, monotonic_now_ns() + mine->options.deadline_ns, answer);
 	if (state != REQUEST_FAILED) {
 		handle_recovered(mine);
 		outage_over(mine);
@@ -154,7 +154,7 @@ static enum request_state ask_backend(const struct counting *c, const struct shm
 }
 
 /* The answer as on_failure says. */
-static int fail(const struct counting *c, struct shmlimit_count *out)
+static int count_on_failure(const struct counting *c, struct shmlimit_count *out)
 {
 	const struct shmlimit_global_options *o = &c->g->options;
 	int64_t share = (int64_t)((unsigned __int128)(uint64_t)c->asked.bound * o->local_milli / 1000);
@@ -198,7 +198,7 @@ static int decide(struct counting *c, struct shmlimit_count *out)
 	}
 	state = ask_backend(c, &rule, &answer);
 	if (state == REQUEST_FAILED)
-		return fail(c, out);
+		return count_on_failure(c, out);
 	out->count = (int64_t)answer.limit;
 	out->applied = (int64_t)answer.remaining;
 	out->ttl_ns = answer.reset_after_ns;
@@ -223,8 +223,10 @@ EXPORT int shmlimit_global_count(struct shmlimit_global *g, int rule, const void
 	if (c.asked.bound < 0)
 		return -EINVAL;
 	if ((c.asked.flags & ~(uint32_t)SHMLIMIT_COUNT_SATURATE) != 0 || c.asked.n < 0)
-		return c.asked.flags & ~(uint32_t)(SHMLIMIT_COUNT_SATURATE | SHMLIMIT_COUNT_RESTART) ? -EINVAL
-		                                                                                     : -EOPNOTSUPP;
+		return c.asked.flags & ~(uint32_t)(SHMLIMIT_COUNT_SATURATE | SHMLIMIT_COUNT_RESTART |
+		                                   SHMLIMIT_COUNT_LONGER)
+		               ? -EINVAL
+		               : -EOPNOTSUPP;
 	if (g->options.flags & SHMLIMIT_GLOBAL_OPTION_NO_WAIT)
 		return -EOPNOTSUPP;
 	answer = decide(&c, &found);

@@ -85,7 +85,10 @@ EXPORT int shmlimit_global_open(struct shmlimit *limiter, const char *text,
 
 	if (limiter == NULL || text == NULL || out == NULL)
 		return -EINVAL;
-	/* WHY: the old libshmlimit of a program that still runs, whose segment's area old processes share. */
+	/*
+	 * WHY: the old libshmlimit of a program that still runs, whose segment's area old processes
+	 * share.
+	 */
 	if (shmlimit_layout() != LAYOUT_VERSION)
 		return -ELIBBAD;
 	if (options != NULL)

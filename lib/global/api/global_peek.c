@@ -10,8 +10,8 @@
 #include "handle.h"
 #include "pool.h"
 
-static int peek(struct shmlimit_global *g, int rule, const void *key, size_t key_len,
-                struct shmlimit_global_funnel *out)
+static int peek_global(struct shmlimit_global *g, int rule, const void *key, size_t key_len,
+                       struct shmlimit_global_funnel *out)
 {
 	struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
 	struct backend_question q = { .need = 0 };
@@ -48,7 +48,7 @@ EXPORT int shmlimit_global_peek(struct shmlimit_global *g, int rule, const void 
 	mine = pool_borrow(g, &answer);
 	if (mine == NULL)
 		return answer;
-	answer = peek(mine, rule, key, key_len, out);
+	answer = peek_global(mine, rule, key, key_len, out);
 	pool_return(mine);
 	return answer;
 }

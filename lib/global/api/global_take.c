@@ -28,14 +28,14 @@ void global_take_undecided(struct shmlimit_global *g, struct lease_request *unde
 	if (g->options.flags & SHMLIMIT_GLOBAL_OPTION_NO_WAIT)
 		via_agent_at_once(mine, undecided, n);
 	else
-		lease_request_wait(mine, undecided, n, monotonic_now_ns() + g->options.deadline_ns);
+		lease_request_wait(mine, undecided, n, monotonic_now_ns() + handle_wait_ns(mine));
 	pool_return(mine);
 }
 
 /* Kept off the fast path: a lease request is more than a kilobyte. */
-__attribute__((noinline, cold)) static int take_there(struct shmlimit_global *g, const struct shmlimit_request *q,
-                                                      int answer, const struct shmlimit_lease *lease,
-                                                      struct shmlimit_result *r)
+__attribute__((noinline, cold)) static int take_lease_there(struct shmlimit_global *g, const struct shmlimit_request *q,
+                                                            int answer, const struct shmlimit_lease *lease,
+                                                            struct shmlimit_result *r)
 {
 	struct lease_request undecided;
 
@@ -57,8 +57,9 @@ EXPORT int shmlimit_global_take(struct shmlimit_global *g, int rule, const void 
 	answer = lease_request_slot(g, rule, key_bytes(key, key_len), cost, &lease, r);
 	if (__builtin_expect(answer <= SHMLIMIT_DENIED, 1))
 		return answer;
-	return take_there(g, &(struct shmlimit_request){ .rule = rule, .key = key, .key_len = key_len, .cost = cost },
-	                  answer, &lease, r);
+	return take_lease_there(
+		g, &(struct shmlimit_request){ .rule = rule, .key = key, .key_len = key_len, .cost = cost }, answer,
+		&lease, r);
 }
 
 /*

@@ -6,7 +6,7 @@
 #ifndef GLOBAL_TAKE_H
 #define GLOBAL_TAKE_H
 
-#include "settle.h"
+#include "conclude.h"
 
 /*
  * Decide those of n requests (1 to LEASE_REQUESTS_MAX) that lease_request_slot() did not decide: by

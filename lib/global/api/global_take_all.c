@@ -58,7 +58,7 @@ static void abandon(const struct all_or_none *all, const struct slots *s, size_t
  * Take from the LEASE rules. WHY all slots first: if one of them denies, the backend lends nothing
  * in vain.
  */
-static int take_there(struct shmlimit_global *g, struct all_or_none *all, size_t *failed)
+static int take_leases_there(struct shmlimit_global *g, struct all_or_none *all, size_t *failed)
 {
 	struct slots s;
 	int is_undecided = 0;
@@ -103,7 +103,7 @@ EXPORT int shmlimit_global_take_all(struct shmlimit_global *g, const struct shml
 		return shmlimit_take_all(g->limiter, requests, n, failed, results);
 	answer = all_or_none_peek_here(&all, &at);
 	if (answer == SHMLIMIT_ALLOWED)
-		answer = take_there(g, &all, &at);
+		answer = take_leases_there(g, &all, &at);
 	if (answer == SHMLIMIT_ALLOWED)
 		answer = all_or_none_take_here(&all, &at);
 	if (answer == SHMLIMIT_ALLOWED)

@@ -28,7 +28,7 @@
 /* Bytes in release 1.0, which are all that is used here. */
 #define TICKET_SIZE_1_0 104u
 
-static struct ticket_state state_of(const struct shmlimit_global_ticket *ticket)
+static struct ticket_state ticket_state_of(const struct shmlimit_global_ticket *ticket)
 {
 	struct ticket_state p;
 
@@ -50,7 +50,7 @@ int ticket_is_valid(const struct shmlimit_global_ticket *ticket)
 
 int ticket_is_pending(const struct shmlimit_global_ticket *ticket)
 {
-	return ticket_is_valid(ticket) && state_of(ticket).answer > SHMLIMIT_DENIED;
+	return ticket_is_valid(ticket) && ticket_state_of(ticket).answer > SHMLIMIT_DENIED;
 }
 
 /* Fetch the agent's answer to a posted request. `last`: the request ends now, answered or not. */
@@ -64,7 +64,7 @@ static void fetch_answer(struct shmlimit_global *g, struct lease_request *lr, st
 	if (last)
 		via_agent_fetch(g, lr, &receipt, 0);
 	else if (!p->posted)
-		via_agent_settle(g, lr, state, &answer);
+		via_agent_conclude(g, lr, state, &answer);
 }
 
 static void post_request(struct shmlimit_global *g, struct lease_request *lr, struct ticket_state *p)
@@ -133,7 +133,7 @@ static int give_up(struct shmlimit_global *g, struct shmlimit_global_ticket *tic
 int ticket_step(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket, struct shmlimit_result *r)
 {
 	struct shmlimit_result own;
-	struct ticket_state p = state_of(ticket);
+	struct ticket_state p = ticket_state_of(ticket);
 	struct lease_request lr;
 	uint64_t now_ns;
 	int error;
@@ -197,7 +197,7 @@ int ticket_begin(struct shmlimit_global *g, const struct shmlimit_request *reque
 
 /*
  * Returns whether the claim ends without this process: by a decision, or by the agent, which has
- * the request and will settle it.
+ * the request and will conclude it.
  */
 static int withdraw(struct shmlimit_global *g, const struct ticket_state *p, const struct shmlimit_request *request)
 {
@@ -218,7 +218,7 @@ static int withdraw(struct shmlimit_global *g, const struct ticket_state *p, con
 void ticket_cancel(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket)
 {
 	const struct shmlimit_request *q = &ticket->request;
-	struct ticket_state p = state_of(ticket);
+	struct ticket_state p = ticket_state_of(ticket);
 
 	if (p.answer <= SHMLIMIT_DENIED) {
 		if (p.taken != 0)
@@ -247,7 +247,7 @@ void ticket_later(struct shmlimit_global_ticket *ticket)
 
 int ticket_is_later(const struct shmlimit_global_ticket *ticket)
 {
-	return state_of(ticket).later;
+	return ticket_state_of(ticket).later;
 }
 
 EXPORT int shmlimit_global_begin(struct shmlimit_global *g, const struct shmlimit_request *request,

@@ -1,9 +1,9 @@
 /*
  * ticket: a request that waits for the agent while its caller does other work.
  *
- * WHY NOT an eventfd: the agent is another process, and would need a descriptor of each process that
- * asks; a thread that waits for the futex and writes to one costs a thread in each worker and two
- * context switches for each answer.
+ * WHY NOT an eventfd: the agent is another process, and would need a descriptor of each process
+ * that asks; a thread that waits for the futex and writes to one costs a thread in each worker and
+ * two context switches for each answer.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

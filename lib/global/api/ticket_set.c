@@ -31,8 +31,8 @@ void ticket_set_cancel(struct shmlimit_global *g, struct shmlimit_global_ticket 
 }
 
 /* All LEASE rules have allowed: take from the limits of this host. */
-static int finish(struct shmlimit_global *g, struct shmlimit_global_ticket *tickets, size_t n, size_t *failed,
-                  struct shmlimit_result *results)
+static int finish_tickets(struct shmlimit_global *g, struct shmlimit_global_ticket *tickets, size_t n, size_t *failed,
+                          struct shmlimit_result *results)
 {
 	struct shmlimit_request requests[SHMLIMIT_REQUESTS_MAX];
 	struct all_or_none all = { .limiter = g->limiter, .requests = requests, .results = results };
@@ -67,7 +67,7 @@ int ticket_set_step(struct shmlimit_global *g, struct shmlimit_global_ticket *ti
 		return SHMLIMIT_GLOBAL_PENDING;
 	}
 	if (answer == SHMLIMIT_ALLOWED)
-		answer = finish(g, tickets, n, &at, results);
+		answer = finish_tickets(g, tickets, n, &at, results);
 	if (answer != SHMLIMIT_ALLOWED) {
 		ticket_set_cancel(g, tickets, n);
 		if (failed != NULL)

@@ -16,8 +16,8 @@
 #define FALLBACK_PREFIX "~local:"
 
 /*
- * Answers as on_failure says; returns what shmlimit_take() returns, or -EHOSTDOWN. *taken_from is the rule whose
- * slot was asked, which is the host's share of the rule with LOCAL; -1: none was.
+ * Answers as on_failure says; returns what shmlimit_take() returns, or -EHOSTDOWN. *taken_from is
+ * the rule whose slot was asked, which is the host's share of the rule with LOCAL; -1: none was.
  */
 int fallback(struct shmlimit_global *g, int rule, struct key_bytes key, uint64_t cost, int *taken_from,
              struct shmlimit_result *r);

@@ -15,7 +15,10 @@
 /* The longest tick of a kernel (CONFIG_HZ=100), in ns. */
 #define COARSE_NS UINT64_C(10000000)
 
-static int begin(struct shmlimit_global *g, const struct url *url)
+/* Part of the deadline in which the agent answers by itself. */
+#define FAR_PARTS 8
+
+static int begin_handle(struct shmlimit_global *g, const struct url *url)
 {
 	int error = breaker_begin(&g->breaker, g->limiter, url);
 
@@ -28,7 +31,7 @@ static int begin(struct shmlimit_global *g, const struct url *url)
 	if (getrandom(&g->rng, sizeof(g->rng), GRND_NONBLOCK) != (ssize_t)sizeof(g->rng))
 		g->rng = shmlimit_now(g->limiter);
 	g->failed_keys.secret = handle_rng(g);
-	cluster_begin(&g->cluster, url);
+	cluster_begin(&g->cluster, url, g->options.open_after, g->options.open_ns);
 	return 0;
 }
 
@@ -54,7 +57,7 @@ int handle_open(struct shmlimit *limiter, const struct shmlimit_global_options *
 	g->mailbox = mailbox_in(shared, area);
 	strcpy(g->prefix, o->prefix);
 	g->options.prefix = g->prefix;
-	error = begin(g, url);
+	error = begin_handle(g, url);
 	if (error != 0)
 		free(g);
 	else
@@ -99,7 +102,7 @@ int handle_rule(struct shmlimit_global *g, int rule, struct handle_rule *out)
 		return error;
 	out->credit = params.credit;
 	out->lease_ns = policy_lease_ns(params.capacity, params.refill, params.period_ns, g->options.lease_ns,
-	                                g->options.deadline_ns);
+	                                policy_answer_ns(g->options.deadline_ns, handle_far_ns(g)));
 	error = script_params(&out->params, params.capacity, params.refill, params.period_ns,
 	                      (out->lease_ns + 999) / 1000);
 	return error;
@@ -116,6 +119,14 @@ size_t handle_key(const struct shmlimit_global *g, const char *rule, const void 
 	return n + key_len + 1;
 }
 
+uint64_t handle_wait_ns(const struct shmlimit_global *g)
+{
+	uint64_t deadline_ns = g->options.deadline_ns;
+	int is_far = handle_far_ns(g) > deadline_ns && mailbox_has_agent(g->mailbox, g->backend, monotonic_now_ns());
+
+	return is_far ? deadline_ns / FAR_PARTS : deadline_ns;
+}
+
 /* Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014. */
 uint64_t handle_rng(struct shmlimit_global *g)
 {
@@ -126,7 +137,8 @@ uint64_t handle_rng(struct shmlimit_global *g)
 	return z ^ z >> 31;
 }
 
-static void report(struct shmlimit_global *g, const struct backend_error *failure, const struct handle_rule *rule)
+static void report_failure(struct shmlimit_global *g, const struct backend_error *failure,
+                           const struct handle_rule *rule)
 {
 	char text[URL_TEXT_MAX + SHMLIMIT_RULE_NAME_MAX + BACKEND_ERROR_TEXT_MAX + 32], why[BACKEND_ERROR_TEXT_MAX];
 
@@ -143,7 +155,7 @@ void handle_report(struct shmlimit_global *g, const struct backend_error *failur
 		uint64_t bit = UINT64_C(1) << (rule->id & 63);
 
 		if (!(g->reported_of[failure->kind] & bit))
-			report(g, failure, rule);
+			report_failure(g, failure, rule);
 		g->reported_of[failure->kind] |= bit;
 		return;
 	}
@@ -153,14 +165,16 @@ void handle_report(struct shmlimit_global *g, const struct backend_error *failur
 	 */
 	if (failure->kind == ERROR_WAITED && g->reported.kind != ERROR_NONE)
 		return;
+	if (failure->at == ERROR_OF_KNOWN)
+		return;
 	if (failure->kind != g->reported.kind || failure->error != g->reported.error)
-		report(g, failure, NULL);
+		report_failure(g, failure, NULL);
 	g->reported = *failure;
 }
 
 void handle_warn(struct shmlimit_global *g, const struct backend_error *failure)
 {
-	report(g, failure, NULL);
+	report_failure(g, failure, NULL);
 }
 
 void handle_recovered(struct shmlimit_global *g)

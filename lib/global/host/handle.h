@@ -36,7 +36,11 @@ struct shmlimit_global {
 	struct mailbox *mailbox; /* requests to the agent of this host */
 	uint64_t backend;        /* the agent's number for this backend */
 	uint32_t rules;
-	uint64_t *lease_ns;           /* duration of each rule's leases; 0: not known yet */
+	/*
+	 * Duration of each rule's leases, even, and 1 if those of few tokens last longer; 0: not
+	 * known yet.
+	 */
+	uint64_t *lease_ns;
 	struct shmlimit_global *home; /* the public handle; of that alone: */
 	struct url url;
 	struct shmlimit_global *idle[POOL_KEPT]; /* those that are not lent, itself included */
@@ -87,6 +91,18 @@ size_t handle_key(const struct shmlimit_global *g, const char *rule, const void 
                   char text[KEY_TEXT_MAX]);
 
 uint64_t handle_rng(struct shmlimit_global *g);
+
+/* As mailbox_far_ns(). */
+static inline uint64_t handle_far_ns(const struct shmlimit_global *g)
+{
+	return g->mailbox != NULL ? mailbox_far_ns(g->mailbox) : 0;
+}
+
+/*
+ * Returns how long a call waits: the deadline, or a part of it where the backend is too far away to
+ * answer in that time. That suffices for what the agent has leased ahead.
+ */
+uint64_t handle_wait_ns(const struct shmlimit_global *g);
 
 /*
  * Report a backend error, or one of a key, unless it was reported before. handle_recovered() notes

@@ -15,8 +15,12 @@
 int lease_request_slot(struct shmlimit_global *g, int rule, struct key_bytes key, uint64_t cost,
                        struct shmlimit_lease *lease, struct shmlimit_result *r)
 {
-	uint64_t lease_ns = rule >= 0 && (uint32_t)rule < g->rules ? load_relaxed(&g->lease_ns[rule]) : 0;
+	uint64_t known = rule >= 0 && (uint32_t)rule < g->rules ? load_relaxed(&g->lease_ns[rule]) : 0;
+	uint64_t far_ns = handle_far_ns(g), claim_ns = g->breaker.claim_ns;
 	int answer;
+
+	if (__builtin_expect(far_ns != 0, 0) && policy_claim_ns(far_ns) > claim_ns)
+		claim_ns = policy_claim_ns(far_ns);
 
 	lease->struct_size = sizeof(*lease);
 	lease->want = 0;
@@ -24,8 +28,9 @@ int lease_request_slot(struct shmlimit_global *g, int rule, struct key_bytes key
 		g->limiter, rule, key.bytes, key.len,
 		&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
 	                                          .cost = cost,
-	                                          .lease_ns = lease_ns != 0 ? lease_ns : g->options.lease_ns,
-	                                          .claim_ns = g->breaker.claim_ns },
+	                                          .few_times = known & 1 ? SCRIPT_FEW_TIMES : 0,
+	                                          .lease_ns = known != 0 ? known & ~UINT64_C(1) : g->options.lease_ns,
+	                                          .claim_ns = claim_ns },
 		lease, r);
 	if (__builtin_expect(answer == SHMLIMIT_ALLOWED && lease->want != 0, 0))
 		via_agent_prefetch(g, rule, key.bytes, key.len, lease->want);
@@ -39,13 +44,19 @@ int lease_request_slot(struct shmlimit_global *g, int rule, struct key_bytes key
 /*
  * A backend error that is not about one key is set in all questions that have no answer, and counts
  * once. A late call does not count as a failure if waiting for other processes, or connecting, used
- * up part of the deadline.
+ * up part of the deadline. Another node of a cluster has a breaker of its own (cluster.h).
  */
 static void count_outcome(struct shmlimit_global *g, const struct backend_question *questions, size_t n, int waited)
 {
+	unsigned elsewhere = 0;
+
 	for (size_t i = 0; i < n; i++) {
 		if (questions[i].failure.kind == ERROR_NONE || backend_error_is_of_key(&questions[i].failure))
 			continue;
+		if (questions[i].failure.at != ERROR_OF_HOME) {
+			shmlimit_lease_count(g->limiter, SHMLIMIT_LEASE_BACKEND_ERRORS, elsewhere++ == 0);
+			continue;
+		}
 		if ((questions[i].failure.kind == ERROR_LATE && waited) ||
 		    questions[i].failure.kind == ERROR_CONNECTED) {
 			breaker_not_called(&g->breaker);
@@ -55,7 +66,12 @@ static void count_outcome(struct shmlimit_global *g, const struct backend_questi
 		breaker_failed(&g->breaker, handle_rng(g));
 		return;
 	}
-	handle_recovered(g);
+	if (elsewhere == n) {
+		breaker_not_called(&g->breaker);
+		return;
+	}
+	if (elsewhere == 0)
+		handle_recovered(g);
 	breaker_succeeded(&g->breaker);
 }
 
@@ -92,7 +108,7 @@ static void call_backend(struct shmlimit_global *g, struct lease_request *reques
 		g->round_trip_ns = monotonic_now_ns() - asked_ns;
 	count_outcome(g, questions, m, waited);
 	for (size_t i = 0; i < m; i++)
-		if (lease_request_settle(g, of[i], &questions[i], sent_ns, asked_ns) == LEASE_REQUEST_FAILED)
+		if (lease_request_conclude(g, of[i], &questions[i], sent_ns, asked_ns) == LEASE_REQUEST_FAILED)
 			lease_request_give_up(g, of[i]);
 }
 

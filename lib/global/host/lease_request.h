@@ -7,7 +7,7 @@
 #define GLOBAL_LEASE_REQUEST_H
 
 #include "key_bytes.h"
-#include "settle.h"
+#include "conclude.h"
 
 /* Like shmlimit_lease_take() for a LEASE rule, and like shmlimit_take() for any other. */
 int lease_request_slot(struct shmlimit_global *g, int rule, struct key_bytes key, uint64_t cost,

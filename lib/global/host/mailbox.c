@@ -17,16 +17,15 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "atomic.h"
 #include "hash.h"
+#include "holder.h"
 #include "mailbox.h"
 
 #define WORDS_OF(type) (sizeof(type) / sizeof(uint64_t))
@@ -59,7 +58,7 @@ struct mailbox {
 	uint64_t backend;          /* the agent's backend */
 	uint64_t secret[2];        /* chosen by the first process that claims; never changed */
 	struct mailbox_outage outage;
-	uint64_t unused;
+	uint64_t far_ns;
 	uint64_t asleep __attribute__((aligned(64))); /* claim of the sleeping agent, | DOZES; 0: none */
 	uint64_t words[MAILBOX_CELLS] __attribute__((aligned(64)));
 	struct mailbox_board board __attribute__((aligned(64)));
@@ -92,7 +91,7 @@ struct mailbox_outage *mailbox_outage(struct mailbox *box)
 
 /* ---- Cells ---- */
 
-static enum request_state state_of(uint64_t word)
+static enum request_state state_of_word(uint64_t word)
 {
 	return word & 255;
 }
@@ -169,32 +168,19 @@ static size_t text_words(const struct request_text *text)
 /* ---- Processes ---- */
 
 /*
- * The number of this process's pid namespace; 0: not known. It is read once in each process: a child
- * may be in another one.
- */
-static uint64_t pid_space(void)
-{
-	static uint64_t of_pid, space;
-	uint64_t pid = (uint64_t)getpid();
-	struct stat s;
-
-	if (load_relaxed(&of_pid) != pid) {
-		store_relaxed(&space, stat("/proc/self/ns/pid", &s) == 0 ? s.st_ino : 0);
-		store_relaxed(&of_pid, pid);
-	}
-	return load_relaxed(&space);
-}
-
-/*
- * Was the agent's process killed? So it need not be waited for until its claim ends. Where its pid
- * says nothing here, or is another process's by now, the answer is no. WHY a wrong yes does no harm:
- * an agent can be replaced at any moment, and sees that.
+ * Was the agent's process killed? So it need not be waited for until its claim ends. A zombie was,
+ * too: its parent may take long to notice. Where the pid says nothing here the answer is no. WHY a
+ * wrong yes does no harm: an agent can be replaced at any moment, and sees that.
  */
 static int is_dead(const struct mailbox *box)
 {
-	uint64_t pid = load_relaxed(&box->board.pid), space = load_relaxed(&box->board.pid_space);
+	uint64_t space = load_relaxed(&box->board.pid_space);
+	struct holder_round round;
 
-	return pid - 1 < INT_MAX && space != 0 && space == pid_space() && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+	if (space == 0 || space != holder_namespace())
+		return 0;
+	round = holder_round_begin();
+	return holder_is_dead(&round, (uint32_t)load_relaxed(&box->board.holder));
 }
 
 static int is_claimed(const struct mailbox *box, uint64_t until_ns, uint64_t now_ns)
@@ -209,7 +195,11 @@ int mailbox_is_claimed(const struct mailbox *box, uint64_t now_ns)
 
 void mailbox_sign(struct mailbox *box)
 {
-	mailbox_set(&box->board.pid_space, pid_space());
+	uint32_t holder = 0; /* where /proc does not show it: never dead */
+
+	(void)holder_of(0, &holder);
+	mailbox_set(&box->board.pid_space, holder_namespace());
+	mailbox_set(&box->board.holder, holder);
 	mailbox_set(&box->board.pid, (uint64_t)getpid());
 }
 
@@ -232,7 +222,7 @@ static int claim_cell(struct mailbox *box, struct receipt *receipt)
 		unsigned cell = (from + i) % MAILBOX_CELLS;
 		uint64_t word = load_acquire(&box->words[cell]);
 
-		if (state_of(word) != REQUEST_FREE ||
+		if (state_of_word(word) != REQUEST_FREE ||
 		    !word_cas(&box->words[cell], word, with_state(word + 256, REQUEST_WRITING)))
 			continue;
 		*receipt = (struct receipt){ cell, with_state(word + 256, 0) };
@@ -292,14 +282,14 @@ enum request_state mailbox_poll(struct mailbox *box, const struct receipt *recei
 
 	if (with_state(word, 0) != receipt->word)
 		return REQUEST_FREE;
-	if (is_answer(state_of(word))) {
+	if (is_answer(state_of_word(word))) {
 		copy_out(answer, cell->answer, WORDS_OF(*answer));
 		found = load_relaxed(&cell->answer_seal);
 		if (found != seal(box, word, answer, sizeof(*answer)))
 			memset(answer, 0, sizeof(*answer));
 		word_cas(&box->words[receipt->cell], word, with_state(word, REQUEST_FREE));
 	}
-	return state_of(word);
+	return state_of_word(word);
 }
 
 /* BOUND: until_ns; each round but the last is a wake-up, a signal, or a change of the cell. */
@@ -316,7 +306,9 @@ enum request_state mailbox_await(struct mailbox *box, const struct receipt *rece
 	}
 }
 
-/* BOUND: a swap fails if the cell has changed: agents change it a few times, then it has an answer. */
+/*
+ * BOUND: a swap fails if the cell has changed: agents change it a few times, then it has an answer.
+ */
 enum request_state mailbox_wait(struct mailbox *box, const struct receipt *receipt, uint64_t until_ns,
                                 struct request_answer *answer)
 {
@@ -383,14 +375,14 @@ int mailbox_claim(struct mailbox *box, uint64_t *mine, uint64_t backend, uint64_
  * End all requests in this state: their processes make them again. Those that an agent had taken do
  * not end: the next agent repeats them.
  */
-static void refuse(struct mailbox *box, enum request_state state)
+static void refuse_requests(struct mailbox *box, enum request_state state)
 {
 	enum request_state to = state == REQUEST_TAKEN ? REQUEST_REPEATED : REQUEST_AGAIN;
 
 	for (unsigned i = 0; i < MAILBOX_CELLS; i++) {
 		uint64_t word = load_acquire(&box->words[i]);
 
-		if (state_of(word) == state && word_cas(&box->words[i], word, with_state(word, to)))
+		if (state_of_word(word) == state && word_cas(&box->words[i], word, with_state(word, to)))
 			futex_wake(&box->words[i]);
 	}
 }
@@ -399,13 +391,13 @@ void mailbox_resign(struct mailbox *box, uint64_t *mine)
 {
 	/* ORDER the compare-and-swap is a full barrier; the partner is in via_agent(). */
 	if (*mine != 0 && word_cas(&box->claimed_until_ns, *mine, now()))
-		refuse(box, REQUEST_POSTED);
+		refuse_requests(box, REQUEST_POSTED);
 	*mine = 0;
 }
 
 void mailbox_inherit(struct mailbox *box)
 {
-	refuse(box, REQUEST_TAKEN);
+	refuse_requests(box, REQUEST_TAKEN);
 }
 
 /* Read the text. Returns whether it is whole: as one process posted it. */
@@ -431,11 +423,12 @@ enum request_state mailbox_next(struct mailbox *box, unsigned *at, struct reques
 		unsigned cell = (*at)++;
 		uint64_t word = load_acquire(&box->words[cell]);
 
-		if (!is_posted(state_of(word)) || !word_cas(&box->words[cell], word, with_state(word, REQUEST_TAKEN)))
+		if (!is_posted(state_of_word(word)) ||
+		    !word_cas(&box->words[cell], word, with_state(word, REQUEST_TAKEN)))
 			continue;
 		*receipt = (struct receipt){ cell, with_state(word, 0) };
 		if (read_text(box, receipt, text))
-			return state_of(word);
+			return state_of_word(word);
 		add_relaxed(&box->board.spoiled, 1);
 		mailbox_answer(box, receipt, REQUEST_AGAIN, NULL);
 	}
@@ -496,7 +489,7 @@ void mailbox_sweep(struct mailbox *box, struct mailbox_watch *watch, uint64_t no
 		if (word != watch->seen[i]) {
 			watch->seen[i] = word;
 			watch->since_ns[i] = now_ns;
-		} else if (is_abandoned(state_of(word), now_ns - watch->since_ns[i])) {
+		} else if (is_abandoned(state_of_word(word), now_ns - watch->since_ns[i])) {
 			word_cas(&box->words[i], word, with_state(word, REQUEST_FREE));
 		}
 	}
@@ -505,7 +498,7 @@ void mailbox_sweep(struct mailbox *box, struct mailbox_watch *watch, uint64_t no
 static int has_posted(const struct mailbox *box)
 {
 	for (unsigned i = 0; i < MAILBOX_CELLS; i++)
-		if (is_posted(state_of(load_acquire(&box->words[i]))))
+		if (is_posted(state_of_word(load_acquire(&box->words[i]))))
 			return 1;
 	return 0;
 }
@@ -595,11 +588,22 @@ uint64_t mailbox_claimed_until_ns(const struct mailbox *box)
 	return load_acquire(&box->claimed_until_ns);
 }
 
+uint64_t mailbox_far_ns(const struct mailbox *box)
+{
+	return load_relaxed(&box->far_ns);
+}
+
+void mailbox_set_far(struct mailbox *box, uint64_t far_ns)
+{
+	if (load_relaxed(&box->far_ns) != far_ns)
+		store_relaxed(&box->far_ns, far_ns);
+}
+
 unsigned mailbox_waiting(const struct mailbox *box)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < MAILBOX_CELLS; i++)
-		n += (unsigned)request_is_open(state_of(load_acquire(&box->words[i])));
+		n += (unsigned)request_is_open(state_of_word(load_acquire(&box->words[i])));
 	return n;
 }

@@ -10,12 +10,13 @@
  *	                          agent
  *
  * From FREE to WRITING the generation grows by one. A process that stops waiting frees its cell,
- * from POSTED, REPEATED or TAKEN. The agent frees cells whose word has not changed for a while: their
- * process was killed, or is stopped.
+ * from POSTED, REPEATED or TAKEN. The agent frees cells whose word has not changed for a while:
+ * their process was killed, or is stopped.
  *
- * REPEATED: an agent had taken the request, and was killed, replaced or ended before it answered. The
- * next one takes it again, with the same identity: cell and generation. The backend keeps the identities
- * of additions that it has counted for this host, and answers a repeated one without counting it again.
+ * REPEATED: an agent had taken the request, and was killed, replaced or ended before it answered.
+ * The next one takes it again, with the same identity: cell and generation. The backend keeps the
+ * identities of additions that it has counted for this host, and answers a repeated one without
+ * counting it again.
  *
  * INVARIANT A process accepts only an answer of its own generation, since the answer is in the
  * word. So no answer is taken for that of another request, whatever the two ask for.
@@ -129,7 +130,8 @@ struct receipt {
 
 /* What the agent reports about itself, and how often requests found no free cell. */
 struct mailbox_board {
-	uint64_t pid, pid_space, started_ns; /* pid_space: in which pid means that process */
+	uint64_t pid, pid_space, holder; /* the same process: in which namespace, and as of holder.h */
+	uint64_t started_ns;
 	uint64_t served, failed, late, spoiled;
 	uint64_t round_trip_ns, open_until_ns, connections;
 	uint64_t full;    /* counted by the processes */
@@ -145,7 +147,9 @@ struct mailbox_server {
 	uint64_t name[sizeof(((struct shmlimit_global_server *)0)->name) / 8];
 };
 
-/* Of outage.h: since when (0: there is none), when it was last reported, what on_failure decided. */
+/*
+ * Of outage.h: since when (0: there is none), when it was last reported, what on_failure decided.
+ */
 struct mailbox_outage {
 	uint64_t since_ns, told_ns, decisions;
 };
@@ -187,7 +191,8 @@ enum request_state mailbox_await(struct mailbox *box, const struct receipt *rece
                                  struct request_answer *answer);
 
 /*
- * The same, but if the time is over it returns REQUEST_FREE, and the cell is no longer the caller's.
+ * The same, but if the time is over it returns REQUEST_FREE, and the cell is no longer the
+ * caller's.
  */
 enum request_state mailbox_wait(struct mailbox *box, const struct receipt *receipt, uint64_t until_ns,
                                 struct request_answer *answer);
@@ -227,8 +232,8 @@ void mailbox_inherit(struct mailbox *box);
 enum request_state mailbox_next(struct mailbox *box, unsigned *at, struct request_text *text, struct receipt *receipt);
 
 /*
- * What identifies a request for ever: its host, which is this mailbox, and its number there. They are
- * the same each time that an agent takes it.
+ * What identifies a request for ever: its host, which is this mailbox, and its number there. They
+ * are the same each time that an agent takes it.
  */
 uint64_t mailbox_host(const struct mailbox *box);
 uint64_t mailbox_number(const struct receipt *receipt);
@@ -275,6 +280,14 @@ struct mailbox_server *mailbox_server(struct mailbox *box, unsigned place);
 void mailbox_name_server(struct mailbox *box, unsigned place, const char *name);
 void mailbox_read_server(const struct mailbox *box, unsigned place, struct mailbox_server *out);
 void mailbox_set(uint64_t *word, uint64_t value);
+
+/*
+ * Where the backend is far away, as measured by the agent: the usual round trip, which is more than
+ * half of the agent's deadline; otherwise 0. It is what all processes go by that lease from there.
+ */
+uint64_t mailbox_far_ns(const struct mailbox *box);
+void mailbox_set_far(struct mailbox *box, uint64_t far_ns);
+
 uint64_t mailbox_claimed_until_ns(const struct mailbox *box);
 unsigned mailbox_waiting(const struct mailbox *box);
 

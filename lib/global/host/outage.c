@@ -31,7 +31,7 @@ static int is_out(struct shmlimit_global *g)
 	       mailbox_is_failing(g->mailbox, now_ns);
 }
 
-static void report(struct shmlimit_global *g, const char *text)
+static void report_outage(struct shmlimit_global *g, const char *text)
 {
 	char line[URL_TEXT_MAX + 160];
 
@@ -62,7 +62,7 @@ void outage_note(struct shmlimit_global *g)
 	else
 		snprintf(text, sizeof(text), "it has not answered for %" PRIu64 " s: requests %s: %" PRIu64,
 		         (now_ns - since_ns) / 1000000000, what, load_relaxed(&outage->decisions));
-	report(g, text);
+	report_outage(g, text);
 }
 
 void outage_over(struct shmlimit_global *g)
@@ -82,5 +82,5 @@ void outage_over(struct shmlimit_global *g)
 	tenths = (monotonic_now_ns() - since_ns) / 100000000;
 	snprintf(text, sizeof(text), "it answers again, after %" PRIu64 ".%" PRIu64 " s; requests %s: %" PRIu64,
 	         tenths / 10, tenths % 10, done[g->options.on_failure], n);
-	report(g, text);
+	report_outage(g, text);
 }

@@ -13,15 +13,27 @@ typedef unsigned __int128 u128;
  */
 #define FILL_PARTS 8u
 
-/*
- * An answer takes at most this part of a lease, unless the time to full is short. So a lease that is spent as
- * soon as it comes is followed by a larger one (lease_next()).
- */
+/* An answer takes at most this part of a lease, unless the time to full is short. */
 #define ANSWER_PARTS 2u
 
-/* As in algorithm/lease.c. */
+#define FAR_TRIPS 4u
+
+/* As in lease.c. */
 #define SMALL_CAPACITY 8192
 #define SMALL_SPARE 8
+
+/*
+ * As in lease.c: how many tokens are wanted for all of a lease, and when a key is alone.
+ */
+#define FEW 28u
+#define ALONE_PARTS 5u
+
+/*
+ * Half as much again is another size (lease.c) from this number of tokens on, and below
+ * this capacity.
+ */
+#define MANY 8
+#define COARSE_CAPACITY 131072
 
 #define NAP_MIN_NS 20000u
 #define NAP_MAX_NS 500000u
@@ -31,6 +43,13 @@ typedef unsigned __int128 u128;
 static uint64_t clamp(u128 x)
 {
 	return x > UINT64_MAX ? UINT64_MAX : (uint64_t)x;
+}
+
+uint64_t policy_answer_ns(uint64_t deadline_ns, uint64_t far_ns)
+{
+	uint64_t trips_ns = FAR_TRIPS * far_ns;
+
+	return trips_ns > deadline_ns ? trips_ns : deadline_ns;
 }
 
 uint64_t policy_lease_ns(uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t wanted_ns,
@@ -49,8 +68,16 @@ uint64_t policy_want(const struct script_params *params, uint64_t want, uint64_t
 {
 	double lease_us = (double)params->lease_us;
 	int is_small = lease_us / 4 < SMALL_SPARE * params->token && params->full < SMALL_CAPACITY * params->token;
+	int is_longer = script_lease_us(params, 1) > params->lease_us; /* with few tokens */
+	uint64_t took_us = round_trip_ns / 1000 + (round_trip_ns % 1000 != 0);
 
-	return round_trip_ns / 1000 > params->lease_us / ANSWER_PARTS && !is_small ? 2 * want : want;
+	if (is_small)
+		return want;
+	if (params->full >= COARSE_CAPACITY * params->token || (want < MANY && !is_longer))
+		return took_us > params->lease_us / ANSWER_PARTS ? 2 * want : want;
+	if (want == 1 && is_longer)
+		return took_us > params->lease_us / ALONE_PARTS ? 2 : 1;
+	return took_us > params->lease_us / 3 * 2 ? want + (want + 1) / 2 : want;
 }
 
 /* The extra quarter covers the work before and after the call. */
@@ -60,14 +87,17 @@ uint64_t policy_claim_ns(uint64_t deadline_ns)
 }
 
 uint64_t policy_denied_ns(const struct script_params *params, uint64_t need, uint64_t want, uint64_t retry_us,
-                          uint64_t random)
+                          uint64_t since_ns, uint64_t random)
 {
-	uint64_t retry_ns = clamp((u128)retry_us * 1000), lease_ns = params->lease_us * 1000, pause_ns;
+	uint64_t wanted_ns = want > FEW ? params->lease_us * 750 : params->lease_us * 1000;
+	uint64_t rest_ns = want > need ? clamp((u128)wanted_ns * (want - need) / want) : 0;
 
-	if (retry_us == UINT64_MAX || want <= need)
-		return retry_us == UINT64_MAX ? UINT64_MAX : retry_ns;
-	pause_ns = clamp((u128)lease_ns / 2 + (uint64_t)((u128)random * lease_ns >> 64));
-	return retry_ns > pause_ns ? retry_ns : pause_ns;
+	if (retry_us != SCRIPT_BY_CHANCE)
+		return retry_us > UINT64_MAX / 1000 ? UINT64_MAX : retry_us * 1000;
+	if (rest_ns <= since_ns + 1000)
+		return 1000;
+	rest_ns -= since_ns;
+	return rest_ns / 2 + (uint64_t)((u128)random * rest_ns >> 64);
 }
 
 uint64_t policy_nap_ns(unsigned n, uint64_t left_ns)

@@ -127,8 +127,8 @@ void via_agent_at_once(struct shmlimit_global *g, struct lease_request *requests
 	}
 }
 
-void via_agent_settle(struct shmlimit_global *g, struct lease_request *lr, enum request_state state,
-                      const struct request_answer *answer)
+void via_agent_conclude(struct shmlimit_global *g, struct lease_request *lr, enum request_state state,
+                        const struct request_answer *answer)
 {
 	switch (state) {
 	case REQUEST_ALLOWED:
@@ -155,10 +155,10 @@ void via_agent_settle(struct shmlimit_global *g, struct lease_request *lr, enum 
 }
 
 /*
- * The agent settles what it has on the way, late or not. So the claim goes on, and the next requests wait
- * for that answer. WHY NOT end it: each of them would ask again, and wait for as long as this one did,
- * while the tokens of the late answer expire. A worker that had a server 50 ms away, and a deadline of
- * 50 ms, got 0.1 % of its limit.
+ * The agent concludes what it has on the way, late or not. So the claim goes on, and the next
+ * requests wait for that answer. WHY NOT end it: each of them would ask again, and wait for as long
+ * as this one did, while the tokens of the late answer expire. A worker that had a server 50 ms
+ * away, and a deadline of 50 ms, got 0.1 % of its limit.
  */
 void via_agent_fetch(struct shmlimit_global *g, struct lease_request *lr, const struct receipt *receipt,
                      uint64_t until_ns)
@@ -172,7 +172,7 @@ void via_agent_fetch(struct shmlimit_global *g, struct lease_request *lr, const 
 	if (state == REQUEST_FREE && is_on_way && via_agent_exists(g))
 		lr->answer = SHMLIMIT_LEASE_WAIT;
 	else
-		via_agent_settle(g, lr, state, &answer);
+		via_agent_conclude(g, lr, state, &answer);
 }
 
 /*

@@ -6,7 +6,7 @@
 #ifndef GLOBAL_VIA_AGENT_H
 #define GLOBAL_VIA_AGENT_H
 
-#include "settle.h"
+#include "conclude.h"
 
 /* Is there an agent for this handle's backend? */
 int via_agent_exists(const struct shmlimit_global *g);
@@ -39,12 +39,13 @@ int via_agent_lend(struct shmlimit_global *g, int rule, const void *key, size_t 
 void via_agent_prefetch(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t want);
 
 /* Apply what mailbox_poll() returned for it. Without an answer the request stays what it was. */
-void via_agent_settle(struct shmlimit_global *g, struct lease_request *request, enum request_state state,
-                      const struct request_answer *answer);
+void via_agent_conclude(struct shmlimit_global *g, struct lease_request *request, enum request_state state,
+                        const struct request_answer *answer);
 
 /*
- * Wait until until_ns for the answer to what was posted, and apply it. Without one the request is withdrawn:
- * it stays what it was, or, if the agent has asked the backend and will settle it, waits (LEASE_WAIT).
+ * Wait until until_ns for the answer to what was posted, and apply it. Without one the request is
+ * withdrawn: it stays what it was, or, if the agent has asked the backend and will conclude it,
+ * waits (LEASE_WAIT).
  */
 void via_agent_fetch(struct shmlimit_global *g, struct lease_request *request, const struct receipt *receipt,
                      uint64_t until_ns);

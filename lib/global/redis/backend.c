@@ -75,16 +75,29 @@ void backend_leave(struct backend *b)
 	url_next(&b->url);
 }
 
+/* What the URL has wrong, where the server's behaviour tells; or "". */
+static const char *wrong_scheme(const struct backend *b, int error)
+{
+	const struct connection *c = &b->connection;
+
+	if (c->tls != NULL && !c->secured && error == -ETIMEDOUT)
+		return "to the TLS handshake; a port without TLS needs redis://";
+	if (c->tls == NULL && c->connected && b->url.path[0] == '\0' && b->greeting != GREETING_DONE &&
+	    (error == -EPIPE || error == -ECONNRESET))
+		return "closed before an answer; a port for TLS needs rediss://";
+	return "";
+}
+
 struct backend_error backend_error_of(const struct backend *b, int error)
 {
+	const char *said = error == -EKEYREJECTED ? b->connection.why : wrong_scheme(b, error);
 	struct backend_error failure = { .kind = error == -ETIMEDOUT      ? ERROR_LATE
 		                                 : error == -EBADMSG      ? ERROR_REPLY
 		                                 : error == -EKEYREJECTED ? ERROR_TLS
 		                                                          : ERROR_LOST,
 		                         .error = error };
 
-	if (error == -EKEYREJECTED)
-		backend_error_copy(failure.said, sizeof(failure.said), b->connection.why, strlen(b->connection.why));
+	backend_error_copy(failure.said, sizeof(failure.said), said, strlen(said));
 	return failure;
 }
 
@@ -256,6 +269,8 @@ static int read_greeting(struct backend *b, const redisReply *reply, struct back
 
 	if (reply->type == REDIS_REPLY_ERROR && !may_fail) {
 		*failure = backend_error_of_reply(reply->str, (size_t)reply->len);
+		if (b->greeting == GREETING_PRIMARY && failure->kind == ERROR_OLD)
+			*failure = (struct backend_error){ .kind = ERROR_SERVER };
 		return 1;
 	}
 	if (b->greeting == GREETING_PRIMARY)
@@ -428,8 +443,8 @@ void backend_answer(const redisReply *reply, struct backend_question *q)
  * Send the questions whose failure is `which`, and read the answers. Returns 0 or -errno. *done is
  * the number of answers.
  */
-static int exchange(struct backend *b, struct backend_question *questions, size_t n, enum backend_error_kind which,
-                    uint64_t until_ns, size_t *done)
+static int exchange_again(struct backend *b, struct backend_question *questions, size_t n,
+                          enum backend_error_kind which, uint64_t until_ns, size_t *done)
 {
 	struct outbox out = { 0 };
 	int error;
@@ -505,9 +520,9 @@ static int attempt(struct backend *b, struct backend_question *questions, size_t
 
 	if (reach(b, until_ns, failure) != 0)
 		return 1;
-	error = exchange(b, questions, n, ERROR_WAITED, until_ns, done);
+	error = exchange_again(b, questions, n, ERROR_WAITED, until_ns, done);
 	if (error == 0)
-		error = exchange(b, questions, n, ERROR_SCRIPT, until_ns, done);
+		error = exchange_again(b, questions, n, ERROR_SCRIPT, until_ns, done);
 	for (size_t i = 0; i < n; i++)
 		leave_replica(b, &questions[i].failure);
 	if (error == 0)

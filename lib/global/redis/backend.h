@@ -35,6 +35,10 @@ struct backend {
 	char sha[BACKEND_SHA_MAX];
 	uint64_t commands;      /* scripts that were asked for */
 	struct addrinfo *found; /* addresses to connect to; NULL: look them up */
+	/* Of a cluster's node: failures in a row, the last one, and until when it is left alone. */
+	unsigned failures;
+	struct backend_error failure;
+	uint64_t open_until_ns;
 };
 
 /* Commands that are still to be sent. The owner frees `bytes`. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backoff.h"
 #include "cluster.h"
 
 /*
@@ -15,9 +16,9 @@
  */
 #define HOPS 4
 
-void cluster_begin(struct cluster *c, const struct url *url)
+void cluster_begin(struct cluster *c, const struct url *url, unsigned open_after, uint64_t open_ns)
 {
-	*c = (struct cluster){ .count = 0 };
+	*c = (struct cluster){ .open_after = open_after, .open_ns = open_ns };
 	backend_begin(&c->home, url);
 }
 
@@ -146,11 +147,38 @@ static void forget_owner(struct cluster *c, const struct backend_error *failure,
 		c->of_slot[cluster_slot(key, key_len)] = 0;
 }
 
+/* Ask a node, unless its breaker is open. */
+static void ask(struct cluster *c, struct backend *at, struct backend_question *q, uint64_t until_ns)
+{
+	uint64_t now_ns = monotonic_now_ns();
+
+	if (now_ns < at->open_until_ns) {
+		q->failure = at->failure;
+		return;
+	}
+	backend_lease(at, q, 1, until_ns);
+	if (at == &c->home)
+		return;
+	if (q->failure.kind == ERROR_NONE || q->failure.kind == ERROR_MOVED || backend_error_is_of_key(&q->failure)) {
+		at->failure.kind = ERROR_NONE;
+		at->failures = 0;
+		return;
+	}
+	q->failure.at = q->failure.kind == at->failure.kind ? ERROR_OF_KNOWN : ERROR_OF_NODE;
+	at->failure = q->failure;
+	at->failure.at = ERROR_OF_KNOWN;
+	if (++at->failures < c->open_after)
+		return;
+	at->failures = 0;
+	/* Low bits of a time are at random. */
+	at->open_until_ns = now_ns + backoff_ns(c->open_ns, monotonic_now_ns() * UINT64_C(0x9e3779b97f4a7c15));
+}
+
 /*
  * Ask one question of the node that has the key. `asked`: home has answered it already. BOUND:
  * HOPS, and the deadline.
  */
-static void follow(struct cluster *c, struct backend_question *q, int asked, uint64_t until_ns)
+static void follow_question(struct cluster *c, struct backend_question *q, int asked, uint64_t until_ns)
 {
 	struct backend *at = asked ? &c->home : backend_of(c, q->key, q->key_len);
 
@@ -158,7 +186,7 @@ static void follow(struct cluster *c, struct backend_question *q, int asked, uin
 		int place;
 
 		if (!asked || hop > 0)
-			backend_lease(at, q, 1, until_ns);
+			ask(c, at, q, until_ns);
 		place = moved_to(c, &q->failure, at, &q->ask_first);
 		if (place < 0)
 			break;
@@ -175,7 +203,7 @@ void cluster_lease(struct cluster *c, struct backend_question *questions, size_t
 		backend_lease(&c->home, questions, n, until_ns);
 	for (size_t i = 0; i < n; i++)
 		if (!asked || questions[i].failure.kind == ERROR_MOVED)
-			follow(c, &questions[i], asked, until_ns);
+			follow_question(c, &questions[i], asked, until_ns);
 }
 
 int cluster_command(struct cluster *c, struct key_bytes key, const struct backend_words *command, uint64_t until_ns,

@@ -1,7 +1,9 @@
 /*
  * cluster: the server of a URL (home) and, if that is a node of a cluster, the other nodes that it
  * names. Which node has a key is learned from its answers (MOVED, ASK), and is forgotten when that
- * node fails.
+ * node fails. A node that fails `open_after` times in a row is left alone for about `open_ns`, and
+ * it alone: its circuit breaker is this process's. That of the URL's server is all processes'
+ * (breaker.h), which the caller asks.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,9 +21,11 @@ struct cluster {
 	unsigned count;
 	struct backend *node[CLUSTER_NODES];
 	unsigned char *of_slot; /* 1 + a node's place, 0: home. NULL: no other node is known */
+	unsigned open_after;
+	uint64_t open_ns;
 };
 
-void cluster_begin(struct cluster *cluster, const struct url *url);
+void cluster_begin(struct cluster *cluster, const struct url *url, unsigned open_after, uint64_t open_ns);
 void cluster_end(struct cluster *cluster);
 
 /* Like backend_lease(). Once a cluster is known, the questions are asked one after the other. */

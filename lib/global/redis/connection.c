@@ -66,7 +66,7 @@ static void keep_alive(int fd)
 		setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int));
 }
 
-static int start(struct connection *connection, int family, const struct sockaddr *address, socklen_t len)
+static int start_connecting(struct connection *connection, int family, const struct sockaddr *address, socklen_t len)
 {
 	int on = 1;
 
@@ -92,7 +92,7 @@ static int start_unix(struct connection *connection, const char *path)
 
 	_Static_assert(sizeof(address.sun_path) == sizeof(((struct url *)0)->path), "url.h has sun_path's length");
 	strcpy(address.sun_path, path);
-	return start(connection, AF_UNIX, (const struct sockaddr *)&address, sizeof(address));
+	return start_connecting(connection, AF_UNIX, (const struct sockaddr *)&address, sizeof(address));
 }
 
 int connection_resolver_error(int error)
@@ -113,7 +113,7 @@ static int start_next(struct connection *connection)
 		if (connection->fd >= 0)
 			close(connection->fd);
 		connection->next = a->ai_next;
-		error = start(connection, a->ai_family, a->ai_addr, a->ai_addrlen);
+		error = start_connecting(connection, a->ai_family, a->ai_addr, a->ai_addrlen);
 		if (error == 0)
 			break;
 	}

@@ -58,6 +58,7 @@ static const struct {
 	[ERROR_UNKNOWN] = { EDESTADDRREQ, "the sentinels do not know the primary", "must be the name that they monitor it "
 	                      "by" },
 	[ERROR_SENTINEL] = { EPROTOTYPE, "is a sentinel", "must be a URL of sentinels: redis+sentinel://HOST/PRIMARY" },
+	[ERROR_SERVER] = { ENOTUNIQ, "is a server and no sentinel", "must be a URL of a server: redis://HOST" },
 	[ERROR_TLS] = { EKEYREJECTED, "TLS failed", "must speak TLS here, with a certificate for this host from an authority "
 	                  "that is known here (cacert=FILE)" },
 	[ERROR_REPLY] = { EBADMSG, "an invalid answer", "must be Redis 6 or later, or Valkey" },

@@ -20,6 +20,7 @@ enum backend_error_kind {
 	ERROR_REPLICA,   /* a replica, perhaps since a failover: the connection is shut */
 	ERROR_UNKNOWN,   /* a sentinel does not know the primary's name */
 	ERROR_SENTINEL,  /* a sentinel where a server should be */
+	ERROR_SERVER,    /* a server where a sentinel should be */
 	ERROR_TLS,       /* no agreement, or a certificate was refused: `said` has the reason */
 	ERROR_REPLY,     /* an invalid answer */
 	ERROR_KEY,       /* the key has another type there */
@@ -36,6 +37,11 @@ struct backend_error {
 	enum backend_error_kind kind;
 	int error;      /* LOST: a negative errno value */
 	char said[160]; /* the backend's text, printable, or "" */
+	enum {
+		ERROR_OF_HOME,  /* the URL's server failed */
+		ERROR_OF_NODE,  /* another node of a cluster did */
+		ERROR_OF_KNOWN, /* the same, as it did before; perhaps it was not asked now */
+	} at;
 };
 
 /* Is it an error of one key, while the backend works? */

@@ -18,9 +18,14 @@
 /* A server may shut a connection for being idle once it is at least this old. */
 #define SETTLED_NS UINT64_C(1000000000)
 
+/* A connection is late after this part of the time after which a silent server has failed. */
+#define LATE_PARTS 4
+
+#define TRIP_MOST 4
+
 /* ---- Lists ---- */
 
-static void append(struct node_list *list, struct node_entry *entry)
+static void list_append(struct node_list *list, struct node_entry *entry)
 {
 	entry->next = NULL;
 	if (list->first == NULL)
@@ -39,37 +44,57 @@ static struct node_entry *remove_first(struct node_list *list)
 	return entry;
 }
 
-static void finish(struct node *n, struct node_list *list, const struct backend_error *failure)
+static void finish_entries(struct node *n, struct node_list *list, const struct backend_error *failure)
 {
 	struct node_entry *entry;
 
 	while ((entry = remove_first(list)) != NULL) {
 		entry->question.failure = *failure;
-		append(&n->done, entry);
+		list_append(&n->done, entry);
 	}
 }
 
-/* ---- The connection ---- */
+/* ---- The connections ---- */
 
-static void shut(struct node *n)
+static void shut(struct node_line *line)
 {
-	backend_shut(&n->backend);
-	free(n->out.bytes);
-	n->out = (struct outbox){ 0 };
-	n->out_sent = 0;
-	n->asking_answered = n->answered = 0;
+	backend_shut(&line->backend);
+	free(line->out.bytes);
+	line->out = (struct outbox){ 0 };
+	line->out_sent = 0;
+	line->asking_answered = line->answered = 0;
+}
+
+/* New questions are handed back from now on. */
+static void open_breaker(struct node *n, const struct backend_error *failure, uint64_t now_ns)
+{
+	finish_entries(n, &n->queued, failure);
+	n->failing = 1;
+	n->failure = *failure;
+	n->failures = 0;
+	n->openings++;
+	n->open_until_ns = now_ns + backoff_ns(n->open_ns, n->rng += UINT64_C(0x9e3779b97f4a7c15));
+}
+
+static void shut_both(struct node *n, const struct backend_error *failure)
+{
+	shut(n->line);
+	shut(n->late);
+	finish_entries(n, &n->late->sent, failure);
+	finish_entries(n, &n->line->sent, failure);
 	n->attempt_ns = 0;
 }
 
-static void fail(struct node *n, const struct backend_error *failure, uint64_t now_ns)
+static void fail_all(struct node *n, const struct backend_error *failure, uint64_t now_ns)
 {
-	shut(n);
-	finish(n, &n->sent, failure);
-	finish(n, &n->queued, failure);
-	n->failing = 1;
-	n->failure = *failure;
-	n->openings++;
-	n->open_until_ns = now_ns + backoff_ns(n->open_ns, n->rng += UINT64_C(0x9e3779b97f4a7c15));
+	shut_both(n, failure);
+	open_breaker(n, failure, now_ns);
+}
+
+static void close_breaker(struct node *n)
+{
+	n->failing = 0;
+	n->failures = 0;
 }
 
 /*
@@ -77,24 +102,45 @@ static void fail(struct node *n, const struct backend_error *failure, uint64_t n
  * three times. WHY NOT always reconnect at once: a server that answers the greeting and then hangs
  * up would cause an endless loop.
  */
-static void lost(struct node *n, const struct backend_error *failure, uint64_t now_ns)
+static void lost(struct node *n, struct node_line *line, const struct backend_error *failure, uint64_t now_ns)
 {
-	struct node_list queued = n->queued, sent = n->sent;
+	struct node_list queued = n->queued, sent = line->sent;
 	struct node_entry *entry;
 
-	if (!n->answered && (sent.first != NULL || now_ns - n->since_ns < SETTLED_NS)) {
-		fail(n, failure, now_ns);
+	if (line == n->line && !line->answered && (sent.first != NULL || now_ns - line->since_ns < SETTLED_NS)) {
+		fail_all(n, failure, now_ns);
 		return;
 	}
-	shut(n);
-	n->queued = n->sent = (struct node_list){ 0 };
+	shut(line);
+	n->queued = line->sent = (struct node_list){ 0 };
 	while ((entry = remove_first(&sent)) != NULL) {
 		entry->question.failure = *failure;
-		append(entry->again ? &n->done : &n->queued, entry);
+		list_append(entry->again || n->failing ? &n->done : &n->queued, entry);
 		entry->again = 1;
 	}
 	while ((entry = remove_first(&queued)) != NULL)
-		append(&n->queued, entry);
+		list_append(&n->queued, entry);
+}
+
+/*
+ * The usual round trip follows the last ones: a quarter of each, and of none more than TRIP_MOST
+ * silences. Of answers that come together, which were all held back by the same thing, one counts.
+ */
+static void note_trip(struct node *n, uint64_t asked_ns, uint64_t now_ns)
+{
+	uint64_t trip_ns = now_ns - asked_ns, most_ns = TRIP_MOST * n->silence_ns;
+
+	if (n->trip_ns != 0 && asked_ns < n->tripped_ns)
+		return;
+	trip_ns = trip_ns < most_ns ? trip_ns : most_ns;
+	n->trip_ns = n->trip_ns == 0 ? trip_ns : n->trip_ns - n->trip_ns / 4 + trip_ns / 4;
+	n->tripped_ns = now_ns;
+}
+
+/* At least two usual round trips. */
+static uint64_t patience_ns(const struct node *n, uint64_t ns)
+{
+	return 2 * n->trip_ns > ns ? 2 * n->trip_ns : ns;
 }
 
 /*
@@ -103,7 +149,7 @@ static void lost(struct node *n, const struct backend_error *failure, uint64_t n
  */
 static enum backend_step connect_step(struct node *n, struct backend_error *failure)
 {
-	struct backend *b = &n->backend;
+	struct backend *b = &n->line->backend;
 	int error = 0;
 
 	*failure = (struct backend_error){ .kind = ERROR_LATE };
@@ -122,7 +168,7 @@ static void connect_on(struct node *n, uint64_t now_ns)
 	struct backend_error failure;
 	enum backend_step step;
 
-	if (now_ns < n->open_until_ns)
+	if (n->failing && n->attempt_ns == 0 && now_ns < n->open_until_ns)
 		return;
 	if (n->attempt_ns == 0)
 		n->attempt_ns = now_ns;
@@ -131,96 +177,101 @@ static void connect_on(struct node *n, uint64_t now_ns)
 		step = connect_step(n, &failure);
 	} while (step == BACKEND_GO_ON);
 	if (step == BACKEND_READY) {
-		n->failing = 0;
+		close_breaker(n);
+		if (n->trip_ns == 0)
+			note_trip(n, n->line->backend.greeted_ns, now_ns);
 		n->attempt_ns = 0;
-		n->since_ns = now_ns;
+		n->line->since_ns = n->since_ns = now_ns;
 		return;
 	}
 	if (failure.kind != ERROR_LATE)
-		fail(n, &failure, now_ns);
+		fail_all(n, &failure, now_ns);
 	/* The attempt goes on, but questions no longer wait for it. */
-	if (n->attempt_ns != 0 && now_ns - n->attempt_ns >= n->silence_ns && !n->failing) {
-		n->failing = 1;
-		n->failure = failure;
-		n->openings++;
-		finish(n, &n->queued, &failure);
-	}
+	if (n->attempt_ns != 0 && now_ns - n->attempt_ns >= n->open_after * n->silence_ns && !n->failing)
+		open_breaker(n, &failure, now_ns);
 }
 
 /* ---- Questions ---- */
 
 static void write_queued(struct node *n, uint64_t now_ns)
 {
+	struct node_line *line = n->line;
 	struct node_entry *entry;
 
 	while ((entry = remove_first(&n->queued)) != NULL) {
-		if (n->sent.first == NULL)
+		if (!node_is_asked(n))
 			n->since_ns = now_ns;
+		if (line->sent.first == NULL)
+			line->since_ns = now_ns;
 		entry->asked_ns = now_ns;
-		backend_put(&n->backend, &n->out, &entry->question, entry->with_text);
-		append(&n->sent, entry);
+		backend_put(&line->backend, &line->out, &entry->question, entry->with_text);
+		list_append(&line->sent, entry);
 	}
 }
 
-static int flush(struct node *n)
+static int flush(struct node_line *line)
 {
 	ssize_t sent;
 
-	if (n->out.failed)
+	if (line->out.failed)
 		return -ENOMEM;
-	if (n->out.bytes == NULL)
+	if (line->out.bytes == NULL)
 		return 0;
-	sent = connection_write(&n->backend.connection, n->out.bytes + n->out_sent, n->out.len - n->out_sent);
+	sent = connection_write(&line->backend.connection, line->out.bytes + line->out_sent,
+	                        line->out.len - line->out_sent);
 	if (sent < 0)
 		return (int)sent;
-	n->out_sent += (size_t)sent;
-	if (n->out_sent < n->out.len)
+	line->out_sent += (size_t)sent;
+	if (line->out_sent < line->out.len)
 		return 0;
-	free(n->out.bytes);
-	n->out = (struct outbox){ 0 };
-	n->out_sent = 0;
+	free(line->out.bytes);
+	line->out = (struct outbox){ 0 };
+	line->out_sent = 0;
 	return 0;
 }
 
 /* Read the answer of the first question. Returns 0, or 1 if the connection was shut. */
-static int read_answer(struct node *n, const redisReply *reply, uint64_t now_ns)
+static int read_answer(struct node *n, struct node_line *line, const redisReply *reply, uint64_t now_ns)
 {
-	struct node_entry *entry = n->sent.first;
+	struct node_entry *entry = line->sent.first;
 	const struct backend_error *failure;
 
-	n->since_ns = now_ns;
+	n->since_ns = line->since_ns = now_ns;
 	if (entry == NULL) {
 		struct backend_error unasked = { .kind = ERROR_REPLY };
 
-		fail(n, &unasked, now_ns);
+		fail_all(n, &unasked, now_ns);
 		return 1;
 	}
-	if (entry->question.ask_first && !n->asking_answered) {
-		n->asking_answered = 1;
+	if (entry->question.ask_first && !line->asking_answered) {
+		line->asking_answered = 1;
 		return 0;
 	}
-	n->asking_answered = 0;
+	line->asking_answered = 0;
 	backend_answer(reply, &entry->question);
 	failure = &entry->question.failure;
 	if (failure->kind == ERROR_REPLICA) {
 		struct backend_error replica = *failure;
 
-		backend_leave(&n->backend);
-		lost(n, &replica, now_ns);
+		backend_leave(&line->backend);
+		lost(n, line, &replica, now_ns);
 		return 1;
 	}
-	n->answered = n->backend.used = 1;
+	line->answered = line->backend.used = 1;
 	entry->round_trip_ns = monotonic_now_ns() - entry->asked_ns;
-	remove_first(&n->sent);
+	note_trip(n, entry->asked_ns, entry->asked_ns + entry->round_trip_ns);
+	remove_first(&line->sent);
 	if (failure->kind == ERROR_SCRIPT && !entry->with_text) {
 		entry->with_text = 1;
-		append(&n->queued, entry);
+		list_append(&n->queued, entry);
 		return 0;
 	}
-	append(&n->done, entry);
-	if (failure->kind == ERROR_NONE || failure->kind == ERROR_MOVED || backend_error_is_of_key(failure))
+	list_append(&n->done, entry);
+	if (failure->kind == ERROR_NONE || failure->kind == ERROR_MOVED || backend_error_is_of_key(failure)) {
+		close_breaker(n);
 		return 0;
-	fail(n, failure, now_ns);
+	}
+	fail_all(n, failure, now_ns);
 	return 1;
 }
 
@@ -228,65 +279,110 @@ static int read_answer(struct node *n, const redisReply *reply, uint64_t now_ns)
  * BOUND: what the server has sent. It sends only what it was asked for; otherwise the connection is
  * shut.
  */
-static int read_answers(struct node *n, uint64_t now_ns)
+static int read_answers(struct node *n, struct node_line *line, uint64_t now_ns)
 {
 	redisReply *reply;
 	int error, is_shut = 0;
 
-	while (!is_shut && (error = connection_receive(&n->backend.connection, &reply, NOW)) == 0) {
-		is_shut = read_answer(n, reply, now_ns);
+	while (!is_shut && (error = connection_receive(&line->backend.connection, &reply, NOW)) == 0) {
+		is_shut = read_answer(n, line, reply, now_ns);
 		freeReplyObject(reply);
 	}
 	return is_shut ? 0 : error == -ETIMEDOUT ? 0 : error;
 }
 
-static void exchange(struct node *n, uint64_t now_ns)
+static void exchange_line(struct node *n, struct node_line *line, uint64_t now_ns)
 {
-	struct backend_error late = { .kind = ERROR_LATE }, failure;
-	int error;
+	struct backend_error failure;
+	int error = flush(line);
 
-	write_queued(n, now_ns);
-	error = flush(n);
 	if (error == 0)
-		error = read_answers(n, now_ns);
-	if (error != 0) {
-		failure = backend_error_of(&n->backend, error);
-		lost(n, &failure, now_ns);
-	} else if (n->sent.first != NULL && now_ns - n->since_ns >= n->silence_ns) {
-		fail(n, &late, now_ns);
-	}
+		error = read_answers(n, line, now_ns);
+	if (error == 0)
+		return;
+	failure = backend_error_of(&line->backend, error);
+	lost(n, line, &failure, now_ns);
+}
+
+/* New questions take the other connection, which is made now, while this one is late. */
+static void change_lines(struct node *n)
+{
+	struct node_line *line = n->late;
+
+	n->late = n->line;
+	n->line = line;
+	backend_end(&line->backend);
+	backend_begin(&line->backend, &n->late->backend.url);
+}
+
+/* Neither connection says anything. */
+static void count_silence(struct node *n, uint64_t now_ns)
+{
+	struct backend_error late = { .kind = ERROR_LATE };
+
+	n->since_ns = now_ns;
+	if (++n->failures >= n->open_after)
+		open_breaker(n, &late, now_ns);
 }
 
 /* ---- What the agent calls ---- */
 
-void node_begin(struct node *n, const struct url *url, uint64_t silence_ns, uint64_t open_ns, uint64_t rng)
+void node_begin(struct node *n, const struct url *url, const struct node_patience *patience, uint64_t rng)
 {
-	*n = (struct node){ .silence_ns = silence_ns, .open_ns = open_ns, .rng = rng };
-	backend_begin(&n->backend, url);
+	*n = (struct node){ .late_ns = patience->silence_ns / LATE_PARTS,
+		            .silence_ns = patience->silence_ns,
+		            .open_ns = patience->open_ns,
+		            .open_after = patience->open_after,
+		            .rng = rng };
+	n->line = &n->lines[0];
+	n->late = &n->lines[1];
+	backend_begin(&n->line->backend, url);
+	backend_begin(&n->late->backend, url);
 }
 
 void node_end(struct node *n)
 {
-	shut(n);
+	shut(n->line);
+	shut(n->late);
 	resolver_end(&n->lookup);
-	backend_end(&n->backend);
+	backend_end(&n->line->backend);
+	backend_end(&n->late->backend);
 }
 
 void node_add(struct node *n, struct node_entry *entry)
 {
 	entry->with_text = entry->again = 0;
 	entry->question.failure = n->failure;
-	append(n->failing ? &n->done : &n->queued, entry);
+	list_append(n->failing ? &n->done : &n->queued, entry);
+}
+
+int node_is_asked(const struct node *n)
+{
+	return n->line->sent.first != NULL || n->late->sent.first != NULL;
 }
 
 void node_step(struct node *n, uint64_t now_ns)
 {
 	if (n->queued.first != NULL)
 		n->used_ns = now_ns;
-	if (!n->backend.ready)
+	if (n->late->backend.ready)
+		exchange_line(n, n->late, now_ns);
+	if (n->late->backend.ready && n->late->sent.first == NULL)
+		shut(n->late);
+	/* A server that stayed silent is connected to again. */
+	if (n->failing && now_ns >= n->open_until_ns && n->attempt_ns == 0)
+		shut_both(n, &n->failure);
+	if (!n->line->backend.ready)
 		connect_on(n, now_ns);
-	if (n->backend.ready)
-		exchange(n, now_ns);
+	if (n->line->backend.ready)
+		write_queued(n, now_ns);
+	if (n->line->backend.ready)
+		exchange_line(n, n->line, now_ns);
+	if (node_is_asked(n) && !n->failing && now_ns - n->since_ns >= patience_ns(n, n->silence_ns))
+		count_silence(n, now_ns);
+	if (n->line->sent.first != NULL && n->late->sent.first == NULL && !n->failing &&
+	    now_ns - n->line->since_ns >= patience_ns(n, n->late_ns))
+		change_lines(n);
 }
 
 struct node_entry *node_done(struct node *n)
@@ -298,23 +394,37 @@ void node_drop(struct node *n)
 {
 	struct backend_error dropped = { .kind = ERROR_WAITED };
 
-	shut(n);
-	finish(n, &n->sent, &dropped);
-	finish(n, &n->queued, &dropped);
+	shut_both(n, &dropped);
+	finish_entries(n, &n->queued, &dropped);
 }
 
-uint64_t node_idle_ns(const struct node *n, uint64_t now_ns, struct pollfd *pollfd)
+static struct pollfd pollfd_of(const struct node_line *line)
 {
-	int wants = n->out.bytes != NULL || !n->backend.connection.connected;
+	int wants = line->out.bytes != NULL || !line->backend.connection.connected;
 
-	*pollfd = (struct pollfd){ .fd = n->backend.connection.fd, .events = (short)(POLLIN | (wants ? POLLOUT : 0)) };
-	if (n->done.first != NULL || (n->backend.ready && n->queued.first != NULL))
+	return (struct pollfd){ .fd = line->backend.connection.fd, .events = (short)(POLLIN | (wants ? POLLOUT : 0)) };
+}
+
+static uint64_t until(uint64_t then_ns, uint64_t now_ns)
+{
+	return then_ns > now_ns ? then_ns - now_ns : 0;
+}
+
+uint64_t node_idle_ns(const struct node *n, uint64_t now_ns, struct pollfd pollfds[2])
+{
+	uint64_t idle_ns = UINT64_MAX, late_ns = until(n->line->since_ns + patience_ns(n, n->late_ns), now_ns);
+
+	pollfds[0] = pollfd_of(n->line);
+	pollfds[1] = pollfd_of(n->late);
+	if (n->done.first != NULL || (n->line->backend.ready && n->queued.first != NULL))
 		return 0;
-	if (n->sent.first != NULL)
-		return n->since_ns + n->silence_ns > now_ns ? n->since_ns + n->silence_ns - now_ns : 0;
+	if (n->failing && n->attempt_ns == 0)
+		return until(n->open_until_ns, now_ns);
+	if (node_is_asked(n))
+		idle_ns = until(n->since_ns + patience_ns(n, n->silence_ns), now_ns);
+	if (n->line->sent.first != NULL && n->late->sent.first == NULL && late_ns < idle_ns)
+		return late_ns;
 	if (n->attempt_ns != 0)
-		return LOOK_AGAIN_NS;
-	if (!n->backend.ready)
-		return n->open_until_ns > now_ns ? n->open_until_ns - now_ns : 0;
-	return UINT64_MAX;
+		return LOOK_AGAIN_NS < idle_ns ? LOOK_AGAIN_NS : idle_ns;
+	return n->line->backend.ready ? idle_ns : 0;
 }

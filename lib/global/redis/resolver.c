@@ -30,7 +30,7 @@ int resolver_is_needed(const struct url *url)
 	       inet_pton(AF_INET6, url->host, address) != 1;
 }
 
-static int begin(struct resolver **lookup, const struct url *url)
+static int begin_lookup(struct resolver **lookup, const struct url *url)
 {
 	struct resolver *l = calloc(1, sizeof(*l));
 	struct gaicb *list[1];
@@ -55,7 +55,7 @@ int resolver_poll(struct resolver **lookup, const struct url *url, struct addrin
 	int error = 0;
 
 	if (*lookup == NULL)
-		error = begin(lookup, url);
+		error = begin_lookup(lookup, url);
 	if (error != 0)
 		return error;
 	error = gai_error(&(*lookup)->request);

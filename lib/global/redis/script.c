@@ -11,22 +11,25 @@
 
 /*
  * The first part is a count that expires, for which there are six arguments. The time of a script
- * stands still, so HMGET and PTTL say the same of a key. WHY NOT a key of its own for what was added: a
- * cluster answers TRYAGAIN for two keys while it moves them. Of each host's latest additions the script
- * keeps as many as its argument says, or a few more: none is longer than 34 bytes.
+ * stands still, so HMGET and PTTL say the same of a key. WHY NOT a key of its own for what was
+ * added: a cluster answers TRYAGAIN for two keys while it moves them. Of each host's latest
+ * additions the script keeps as many as its argument says, or a few more: none is longer than 34
+ * bytes.
  *
  * BOUND: the loops over cells run at most four times, for after that nothing is lent. us() returns
- * the time until no more than `target` is owed if no host leases. Numbers are written with 17 digits,
- * since Lua's default has 14.
+ * the time until no more than `target` is owed if no host leases. Numbers are written with 17
+ * digits, since Lua's default has 14.
  *
- * At most three quarters of what is left are leased, or `need` if that is more. A host that wants
- * more than a few tokens, and would be back at once, gets none until a batch is there: what refills
- * in an eighth of a lease. WHY NOT lease whatever is there: hosts that got next to nothing would
- * ask for next to nothing, and often. Of a funnel that is over three quarters full a host gets
- * more than it asks for, if it can use it: an eighth of what is above that. So a key that is far from its
- * limit asks less than once a request, and all that hosts hold of it in vain is a quarter of the funnel
- * at most. WHY NOT a quarter of it: in a simulation 1.3 % of the requests at twice a rate of 60 a minute
- * were denied while the limit had a token, with an eighth 0.9 %.
+ * At most three quarters of what is left are leased, or `need` if that is more. Of a funnel that is
+ * over three quarters full a host gets more than it asks for, if it can use it: an eighth of what
+ * is above that. So a key that is far from its limit asks less than once a request, and all that
+ * hosts hold of it in vain is a quarter of the funnel at most. WHY NOT a quarter of it: in a
+ * simulation 1.3 % of the requests at twice a rate of 60 a minute were denied while the limit had a
+ * token, with an eighth 0.9 %.
+ *
+ * Chance is a number from 0 to 1: the microsecond of the question times the golden ratio. WHY NOT
+ * math.random(): each script begins it again. A sixth of the grant is taken off the tokens that
+ * decide: a host that asks seldom and for much meets more of them than those that ask in between.
  */
 const char script_text[] =
 	"if #ARGV == 6 then\n"
@@ -89,15 +92,21 @@ const char script_text[] =
 	"  end\n"
 	"  debt = math.max(debt - (now - time), lent)\n"
 	"end\n"
-	"local left, enough, leased, retry, lasts = math.floor((full - debt) / token), need, 0, 0, 0\n"
-	"if want > 3 then\n"
-	"  enough = math.max(need, math.floor(math.min(want * want, full / token / 2, lease / token / 2) / 4))\n"
-	"end\n"
-	"if left < enough then\n"
-	"  retry = debt + enough * token - full\n"
+	"local left, leased, retry, lasts = math.floor((full - debt) / token), 0, 0, 0\n"
+	"if left < need then\n"
+	"  retry = debt + need * token - full\n"
 	"elseif want > 0 then\n"
+	"  local spare, scarce = lease / token / 4, math.min(full / 4, 200000) - 4 * token\n"
 	"  leased = math.min(want, math.max(need, left - math.floor(left / 4)))\n"
-	"  if most > leased then\n"
+	"  if spare < 8 and full / token < 8192 then leased = math.min(leased, need + math.floor(spare)) end\n"
+	"  local chance = math.max(full - debt - leased * token / 6, 0) / scarce\n"
+	"  if scarce > 0 and chance < 1 then\n"
+	"    chance = chance * chance\n"
+	"    chance = chance / (chance + leased / want * (1 - chance))\n"
+	"    if now % 999983 * 0.6180339887498949 % 1 >= chance then leased, retry = 0, 1 end\n"
+	"  end\n"
+	"  if leased <= 30 and full / token < 131072 and 8 * lease <= full then lease = 3 * lease end\n"
+	"  if most > leased and retry == 0 then\n"
 	"    most = math.min(most, need + math.floor((left - need - full / token * 3 / 4) / 8))\n"
 	"    if most > leased then leased, lasts, lease = most, 3 * cell, 3 * cell end\n"
 	"  end\n"
@@ -124,7 +133,7 @@ const char script_text[] =
 	"    return t - now + math.max(x - target, 0)\n"
 	"  end\n"
 	"  ends = us(0)\n"
-	"  if retry > 0 then retry = us(full - enough * token) end\n"
+	"  if left < need then retry = us(full - need * token) end\n"
 	"end\n"
 	"if need * token > full then retry = -1 end\n"
 	"if leased > 0 or (back and want > 0) then\n"
@@ -144,14 +153,31 @@ const char script_text[] =
 #define PART_BITS_MAX 40u
 
 /*
- * A lease from a funnel that is over three quarters full lasts a part of the time to full, and no longer
- * than LONG_US; unless that is less than some leases, or many tokens come back in a lease. The same
- * numbers are in algorithm/lease.c.
+ * A lease from a funnel that is over three quarters full lasts a part of the time to full, and no
+ * longer than LONG_US; unless that is less than some leases, or many tokens come back in a lease.
+ * The same numbers are in algorithm/lease/lease.c.
  */
 #define LONG_US UINT64_C(20000000)
 #define LONG_PARTS 4
 #define LONG_LEASES 8u
 #define LONG_RATE 32
+
+/*
+ * The same numbers are in the script. Leases of 29 or 30 tokens have the size of 28, and above the
+ * capacity sizes leave out bits (algorithm/lease/lease.c).
+ */
+#define FEW 30u
+#define FEW_CAPACITY 131072
+#define FEW_PARTS 8
+
+uint64_t script_lease_us(const struct script_params *params, uint64_t tokens)
+{
+	double lease_us = (double)params->lease_us;
+
+	return tokens <= FEW && params->full < FEW_CAPACITY * params->token && FEW_PARTS * lease_us <= params->full
+	               ? SCRIPT_FEW_TIMES * params->lease_us
+	               : params->lease_us;
+}
 
 int script_params(struct script_params *params, uint64_t capacity, uint64_t count, uint64_t period_ns,
                   uint64_t lease_us)
@@ -173,6 +199,8 @@ int script_params(struct script_params *params, uint64_t capacity, uint64_t coun
 	long_us = params->full / LONG_PARTS < (double)LONG_US ? (uint64_t)params->full / LONG_PARTS : LONG_US;
 	if (long_us < LONG_LEASES * lease_us || (double)lease_us >= LONG_RATE * params->token)
 		long_us = lease_us;
+	if (long_us < script_lease_us(params, 1))
+		long_us = script_lease_us(params, 1);
 	params->cell_us = (long_us + 2) / 3;
 	return 0;
 }

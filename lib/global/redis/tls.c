@@ -87,7 +87,7 @@ static BIO *new_socket(struct tls *tls)
 
 /* ---- Certificates ---- */
 
-static int refuse(char why[TLS_WHY_MAX], const char *what, const char *reason)
+static int refuse_certificate(char why[TLS_WHY_MAX], const char *what, const char *reason)
 {
 	snprintf(why, TLS_WHY_MAX, "%.80s%s%.70s", what, what[0] != '\0' ? ": " : "",
 	         reason != NULL ? reason : "unknown error");
@@ -108,15 +108,15 @@ static int load(SSL_CTX *context, const struct url *url, char why[TLS_WHY_MAX])
 
 	for (int i = 0; i < 3; i++)
 		if (files[i][0] != '\0' && access(files[i], R_OK) != 0)
-			return refuse(why, files[i], strerrordesc_np(errno));
+			return refuse_certificate(why, files[i], strerrordesc_np(errno));
 	if (url->cacert[0] == '\0' && SSL_CTX_set_default_verify_paths(context) != 1)
-		return refuse(why, "default certificates", last_reason());
+		return refuse_certificate(why, "default certificates", last_reason());
 	if (url->cacert[0] != '\0' && SSL_CTX_load_verify_file(context, url->cacert) != 1)
-		return refuse(why, url->cacert, last_reason());
+		return refuse_certificate(why, url->cacert, last_reason());
 	if (url->cert[0] != '\0' && SSL_CTX_use_certificate_chain_file(context, url->cert) != 1)
-		return refuse(why, url->cert, last_reason());
+		return refuse_certificate(why, url->cert, last_reason());
 	if (url->cert[0] != '\0' && SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1)
-		return refuse(why, key, last_reason());
+		return refuse_certificate(why, key, last_reason());
 	return 0;
 }
 
@@ -201,7 +201,7 @@ static int error_of(struct tls *tls, int result, char why[TLS_WHY_MAX])
 		return -EAGAIN;
 	if (tls->error != 0 || error != SSL_ERROR_SSL)
 		return tls->error != 0 ? tls->error : -EPIPE;
-	return refuse(why, "", verified != X509_V_OK ? X509_verify_cert_error_string(verified) : reason);
+	return refuse_certificate(why, "", verified != X509_V_OK ? X509_verify_cert_error_string(verified) : reason);
 }
 
 static void prepare(struct tls *tls)

@@ -15,6 +15,7 @@
 #define PORT_SENTINEL "26379"
 #define DB_MAX 65535 /* Redis allows more */
 
+/* It goes to logs and terminals, and may repeat a byte of the URL: none that these act on. */
 __attribute__((format(printf, 2, 3))) static int wrong(char *why, const char *format, ...)
 {
 	va_list ap;
@@ -22,6 +23,9 @@ __attribute__((format(printf, 2, 3))) static int wrong(char *why, const char *fo
 	va_start(ap, format);
 	vsnprintf(why, URL_WHY_MAX, format, ap);
 	va_end(ap);
+	for (char *c = why; *c != '\0'; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
 	return -EINVAL;
 }
 
@@ -292,7 +296,7 @@ void url_next(struct url *url)
 	strcpy(url->other[last].port, port);
 }
 
-__attribute__((format(printf, 2, 3))) static void append(char text[URL_TEXT_MAX], const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void text_append(char text[URL_TEXT_MAX], const char *format, ...)
 {
 	size_t len = strlen(text);
 	va_list ap;
@@ -304,19 +308,19 @@ __attribute__((format(printf, 2, 3))) static void append(char text[URL_TEXT_MAX]
 
 static void append_host(char text[URL_TEXT_MAX], const char *host, const char *port)
 {
-	append(text, strchr(host, ':') != NULL ? "%s[%s]:%s" : "%s%s:%s", text[0] != '\0' ? "," : "", host, port);
+	text_append(text, strchr(host, ':') != NULL ? "%s[%s]:%s" : "%s%s:%s", text[0] != '\0' ? "," : "", host, port);
 }
 
 const char *url_text(const struct url *url, char text[URL_TEXT_MAX])
 {
 	text[0] = '\0';
 	if (url->path[0] != '\0') {
-		append(text, "%s?db=%u", url->path, url->db);
+		text_append(text, "%s?db=%u", url->path, url->db);
 		return text;
 	}
 	append_host(text, url->host, url->port);
 	for (unsigned i = 0; i < url->others; i++)
 		append_host(text, url->other[i].host, url->other[i].port);
-	append(text, "%s%s/%u", url->primary[0] != '\0' ? "/" : "", url->primary, url->db);
+	text_append(text, "%s%s/%u", url->primary[0] != '\0' ? "/" : "", url->primary, url->db);
 	return text;
 }

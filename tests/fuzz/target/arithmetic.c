@@ -14,8 +14,6 @@
 #include "warmup.h"
 #include "window.h"
 
-#define RING 64
-
 static int read_params(struct input *in, uint32_t algorithm, struct layout_params *params)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = algorithm }, again = rule;
@@ -29,14 +27,14 @@ static int read_params(struct input *in, uint32_t algorithm, struct layout_param
 	rule.max_wait_ns = input_any(in);
 	rule.warmup_ns = input_any(in);
 	rule.cold_factor_milli = (uint32_t)input_number(in, 4);
-	error = algorithm_compile(&rule, RING, params);
+	error = algorithm_compile(&rule, 0, params);
 	law(error == 0 || error == -ERANGE || error == -EDOM || error == -EINVAL || error == -EFBIG, "compile: %d",
 	    error);
 	if (error != 0)
 		return 0;
 	/* What verify relies on. */
 	algorithm_rule(params, &again);
-	law(algorithm_compile(&again, RING, &twice) == 0 && memcmp(&twice, params, sizeof(twice)) == 0,
+	law(algorithm_compile(&again, 0, &twice) == 0 && memcmp(&twice, params, sizeof(twice)) == 0,
 	    "its own rule compiles to something else");
 	return 1;
 }
@@ -113,10 +111,11 @@ static void check_warmup(const struct layout_params *params, const struct layout
 
 static void check_window(const struct layout_params *params, uint64_t word, uint64_t now_ns)
 {
-	struct window w = window_unpack(params, word, RING, now_ns), again;
+	struct window w = window_unpack(params, word, now_ns), again;
 
-	law(w.n < 2 * layout_cells(RING) && w.k >= 1 && w.k <= RING, "place %" PRIu64 ", taken %" PRIu64, w.n, w.k);
-	again = window_unpack(params, window_pack(params, w), RING, now_ns);
+	law(w.n < 2 * window_cells(params) && w.k >= 1 && w.k <= params_tokens(params),
+	    "place %" PRIu64 ", taken %" PRIu64, w.n, w.k);
+	again = window_unpack(params, window_pack(params, w), now_ns);
 	law(again.n == w.n && again.k == w.k && again.last_ns == w.last_ns, "another window at the same time");
 	law(window_wait(params, now_ns, now_ns) == params->back, "what is admitted now leaves after a period");
 }
@@ -150,7 +149,7 @@ static void check_count(const struct layout_params *params, const struct layout_
 static void check_hold(const struct layout_params *params, uint64_t word, uint64_t now_ns, uint64_t before)
 {
 	uint64_t left_ns = hold_left_ns(params, before, word, now_ns), cell = hold_cell(params, before, word, now_ns);
-	uint64_t next = hold_word_next(word, hold_reach(word, RING), now_ns);
+	uint64_t next = hold_word_next(word, hold_reach(word, params_tokens(params)), now_ns);
 
 	law(left_ns <= params->ahead, "held for %" PRIu64 " ns", left_ns);
 	if (hold_is_impossible(params, before, word, now_ns)) {
@@ -167,24 +166,31 @@ static void check_hold(const struct layout_params *params, uint64_t word, uint64
 	law(hold_left_ns(params, cell, next, now_ns) == left_ns, "the next word ends it");
 	law(!hold_is_held(hold_without(cell), word, now_ns), "what was left is held");
 	law(!hold_is_held(cell, word ^ 1, now_ns), "what another claim held is held");
-	law(next != word && hold_reach(next, RING) == hold_reach(word, RING), "a word comes again");
+	law(next != word && hold_reach(next, params_tokens(params)) == hold_reach(word, params_tokens(params)),
+	    "a word comes again");
 }
 
 static void check_gcra(const struct layout_params *params, uint64_t word, uint64_t now_ns, uint64_t tokens)
 {
 	struct gcra g = gcra_of(params);
-	struct gcra_state state = gcra_read(word, now_ns, GCRA_AHEAD),
-			  again = gcra_read(gcra_pack(state, now_ns), now_ns, GCRA_AHEAD);
+	struct gcra_state state = gcra_read(word, now_ns, g.tolerance, GCRA_AHEAD), again;
+	int64_t room = gcra_state_room(&g, &state);
 	uint64_t cost;
 
 	if (g.capacity == 0)
 		return;
-	law(state.stepped || state.left <= GCRA_AHEAD, "%" PRIu64 " ticks left", state.left);
-	law(state.stepped || (again.left == state.left && !again.stepped), "another time at the same time");
-	law(state.stepped || gcra_read(word, now_ns + gcra_ns(state.left), GCRA_AHEAD).left == 0, "not full in time");
+	law(room <= (int64_t)g.tolerance && room >= -(int64_t)GCRA_AHEAD, "%" PRId64 " ticks of room", room);
+	again = gcra_read(gcra_pack(room, state.place, now_ns), now_ns, g.tolerance, GCRA_AHEAD);
+	law(!again.stepped && gcra_state_room(&g, &again) == room && again.place == state.place,
+	    "another time at the same time");
+	again = gcra_read(word, now_ns + gcra_ns(gcra_until_over(&state)), g.tolerance, GCRA_AHEAD);
+	law(state.stepped || gcra_is_over(&again), "not full in time");
+	law(gcra_place(g.tolerance) < GCRA_PLACES, "place %u", gcra_place(g.tolerance));
 	law(gcra_cost(&g, g.capacity) == g.tolerance, "all of it costs %" PRIu64, gcra_cost(&g, g.capacity));
 	tokens %= g.capacity + 1;
 	cost = gcra_cost(&g, tokens);
+	law(cost == gcra_cost_within(&g, tokens), "within the capacity a cost of %" PRIu64,
+	    gcra_cost_within(&g, tokens));
 	law(cost <= g.tolerance, "a part costs more than all");
 	/* I1: a token takes no less time than the rule gives it. */
 	law((unsigned __int128)cost * params->count >= (unsigned __int128)tokens * params->period_ns << GCRA_TICK_BITS,

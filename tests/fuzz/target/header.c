@@ -22,13 +22,9 @@ static int fd;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options),
-		                            .slots = 16,
-		                            .slots_max = 16,
-		                            .rules = 2,
-		                            .rules_max = 2,
-		                            .window_max = 4,
-		                            .window_limit = 4 };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 16, .slots_max = 16, .rules = 2, .rules_max = 2
+	};
 	char path[SHMLIMIT_PATH_MAX];
 
 	(void)argc;
@@ -45,15 +41,17 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 /* What the manual says of such a header. 0: it does not have to be refused. */
 static int refusal(const struct layout_header *h, uint64_t size)
 {
+	struct layout_offsets offsets;
+
 	if (size < sizeof(h->magic) || memcmp(h->magic, "shmlimit", sizeof(h->magic)) != 0)
 		return -EMEDIUMTYPE;
 	if (size < sizeof(*h))
 		return -EUCLEAN;
 	if (h->version != sound.version || h->byte_order != sound.byte_order || h->fingerprint != sound.fingerprint)
 		return -EPROTO;
-	if (h->checksum != layout_checksum(h) || size > h->size)
+	if (h->checksum != layout_checksum(h) || !layout_offsets(h, &offsets) || size > offsets.file)
 		return -EUCLEAN;
-	/* This one cannot grow, so its file is as long as it will ever be. */
+	/* This one cannot grow, so all of its table is in the file. */
 	if (memcmp(h, &sound, sizeof(*h)) == 0)
 		return size < h->size ? -EUCLEAN : 0;
 	return 1;
@@ -74,7 +72,7 @@ static void use(struct shmlimit *l)
 	law(answer == SHMLIMIT_ALLOWED, "a new key: %d", answer);
 	for (uint64_t i = 0; shmlimit_slot(l, i, &slot, SECOND) == 0; i++)
 		;
-	law(shmlimit_reset(l, -1, NULL, 0) >= 0, "reset");
+	law(shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0) >= 0, "reset");
 	law(shmlimit_rule_remove(l, "r") == 0, "rule_remove");
 }
 

@@ -2,7 +2,7 @@
  * numbers: whatever is typed for a number, a duration or a rate is that
  * or is not; what it is comes back the same when it is written and read again.
  *
- *	input  [ text ]
+ *	input  [ text; its first eight bytes are a double, too ]
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -80,6 +80,27 @@ static void check_limit(const char *text, uint32_t algorithm)
 	law(shmlimit_rule_parse(meant, &rule, NULL) == 0, "%s: meant as %s", text, meant);
 }
 
+/* Any double is a rate or it is not; one that is, is that rate except for one part in 2^53. */
+static void check_double(const uint8_t *data, size_t size)
+{
+	static const uint64_t units[] = { 1, 1000000000, 60000000000, 86400000000000, 31536000000000000 };
+	uint64_t refill = 0, period_ns = 0;
+	double rate;
+
+	if (size < sizeof(rate))
+		return;
+	memcpy(&rate, data, sizeof(rate));
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (shmlimit_rate_from_double(rate, units[i], &refill, &period_ns) != 0)
+			continue;
+		law(refill > 0 && period_ns > 0 && period_ns <= (uint64_t)1 << 60, "%a: %" PRIu64 "/%" PRIu64, rate,
+		    refill, period_ns);
+		law(__builtin_fabsl((long double)refill / (long double)period_ns * (long double)units[i] -
+		                    (long double)rate) <= (long double)rate * 0x1.01p-53L,
+		    "%a: %" PRIu64 "/%" PRIu64, rate, refill, period_ns);
+	}
+}
+
 /* What a rule is given, in words; of all algorithms. */
 static void check_fields(const char *text)
 {
@@ -105,6 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (uint32_t algorithm = 0; algorithm <= SHMLIMIT_GCRA; algorithm++)
 		check_limit(text, algorithm);
 	check_fields(text);
+	check_double(data, size);
 	free(text);
 	return 0;
 }

@@ -25,8 +25,6 @@ static void check_rate(const struct spec *spec, const struct spec_rule *rule)
 	law(spec->create, "%s: a rate without create=yes", rule->name);
 	law(shmlimit_rule_capacity_max(&rule->rate, &capacity_max) == 0 && rule->rate.capacity <= capacity_max,
 	    "%s: a rate that no rule can have", rule->name);
-	law(rule->rate.algorithm != SHMLIMIT_WINDOW || rule->rate.capacity <= spec->options.window_max,
-	    "%s: no room for its window", rule->name);
 }
 
 static void check_spec(const struct spec *spec)

@@ -14,6 +14,7 @@
 #include "../../unit/unit.h"
 #include "fuzz.h"
 
+#include "cells.h"
 #include "gcra.h"
 #include "hash.h"
 #include "limiter.h"
@@ -22,7 +23,7 @@
 
 #define RULES 6
 #define KEYS 6
-#define RING 8
+#define WINDOW_MAX 7u /* the largest capacity that an input sets */
 #define CAPACITY 5u
 #define MANY 2000000u /* tokens of the rule "many" for one of another; its words have no quota */
 #define START_NS (1000000 * SECOND)
@@ -88,12 +89,9 @@ static void set_rule(unsigned i, uint64_t capacity, uint64_t now_ns)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options),
-		                            .slots = SHMLIMIT_SLOTS_MIN,
-		                            .rules = RULES,
-		                            .rules_max = RULES,
-		                            .window_max = RING,
-		                            .window_limit = RING };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = SHMLIMIT_SLOTS_MIN, .rules = RULES, .rules_max = RULES
+	};
 
 	(void)argc;
 	(void)argv;
@@ -104,7 +102,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		set_rule(i, rules[i].capacity / unit(i), START_NS);
 	changing = offsetof(struct layout_header, state);
 	length = l->size - changing;
-	unit_extend(l->size);
 	pristine = malloc(length);
 	memcpy(pristine, (unsigned char *)l->header + changing, length);
 	as_opened = *l;
@@ -116,13 +113,27 @@ static uint64_t longest_ns(unsigned i)
 {
 	uint64_t refill_ns = i == 3 ? play.capacity[i] * HOUR : 2 * SECOND;
 
-	/* Its words may be of any limit that a call can bring: one that is not impossible is believed. */
+	/* Its words may owe what a limit that a call can bring owes: one that is not impossible is believed. */
 	if (rules[i].algorithm == SHMLIMIT_GCRA)
-		return gcra_ns(GCRA_AHEAD);
+		return refill_ns + gcra_ns(GCRA_AHEAD);
 	return refill_ns + refill_ns / 2 + WAIT_NS + SECOND;
 }
 
 /* ---- Noise ---- */
+
+/* The cells of all slots, of one size. */
+static uint64_t *cells_of(unsigned size)
+{
+	struct layout_params params = { 0 };
+
+	params_set_cells_size(&params, size);
+	return cells_at(l, l->tables, l->tables->slots, &params);
+}
+
+static uint64_t words_of(unsigned size)
+{
+	return l->tables->lines * SLOTS_PER_LINE * cells_tokens(size) * CELLS_BYTES / sizeof(uint64_t);
+}
 
 static uint64_t *pick_word(struct input *in)
 {
@@ -131,8 +142,7 @@ static uint64_t *pick_word(struct input *in)
 
 	switch (where % 8) {
 	case 0:
-		return ring_cells(l->tables, l->tables->slots) +
-		       at % (l->tables->lines * SLOTS_PER_LINE * layout_cells(RING));
+		return cells_of(where / 8 % 4) + at % words_of(where / 8 % 4);
 	case 1:
 		return (uint64_t *)(void *)blocks + at % ((uint64_t)(l->cpus + l->stripes) * (RULES + 1) * COUNTERS);
 	case 2:
@@ -140,7 +150,7 @@ static uint64_t *pick_word(struct input *in)
 		return (uint64_t *)(void *)l->rules + at % (RULES * sizeof(struct layout_rule) / sizeof(uint64_t));
 	case 3:
 		play.switched = 1;
-		return (uint64_t *)(void *)&l->header->state + at % 16;
+		return (uint64_t *)(void *)&l->header->state + at % (16 + GCRA_PLACES);
 	default:
 		return (uint64_t *)(void *)l->tables->slots + at % (l->tables->lines * SLOTS_PER_LINE * 2);
 	}
@@ -308,9 +318,14 @@ static void reset(struct input *in)
 {
 	uint64_t what = input_number(in, 1);
 	uint32_t key = (uint32_t)(what / 8) % KEYS;
-	int rule = (int)(what % 8) - 1, error;
+	int rule = what % 8 == 0 ? SHMLIMIT_ALL_RULES : (int)(what % 8) - 1, error;
 
 	error = shmlimit_reset(l, rule, what & 128 ? NULL : &key, sizeof(key));
+	/* A key of all rules is none. */
+	if (rule == SHMLIMIT_ALL_RULES && !(what & 128)) {
+		law(error == -EINVAL, "reset of a key of all rules: %d", error);
+		return;
+	}
 	law(error >= 0 || (error == -ESRCH && (rule >= RULES || play.scribbled_rules)), "reset: %d", error);
 }
 
@@ -390,7 +405,7 @@ static void settle(void)
 		for (uint32_t key = 0; key < KEYS; key++)
 			let_in(rule, key, slots[rule][key] > 1 ? slots[rule][key] : 1);
 	law(without_slot() == before, "%" PRIu64 " decisions found no slot", without_slot() - before);
-	law(shmlimit_reset(l, -1, NULL, 0) >= 0, "reset");
+	law(shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0) >= 0, "reset");
 }
 
 static void step(struct input *in)
@@ -435,12 +450,23 @@ static void step(struct input *in)
 	}
 }
 
+/* As it was opened; what is mapped stays mapped. */
+static void open_again(void)
+{
+	struct shmlimit now = *l;
+
+	*l = as_opened;
+	memcpy(l->regions, now.regions, sizeof(l->regions));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
 
 	memcpy((unsigned char *)l->header + changing, pristine, length);
-	*l = as_opened;
+	open_again();
+	for (unsigned i = 0; i <= cells_size(WINDOW_MAX); i++)
+		memset(cells_of(i), 0, words_of(i) * sizeof(uint64_t));
 	play = (struct play){ .now_ns = START_NS };
 	for (unsigned i = 0; i < RULES; i++)
 		play.capacity[i] = rules[i].capacity / unit(i);
@@ -448,7 +474,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		step(&in);
 	/* What an operator does: the switch, and rules as they should be. */
 	if (play.switched) {
-		*l = as_opened;
+		open_again();
 		memcpy((unsigned char *)l->header + changing, pristine, sizeof(*l->header) - changing);
 	}
 	if (play.scribbled_rules) {

@@ -1,11 +1,11 @@
 /*
- * Laws of lib/algorithm/count.h: a count lives as long as its time, rounded up to a tick, and is then gone; no change
+ * Laws of lib/algorithm/counter/count.h: a count lives as long as its time, rounded up to a tick, and is then gone; no change
  * of the rule ends one earlier. They hold for all inputs that a law does not exclude by assume(); good() is what
  * count_compile() makes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../../../lib/algorithm/count.c"
+#include "../../../lib/algorithm/counter/count.c"
 #include "law.h"
 
 /* A capacity below 2^26 for up to a year, in ticks of half a millisecond: what most rules get. */

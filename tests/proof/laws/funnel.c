@@ -1,5 +1,5 @@
 /*
- * Laws of lib/algorithm/funnel.h, lib/algorithm/funnel.c: refilling, borrowing, charging, refunding, rescaling. They
+ * Laws of lib/algorithm/funnel/funnel.h, lib/algorithm/funnel/funnel.c: refilling, borrowing, charging, refunding, rescaling. They
  * hold for all inputs that a law does not exclude by assume(). What a law assumes is what funnel_compile() makes
  * (good()), and tests/unit/funnel checks that of the rules it compiles.
  *
@@ -8,7 +8,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../../../lib/algorithm/funnel.c"
+#include "../../../lib/algorithm/funnel/funnel.c"
+#include "../../../lib/algorithm/funnel/funnel_traits.c"
 #include "../../../lib/algorithm/rebase.c"
 #include "law.h"
 

@@ -1,10 +1,10 @@
 /*
- * Laws of lib/algorithm/hold.h: a place lasts its period and ends by itself; what is left, or of another claim, is not
+ * Laws of lib/algorithm/hold/hold.h: a place lasts its period and ends by itself; what is left, or of another claim, is not
  * in force; no value of a cell follows itself, and no word. For all inputs but where a law assumes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../../../lib/algorithm/hold.h"
+#include "../../../lib/algorithm/hold/hold.h"
 #include "law.h"
 
 static struct layout_params good(uint64_t period)
@@ -66,6 +66,25 @@ int false_steps(uint64_t period, uint64_t cell, uint64_t word, uint64_t now)
 	struct layout_params t = good(period);
 
 	return hold_left_ns(&t, cell, word, now) <= period;
+}
+
+/* when as long as that is over, it is not in force: where its end was impossible, once it was shortened */
+int law_said(uint64_t period, uint64_t cell, uint64_t word, uint64_t now)
+{
+	struct layout_params t = good(period);
+	uint64_t then = hold_is_impossible(&t, cell, word, now) ? hold_shortened(&t, cell, now) : cell;
+
+	assume(now < (uint64_t)1 << 62);
+	return !hold_is_held(then, word, now + hold_left_ns(&t, cell, word, now));
+}
+
+/* ... nor a nanosecond before */
+int false_said(uint64_t period, uint64_t cell, uint64_t word, uint64_t now)
+{
+	struct layout_params t = good(period);
+
+	assume(now < (uint64_t)1 << 62);
+	return !hold_is_held(cell, word, now + hold_left_ns(&t, cell, word, now) - 1);
 }
 
 /* a place whose end was impossible ends with a period from then, and is the place that was entered */

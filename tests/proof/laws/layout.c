@@ -104,34 +104,28 @@ static struct layout_header counts_of(uint64_t lines, uint64_t lines_max, unsign
 }
 
 /* whatever counts are not refused: parts follow one another, on their lines, and the sum is far from 2^64 */
-int law_offsets(uint64_t lines, uint64_t lines_max, uint64_t windows, uint64_t names, unsigned rules, unsigned cpus,
-                unsigned stripes)
+int law_offsets(uint64_t lines, uint64_t lines_max, uint64_t names, unsigned rules, unsigned cpus, unsigned stripes)
 {
 	struct layout_header counts = counts_of(lines, lines_max, rules, cpus, stripes);
 	struct layout_offsets o = { 0 };
 
-	counts.window_max = (uint32_t)windows;
-	counts.window_limit = (uint32_t)(windows >> 32);
 	counts.names = names;
 	if (!layout_offsets(&counts, &o))
 		return 1;
-	return o.rules < o.counters && o.counters < o.area && o.area + LAYOUT_AREA == o.slots && o.slots < o.rings &&
-	       o.rings <= o.names && o.names <= o.end && o.end <= o.size && o.size < (uint64_t)1 << 59 &&
-	       o.counters % LINE == 0 && o.area % 4096 == 0 && o.slots % 4096 == 0 && o.rings % LINE == 0 &&
+	return o.rules < o.counters && o.counters < o.area && o.area + LAYOUT_AREA == o.slots && o.slots < o.names &&
+	       o.names <= o.end && o.end <= o.size && o.size < o.file && o.file < (uint64_t)1 << 62 &&
+	       o.counters % LINE == 0 && o.area % 4096 == 0 && o.slots % 4096 == 0 && o.size % 4096 == 0 &&
 	       o.names % 8 == 0;
 }
 
-/* ... below 2^55 */
-int false_offsets(uint64_t lines, uint64_t lines_max, uint64_t windows, uint64_t names, unsigned rules, unsigned cpus,
-                  unsigned stripes)
+/* ... below 2^58 */
+int false_offsets(uint64_t lines, uint64_t lines_max, uint64_t names, unsigned rules, unsigned cpus, unsigned stripes)
 {
 	struct layout_header counts = counts_of(lines, lines_max, rules, cpus, stripes);
 	struct layout_offsets o = { 0 };
 
-	counts.window_max = (uint32_t)windows;
-	counts.window_limit = (uint32_t)(windows >> 32);
 	counts.names = names;
-	return !layout_offsets(&counts, &o) || o.size < (uint64_t)1 << 55;
+	return !layout_offsets(&counts, &o) || o.file < (uint64_t)1 << 58;
 }
 
 /* the counters of every rule in every block lie before the area, of 32 rules and 32 blocks at the most */

@@ -76,6 +76,18 @@ static int gate_limits(lua_State *L)
 	return 1;
 }
 
+/* forwarded(peer, field, advice): is it to be said now that the peer, which is the key, is a proxy? Once in a process. */
+static int gate_forwarded(lua_State *L)
+{
+	size_t length;
+	const char *peer = luaL_checklstring(L, 2, &length);
+	struct shmlimit_gate_key key = { .bytes = peer, .length = (uint32_t)length };
+
+	lua_pushboolean(L, shmlimit_gate_forwarded(gate(L)->gate, &key, 1, peer, length, luaL_checkstring(L, 3),
+	                                           luaL_checkstring(L, 4)) == 1);
+	return 1;
+}
+
 /* The key of the i-th limit: a string, nil, or { key, cost, limit }, which stays on the stack with what it points to. */
 static void read_key(lua_State *L, int arg, struct shmlimit_gate_key *key, uint32_t limit)
 {
@@ -124,7 +136,8 @@ static void read_keys(lua_State *L, int first, int last, struct lua_keys *all)
 
 static int push_answer(lua_State *L, int answer, const struct shmlimit_gate_answer *out)
 {
-	static const char *const outcomes[] = { "unlimited", "passed", "rejected", "rejected_dry_run", "failed" };
+	static const char *const outcomes[] = { "unlimited", "passed",  "rejected",       "rejected_dry_run",
+		                                "failed",    "delayed", "delayed_dry_run" };
 
 	if (answer != SHMLIMIT_ALLOWED && answer != SHMLIMIT_DENIED) {
 		lua_pushnil(L);
@@ -291,9 +304,11 @@ static int gate_close(lua_State *L)
 	return 0;
 }
 
-static const luaL_Reg methods[] = { { "attach", gate_attach }, { "limits", gate_limits }, { "ask", gate_ask },
-	                            { "enter", gate_enter },   { "leave", gate_leave },   { "settle", gate_settle },
-	                            { "fields", gate_fields }, { "close", gate_close },   { NULL, NULL } };
+static const luaL_Reg methods[] = { { "attach", gate_attach }, { "limits", gate_limits },
+	                            { "ask", gate_ask },       { "forwarded", gate_forwarded },
+	                            { "enter", gate_enter },   { "leave", gate_leave },
+	                            { "settle", gate_settle }, { "fields", gate_fields },
+	                            { "close", gate_close },   { NULL, NULL } };
 static const luaL_Reg functions[] = { { "new", module_new }, { NULL, NULL } };
 static const luaL_Reg no_methods[] = { { NULL, NULL } };
 

@@ -274,14 +274,11 @@ static int limiter_take_all(lua_State *L)
 static int limiter_reset(lua_State *L)
 {
 	struct shmlimit *handle = limiter(L)->handle;
-	int rule = lua_isnoneornil(L, 2) ? -1 : rule_of(L, 2);
+	int rule = lua_isnoneornil(L, 2) ? SHMLIMIT_ALL_RULES : rule_of(L, 2);
 	size_t key_len = 0;
 	const char *key = lua_isnoneornil(L, 3) ? NULL : value_key(L, 3, &key_len);
 	int answer;
 
-	/* WHY NOT pass it on: below 0 it would be all rules. */
-	if (rule < 0 && !lua_isnoneornil(L, 2))
-		return FAILED(L, rule, 2);
 	answer = shmlimit_reset(handle, rule, key, key_len);
 	if (answer < 0)
 		return FAILED(L, answer, 2);
@@ -290,7 +287,7 @@ static int limiter_reset(lua_State *L)
 }
 
 /* A member of a rule's table: its name is at -2 and its value at -1. */
-static void read_member(lua_State *L, struct shmlimit_rule *rule)
+static void read_member(lua_State *L, struct shmlimit_rule *rule, double *rate)
 {
 	static const char *const modes[] = { "enforce", "dry_run", "off", "block", NULL };
 	static const struct {
@@ -315,7 +312,7 @@ static void read_member(lua_State *L, struct shmlimit_rule *rule)
 	else if (strcmp(name, "capacity") == 0)
 		rule->capacity = (uint64_t)value_whole(L, value, name, 0, TOKENS_MAX);
 	else if (strcmp(name, "refill") == 0)
-		rule->refill = (uint64_t)value_whole(L, value, name, 0, TOKENS_MAX);
+		*rate = value_number(L, value, name);
 	else if (strcmp(name, "credit") == 0)
 		rule->credit = (uint32_t)value_whole(L, value, name, 0, COUNT_MAX);
 	else if (strcmp(name, "cold_factor") == 0) {
@@ -358,11 +355,14 @@ static int read_rule(lua_State *L, int arg, struct shmlimit_rule *rule)
 	if (text && shmlimit_rule_parse(text, rule, &problem) != 0)
 		return value_unread(L, text, &problem);
 	if (type == LUA_TTABLE) {
+		double rate = (double)rule->refill;
+
 		lua_pushnil(L);
 		while (lua_next(L, arg)) {
-			read_member(L, rule);
+			read_member(L, rule, &rate);
 			lua_pop(L, 1);
 		}
+		value_rate(L, rate, &rule->refill, &rule->period_ns);
 	}
 	return 0;
 }
@@ -423,17 +423,6 @@ static int limiter_gone(lua_State *L)
 	return 1;
 }
 
-static int limiter_window_max(lua_State *L)
-{
-	struct shmlimit_info info = { .struct_size = sizeof(info) };
-	int answer = shmlimit_info(limiter(L)->handle, &info);
-
-	if (answer < 0)
-		return value_failure(L, answer, NULL);
-	lua_pushinteger(L, info.window_max);
-	return 1;
-}
-
 static int limiter_name(lua_State *L)
 {
 	lua_pushstring(L, limiter(L)->name);
@@ -463,7 +452,6 @@ static int read_option(lua_State *L, uint32_t *flags, struct shmlimit_options *o
 	} numbers[] = { { "slots", NULL, &options->slots, (double)SHMLIMIT_SLOTS_MAX },
 		        { "mode", &options->mode, NULL, 0777 },
 		        { "rules", &options->rules, NULL, SHMLIMIT_RULES_MAX },
-		        { "window_max", &options->window_max, NULL, SHMLIMIT_WINDOW_MAX },
 		        { "store_keys", &options->store_keys, NULL, SHMLIMIT_KEY_MAX },
 		        { "slots_max", NULL, &options->slots_max, (double)SHMLIMIT_SLOTS_MAX } };
 
@@ -551,7 +539,7 @@ static int module_destroy(lua_State *L)
 }
 
 /* A member of a limit's table: its name is at -2 and its value at -1. */
-static void read_limit_member(lua_State *L, struct shmlimit_limit *limit)
+static void read_limit_member(lua_State *L, struct shmlimit_limit *limit, double *rate)
 {
 	const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
 	int value = lua_gettop(L);
@@ -559,7 +547,7 @@ static void read_limit_member(lua_State *L, struct shmlimit_limit *limit)
 	if (strcmp(name, "capacity") == 0)
 		limit->capacity = (uint64_t)value_whole(L, value, name, 0, TOKENS_MAX);
 	else if (strcmp(name, "refill") == 0)
-		limit->refill = (uint64_t)value_whole(L, value, name, 0, TOKENS_MAX);
+		*rate = value_number(L, value, name);
 	else if (strcmp(name, "period") == 0)
 		limit->period_ns = value_ns(L, value, name);
 	else if (strcmp(name, "max_wait") == 0)
@@ -573,6 +561,7 @@ static int module_limit(lua_State *L)
 	struct shmlimit_limit *limit;
 	struct shmlimit_problem problem = { 0 };
 	const char *text;
+	double rate = 0;
 
 	lua_settop(L, 2);
 	limit = lua_newuserdata(L, sizeof(*limit));
@@ -581,9 +570,10 @@ static int module_limit(lua_State *L)
 	if (lua_istable(L, 1)) {
 		lua_pushnil(L);
 		while (lua_next(L, 1)) {
-			read_limit_member(L, limit);
+			read_limit_member(L, limit, &rate);
 			lua_pop(L, 1);
 		}
+		value_rate(L, rate, &limit->refill, &limit->period_ns);
 	} else {
 		text = value_name(L, 1, "a limit");
 		if (shmlimit_limit_parse(text, limit, &problem) != 0)
@@ -626,7 +616,6 @@ static const luaL_Reg methods[] = { { "take", limiter_take },
 	                            { "rule_find", limiter_rule_find },
 	                            { "rule_remove", limiter_rule_remove },
 	                            { "gone", limiter_gone },
-	                            { "window_max", limiter_window_max },
 	                            { "name", limiter_name },
 	                            { "close", limiter_close },
 	                            { NULL, NULL } };

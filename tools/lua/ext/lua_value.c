@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define TOKENS_MAX 9007199254740992.0
@@ -64,6 +65,34 @@ uint64_t value_ns(lua_State *L, int arg, const char *what)
 	if (lua_type(L, arg) != LUA_TNUMBER || !(seconds >= 0))
 		return (uint64_t)luaL_error(L, "%s must be a number of seconds, 0 or more", what);
 	return seconds >= 0x1p63 / 1e9 ? UINT64_MAX : (uint64_t)(seconds * 1e9 + 0.5);
+}
+
+double value_number(lua_State *L, int arg, const char *what)
+{
+	if (lua_type(L, arg) != LUA_TNUMBER)
+		luaL_error(L, "%s must be a number", what);
+	return lua_tonumber(L, arg);
+}
+
+void value_rate(lua_State *L, double rate, uint64_t *refill, uint64_t *period_ns)
+{
+	char said[120];
+	int error;
+
+	if (rate >= 0 && rate <= TOKENS_MAX && floor(rate) == rate) {
+		*refill = (uint64_t)rate;
+		return;
+	}
+	error = shmlimit_rate_from_double(rate, *period_ns, refill, period_ns);
+	if (error == 0)
+		return;
+	if (error == -ERANGE)
+		snprintf(said, sizeof(said), "refill %.14g: the nearest that can be is %.14g", rate,
+		         rate < 1 ? (double)*period_ns * 0x1p-60 : 0x1p64 - 2048);
+	else
+		snprintf(said, sizeof(said), "refill %.14g: must be a finite number above 0, of a period above 0",
+		         rate);
+	luaL_error(L, "%s", said);
 }
 
 const char *value_name(lua_State *L, int arg, const char *what)

@@ -26,6 +26,13 @@ int64_t value_whole(lua_State *L, int arg, const char *what, double least, doubl
 uint64_t value_tokens(lua_State *L, int arg, uint64_t if_none);
 /* Seconds at `arg`, as nanoseconds; UINT64_MAX: never. */
 uint64_t value_ns(lua_State *L, int arg, const char *what);
+double value_number(lua_State *L, int arg, const char *what);
+
+/*
+ * Tokens that come back every *period_ns: whole, or what the shortest decimal of the number says, and then *period_ns is
+ * changed. Raises an error that names it.
+ */
+void value_rate(lua_State *L, double rate, uint64_t *refill, uint64_t *period_ns);
 /* A string without NUL. */
 const char *value_name(lua_State *L, int arg, const char *what);
 /* The bytes of a key; a number becomes its text. */

@@ -16,6 +16,7 @@ Limiter.__index = Limiter
 
 local RULES_MAX, COUNT_MAX, WHOLE_MAX = 4096, 2 ^ 31 - 1, 2 ^ 53
 local NEVER_NS = 0xffffffffffffffffULL
+local ALL_RULES = -0x80000000
 local ALGORITHMS = { funnel = 0, token_bucket = 0, warmup = 1, window = 2, lease = 3, counter = 4, hold = 5, gcra = 6 }
 local MODES = { enforce = 0, dry_run = 1, off = 2, block = 3 }
 local ON_FULL = { evict = 0, allow = 1, deny = 2 }
@@ -78,6 +79,26 @@ local function check_seconds(seconds, what)
 		error(what .. " must be a number of seconds, 0 or more", 3)
 	end
 	return seconds >= 2 ^ 63 / 1e9 and NEVER_NS or seconds * 1e9 + 0.5
+end
+
+-- Tokens that come back every out.period_ns: whole, or what the shortest decimal of the number says. To be called last.
+local rate_out = ffi.new("uint64_t[2]")
+local function set_rate(out, rate)
+	if type(rate) ~= "number" then
+		error("refill must be a number", 3)
+	end
+	if rate >= 0 and rate <= WHOLE_MAX and rate % 1 == 0 then
+		out.refill = rate
+		return
+	end
+	local answer = C.shmlimit_rate_from_double(rate, out.period_ns, rate_out, rate_out + 1)
+	if answer == -34 then
+		local nearest = rate < 1 and tonumber(out.period_ns) / 2 ^ 60 or 2 ^ 64 - 2048
+		error(string.format("refill %.14g: the nearest that can be is %.14g", rate, nearest), 3)
+	elseif answer ~= 0 then
+		error(string.format("refill %.14g: must be a finite number above 0, of a period above 0", rate), 3)
+	end
+	out.refill, out.period_ns = rate_out[0], rate_out[1]
 end
 
 local function check_name(name, what, level)
@@ -270,13 +291,7 @@ function Limiter:take_all(list)
 end
 
 function Limiter:reset(rule, key)
-	local id = -1
-	if rule ~= nil then
-		id = id_of(self, rule)
-		if id < 0 then
-			return failure(id, no_rule(rule))
-		end
-	end
+	local id = rule ~= nil and id_of(self, rule) or ALL_RULES
 	key = key ~= nil and key_of(key) or nil
 	local answer = C.shmlimit_reset(self.handle, id, key, key and #key or 0)
 	if answer < 0 then
@@ -299,13 +314,16 @@ local function rule_of(rule)
 	if given.limit ~= nil and C.shmlimit_rule_parse(check_name(given.limit, "limit"), out, problem) ~= 0 then
 		return nil, "limit " .. given.limit .. ": " .. ffi.string(problem.text), 22
 	end
+	local rate
 	for name, value in pairs(given) do
 		if name == "mode" then
 			out.mode = MODES[value] or error("there is no mode " .. tostring(value), 3)
 		elseif name == "period" or name == "max_wait" or name == "warmup" then
 			out[name .. "_ns"] = check_seconds(value, name)
-		elseif name == "capacity" or name == "refill" then
+		elseif name == "capacity" then
 			out[name] = check(value, name, 0, WHOLE_MAX)
+		elseif name == "refill" then
+			rate = value
 		elseif name == "credit" then
 			out.credit = check(value, name, 0, COUNT_MAX)
 		elseif name == "cold_factor" then
@@ -315,6 +333,9 @@ local function rule_of(rule)
 		elseif name ~= "algorithm" and name ~= "limit" then
 			error("a rule has no member " .. tostring(name), 3)
 		end
+	end
+	if rate ~= nil then
+		set_rate(out, rate)
 	end
 	return out
 end
@@ -361,15 +382,6 @@ function Limiter:gone()
 	return answer == 1
 end
 
--- The most places that a key can have.
-function Limiter:window_max()
-	local answer = C.shmlimit_info(self.handle, info)
-	if answer < 0 then
-		return failure(answer)
-	end
-	return info.window_max
-end
-
 function Limiter:name()
 	return self.segment
 end
@@ -382,7 +394,7 @@ function Limiter:close()
 	end
 end
 
-local OPTIONS = { slots = 2 ^ 36, mode = 511, rules = RULES_MAX, window_max = 65536, store_keys = 1024, slots_max = 2 ^ 36 }
+local OPTIONS = { slots = 2 ^ 36, mode = 511, rules = RULES_MAX, store_keys = 1024, slots_max = 2 ^ 36 }
 
 function M.open(name, options)
 	local flags, made = OPEN_TRUSTED, ffi.new("struct shmlimit_options")
@@ -434,13 +446,18 @@ function M.limit(limit, max_wait)
 	local out = LIMIT_T(ffi.sizeof(LIMIT_T))
 	if type(limit) == "table" then
 		for name, value in pairs(limit) do
-			if name == "capacity" or name == "refill" then
+			if name == "capacity" then
 				out[name] = check(value, name, 0, WHOLE_MAX)
+			elseif name == "refill" then
+				-- It is read with the period.
 			elseif name == "period" or name == "max_wait" then
 				out[name .. "_ns"] = check_seconds(value, name)
 			else
 				error("a limit has no member " .. tostring(name), 2)
 			end
+		end
+		if limit.refill ~= nil then
+			set_rate(out, limit.refill)
 		end
 	elseif C.shmlimit_limit_parse(check_name(limit, "a limit"), out, problem) ~= 0 then
 		return nil, "limit " .. limit .. ": " .. ffi.string(problem.text), 22

@@ -84,6 +84,14 @@ int read_ms(napi_env env, napi_value value, uint64_t *out_ns)
 	return 0;
 }
 
+int to_rate(double rate, uint64_t *refill, uint64_t *period_ns)
+{
+	if (!(rate >= 0 && rate <= WHOLE_MAX) || rate != floor(rate))
+		return shmlimit_rate_from_double(rate, *period_ns, refill, period_ns);
+	*refill = (uint64_t)rate;
+	return 0;
+}
+
 double to_ms(uint64_t ns)
 {
 	return ns == UINT64_MAX ? INFINITY : (double)ns / NS_PER_MS;

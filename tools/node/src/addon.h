@@ -71,6 +71,12 @@ int read_whole(napi_env env, napi_value value, uint64_t *out);
 int read_ms(napi_env env, napi_value value, uint64_t *out_ns);
 double to_ms(uint64_t ns);
 
+/*
+ * Tokens that come back every *period_ns, of a number: whole, or what its shortest decimal says, and then *period_ns is
+ * changed. 0, or an error of shmlimit_rate_from_double().
+ */
+int to_rate(double rate, uint64_t *refill, uint64_t *period_ns);
+
 /* UTF-8 without NUL, which C would take for the end. Returns 0, -EINVAL, -EILSEQ or -ENAMETOOLONG. */
 int read_name(napi_env env, napi_value value, char *name, size_t size);
 

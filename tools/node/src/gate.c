@@ -184,10 +184,27 @@ static napi_value gate_limits(napi_env env, napi_callback_info info)
 	return integer(env, gate == NULL ? -EBADF : (int64_t)shmlimit_gate_limits(gate->gate));
 }
 
+/* gateForwarded(gate, peer, field, advice): 1, and it was reported that the peer, which is the key, is a proxy; or 0 */
+static napi_value gate_forwarded(napi_env env, napi_callback_info info)
+{
+	napi_value argv[4];
+	struct addon *addon = arguments(env, info, argv, 4);
+	struct gate *gate = table_get(env, &addon->gates, argv[0]);
+	char *peer = read_text(env, argv[1]), *field = read_text(env, argv[2]), *advice = read_text(env, argv[3]);
+	struct shmlimit_gate_key key = { .bytes = peer };
+	int answer = -EINVAL;
+
+	if (gate != NULL && peer != NULL && field != NULL && advice != NULL) {
+		key.length = (uint32_t)strlen(peer);
+		answer = shmlimit_gate_forwarded(gate->gate, &key, 1, peer, key.length, field, advice);
+	}
+	free(peer);
+	free(field);
+	free(advice);
+	return integer(env, answer);
+}
+
 const struct method gate_methods[] = {
-	{ "gateOpen", gate_open },
-	{ "gateClose", gate_close },
-	{ "gateAttach", gate_attach },
-	{ "gateLimits", gate_limits },
-	{ NULL, NULL },
+	{ "gateOpen", gate_open },           { "gateClose", gate_close },   { "gateAttach", gate_attach },
+	{ "gateForwarded", gate_forwarded }, { "gateLimits", gate_limits }, { NULL, NULL },
 };

@@ -290,6 +290,8 @@ static napi_value leave(napi_env env, napi_callback_info info)
 	return hold_call(env, info, LEAVE);
 }
 
+#define NS_PER_SECOND UINT64_C(1000000000)
+
 /* throttle(limiter, key, capacity, count, periodS, quantity) */
 static napi_value throttle(napi_env env, napi_callback_info info)
 {
@@ -297,18 +299,25 @@ static napi_value throttle(napi_env env, napi_callback_info info)
 	struct addon *addon = arguments(env, info, argv, 6);
 	struct shmlimit *limiter = table_get(env, &addon->limiters, argv[0]);
 	char buffer[KEY_SIZE];
-	uint64_t numbers[4];
+	uint64_t numbers[4], period_ns;
 	int64_t reply[5];
 	const void *key;
 	size_t length;
+	double count;
 	int answer;
 
 	if (limiter == NULL)
 		return integer(env, -EBADF);
 	key = read_bytes(env, argv[1], buffer, sizeof(buffer), &length);
 	for (int i = 0; i < 4; i++)
-		if (key == NULL || read_whole(env, argv[2 + i], &numbers[i]) != 0)
+		if (key == NULL || (i != 1 && read_whole(env, argv[2 + i], &numbers[i]) != 0))
 			return integer(env, -EINVAL);
+	if (napi_get_value_double(env, argv[3], &count) != napi_ok || numbers[2] > UINT64_MAX / NS_PER_SECOND)
+		return integer(env, -EINVAL);
+	period_ns = numbers[2] * NS_PER_SECOND;
+	if (to_rate(count, &numbers[1], &period_ns) != 0 || period_ns % NS_PER_SECOND != 0)
+		return integer(env, -EINVAL);
+	numbers[2] = period_ns / NS_PER_SECOND;
 	answer = shmlimit_throttle(limiter, key, length, numbers[0], numbers[1], numbers[2], numbers[3], reply);
 	if (answer >= 0) {
 		addon->numbers[LIMIT] = (double)reply[1];
@@ -332,7 +341,7 @@ static napi_value reset(napi_env env, napi_callback_info info)
 	char buffer[KEY_SIZE];
 	const void *key = NULL;
 	size_t length = 0;
-	int rule = -1;
+	int rule = SHMLIMIT_ALL_RULES;
 
 	if (limiter == NULL)
 		return integer(env, -EBADF);
@@ -345,7 +354,7 @@ static napi_value reset(napi_env env, napi_callback_info info)
 	}
 	if (key_type != napi_undefined) {
 		key = read_bytes(env, argv[2], buffer, sizeof(buffer), &length);
-		if (key == NULL || rule < 0)
+		if (key == NULL)
 			return integer(env, -EINVAL);
 	}
 	return integer(env, shmlimit_reset(limiter, rule, key, length));

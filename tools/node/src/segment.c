@@ -7,7 +7,7 @@
 
 #include "addon.h"
 
-#define OPTIONS 9       /* numbers that describe a segment */
+#define OPTIONS 8       /* numbers that describe a segment */
 #define RULE_NUMBERS 10 /* numbers that describe a rule */
 
 void limiter_free(void *limiter)
@@ -75,13 +75,12 @@ static napi_value create(napi_env env, napi_callback_info info)
 			.mode = (uint32_t)n[0],
 			.slots = (uint64_t)n[1],
 			.rules = (uint32_t)n[2],
-			.window_max = (uint32_t)n[3],
-			.on_full = (uint32_t)n[4],
-			.clock = (uint32_t)n[5],
-			.flags = n[6] != 0 ? SHMLIMIT_OPTION_GROUP : 0,
-			.gid = n[6] != 0 ? (uint32_t)(n[6] - 1) : 0,
-			.store_keys = (uint32_t)n[7],
-			.slots_max = (uint64_t)n[8],
+			.on_full = (uint32_t)n[3],
+			.clock = (uint32_t)n[4],
+			.flags = n[5] != 0 ? SHMLIMIT_OPTION_GROUP : 0,
+			.gid = n[5] != 0 ? (uint32_t)(n[5] - 1) : 0,
+			.store_keys = (uint32_t)n[6],
+			.slots_max = (uint64_t)n[7],
 		};
 		error = shmlimit_create(name, &options, &limiter);
 	}
@@ -121,21 +120,22 @@ static napi_value gone(napi_env env, napi_callback_info info)
 	return integer(env, limiter == NULL ? -EBADF : shmlimit_gone(limiter));
 }
 
-static struct shmlimit_rule rule_of(const double *n)
+/* 0, or an error. */
+static int rule_of(const double *n, struct shmlimit_rule *rule)
 {
-	return (struct shmlimit_rule){
+	*rule = (struct shmlimit_rule){
 		.struct_size = sizeof(struct shmlimit_rule),
 		.algorithm = (uint32_t)n[0],
 		.mode = (uint32_t)n[1],
 		.flags = (uint32_t)n[2],
 		.capacity = (uint64_t)n[3],
-		.refill = (uint64_t)n[4],
 		.period_ns = (uint64_t)n[5],
 		.max_wait_ns = (uint64_t)n[6],
 		.warmup_ns = (uint64_t)n[7],
 		.cold_factor_milli = (uint32_t)n[8],
 		.credit = (uint32_t)n[9],
 	};
+	return to_rate(n[4], &rule->refill, &rule->period_ns);
 }
 
 static napi_value define_rule(napi_env env, napi_callback_info info,
@@ -149,9 +149,10 @@ static napi_value define_rule(napi_env env, napi_callback_info info,
 	int answer = limiter == NULL ? -EBADF : n == NULL ? -EINVAL : read_name(env, argv[1], name, sizeof(name));
 
 	if (answer == 0) {
-		struct shmlimit_rule rule = rule_of(n);
+		struct shmlimit_rule rule;
 
-		answer = define(limiter, name, &rule);
+		answer = rule_of(n, &rule);
+		answer = answer != 0 ? answer : define(limiter, name, &rule);
 	}
 	return integer(env, answer);
 }
@@ -208,9 +209,10 @@ static napi_value rule_text(napi_env env, napi_callback_info info)
 	(void)arguments(env, info, argv, 1);
 	n = read_numbers(env, argv[0], RULE_NUMBERS);
 	if (n != NULL) {
-		struct shmlimit_rule rule = rule_of(n);
+		struct shmlimit_rule rule;
 
-		error = shmlimit_rule_text(&rule, text);
+		error = rule_of(n, &rule);
+		error = error != 0 ? error : shmlimit_rule_text(&rule, text);
 	}
 	if (error != 0)
 		return integer(env, error);

@@ -1,7 +1,7 @@
 /** Where a store has its counts. Segment and rule are created where they are missing. */
 export interface StoreOptions {
   segment: string
-  /** Stores with the same rule share their counts. */
+  /** Stores with the same rule share their counts. One store can have the front-end's default rule, which is its name. */
   rule?: string
   /** Of a segment that is created. */
   slots?: number

@@ -52,15 +52,20 @@ const SHORT = 0
 const LONG = 1
 const PERIODS_MS = [YEAR_MS, LONGEST_MS]
 
+// What stores of this thread that were given no rule count: two of them would take the requests of two limits for those of one.
+const withoutRule = new Set()
+
 class Counters {
   #limiter
+  #claim
   #everywhere
   #ids = []
   #options
   #looked = 0
   now = 0 // the date of the last call
 
-  constructor ({ segment, rule, ...options }) {
+  // Where the front-end's keys do not say of which limit they are, one store can have its default rule for `limit`.
+  constructor ({ segment, rule, ...options }, { rule: usual, limit }) {
     if (typeof segment !== 'string') throw new TypeError('the store needs { segment: NAME }')
     const known = [...OPTIONS, ...BACKEND]
     const given = Object.keys(options).filter((name) => options[name] !== undefined)
@@ -68,9 +73,13 @@ class Counters {
     if (unknown !== undefined) throw new TypeError(`${unknown} is not an option; there are segment, rule, ${known.join(', ')}`)
     this.shared = given.some((name) => BACKEND.includes(name))
     this.segment = segment
-    this.rule = rule
+    this.rule = rule ?? usual
     this.#options = options
+    const claim = rule === undefined && limit !== undefined ? `${segment} ${usual} ${limit}` : undefined
+    if (withoutRule.has(claim)) throw new TypeError(`segment ${segment}: another store has the rule ${usual}, and two would share their counts: give each a rule of its own`)
     this.#current()
+    if (claim !== undefined) withoutRule.add(claim)
+    this.#claim = claim
   }
 
   #name (where) {
@@ -97,7 +106,7 @@ class Counters {
   #current () {
     const now = this.now = Date.now()
     if (this.#limiter === undefined || now - this.#looked >= LOOK_EVERY_MS || now < this.#looked) {
-      if (this.#limiter?.gone()) this.close()
+      if (this.#limiter?.gone()) this.#detach()
       const limiter = this.#limiter ?? open(this.segment, this.#options)
       this.#find(limiter)
       if (this.shared) this.#everywhere ??= new GlobalCounts(this.segment, this.#options)
@@ -198,6 +207,11 @@ class Counters {
   }
 
   close () {
+    this.#detach()
+    withoutRule.delete(this.#claim)
+  }
+
+  #detach () {
     this.#limiter?.close()
     this.#everywhere?.close()
     this.#limiter = this.#everywhere = undefined

@@ -11,10 +11,10 @@ class ShmlimitStore {
   #bound = CAPACITY
   #counters
 
-  constructor ({ rule = 'express-rate-limit', ...options } = {}) {
-    this.#counters = new Counters({ rule, ...options })
+  constructor (options = {}) {
+    this.#counters = new Counters(options, { rule: 'express-rate-limit', limit: '' })
     // Two stores on one request may count the same client, if their rules differ.
-    this.prefix = `${options.segment}/${rule}/`
+    this.prefix = `${options.segment}/${this.#counters.rule}/`
   }
 
   // Of a limit that is a function nothing is known here: each request asks the backend.

@@ -5,8 +5,8 @@
 
 const { Counters, LONGEST_MS } = require('./counters.js')
 
-function shmlimitStore ({ rule = 'fastify-rate-limit', ...where } = {}) {
-  const counters = new Counters({ rule, ...where })
+function shmlimitStore (options = {}) {
+  const counters = new Counters(options, { rule: 'fastify-rate-limit', limit: '' })
 
   return class ShmlimitStore {
     #options

@@ -11,8 +11,8 @@ const { Counters } = require('./counters.js')
 class ShmlimitThrottlerStorage {
   #counters
 
-  constructor ({ rule = 'nestjs-throttler', ...where } = {}) {
-    this.#counters = new Counters({ rule, ...where })
+  constructor (options = {}) {
+    this.#counters = new Counters(options, { rule: 'nestjs-throttler' }) // its keys have the handler's name
   }
 
   async increment (key, ttl, limit, blockDuration, throttlerName) {

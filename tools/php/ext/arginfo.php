@@ -22,6 +22,9 @@ function nullable(ReflectionNamedType $type): int
 function argument(ReflectionParameter $p): string
 {
     $type = $p->getType();
+    if ($type instanceof ReflectionUnionType) {
+        return sprintf('ZEND_ARG_TYPE_MASK(0, %s, MAY_BE_LONG|MAY_BE_DOUBLE, NULL)', $p->name);
+    }
     if ($p->isVariadic()) {
         return sprintf('ZEND_ARG_VARIADIC_OBJ_INFO(0, %s, %s, %d)', $p->name, addslashes($type->getName()), nullable($type));
     }

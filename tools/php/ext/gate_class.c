@@ -123,20 +123,30 @@ PHP_METHOD(Shmlimit_Gate, __construct)
 		ZVAL_COPY(&g->report, &fci.function_name);
 }
 
+/* $_SERVER, or NULL. */
+static HashTable *server_array(void)
+{
+	zval *server;
+
+	zend_is_auto_global(ZSTR_KNOWN(ZEND_STR_AUTOGLOBAL_SERVER));
+	server = zend_hash_find_known_hash(&EG(symbol_table), ZSTR_KNOWN(ZEND_STR_AUTOGLOBAL_SERVER));
+	if (server == NULL)
+		return NULL;
+	ZVAL_DEREF(server);
+	return Z_TYPE_P(server) == IS_ARRAY ? Z_ARRVAL_P(server) : NULL;
+}
+
 PHP_METHOD(Shmlimit_Gate, client)
 {
 	char key[SHMLIMIT_KEY_IP_MAX];
-	zval *server, *address = NULL;
+	HashTable *server;
+	zval *address = NULL;
 	int length;
 
 	ZEND_PARSE_PARAMETERS_NONE();
-	zend_is_auto_global(ZSTR_KNOWN(ZEND_STR_AUTOGLOBAL_SERVER));
-	server = zend_hash_find_known_hash(&EG(symbol_table), ZSTR_KNOWN(ZEND_STR_AUTOGLOBAL_SERVER));
-	if (server != NULL) {
-		ZVAL_DEREF(server);
-		if (Z_TYPE_P(server) == IS_ARRAY)
-			address = zend_hash_str_find_deref(Z_ARRVAL_P(server), ZEND_STRL("REMOTE_ADDR"));
-	}
+	server = server_array();
+	if (server != NULL)
+		address = zend_hash_str_find_deref(server, ZEND_STRL("REMOTE_ADDR"));
 	if (address == NULL || Z_TYPE_P(address) != IS_STRING)
 		RETURN_EMPTY_STRING();
 	length = shmlimit_key_ip_text(shmlimit_name(Z_STR_P(address)), 0, 32, 64, key, sizeof(key));
@@ -222,6 +232,19 @@ static bool ask(struct gate_object *g, zval *limits, uint32_t n, struct shmlimit
 	name.buffer_size = sizeof(name##_buffer); \
 	name.buffer = name##_buffer
 
+/* Returns false after throwing. `first` is the number of the first one among the arguments. */
+static bool are_limits(const zval *limits, uint32_t n, uint32_t first)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (Z_TYPE(limits[i]) != IS_OBJECT || Z_OBJCE(limits[i]) != shmlimit_limit_ce ||
+		    Z_TYPE_P(LIMIT_RULE(Z_OBJ(limits[i]))) != IS_STRING) {
+			zend_argument_type_error(first + i, "must be of type Shmlimit\\Limit, %s given",
+			                         zend_zval_type_name(&limits[i]));
+			return false;
+		}
+	return true;
+}
+
 /* Returns whether there was an answer; else it has thrown. */
 static bool parse_and_ask(INTERNAL_FUNCTION_PARAMETERS, struct shmlimit_gate_answer *answer, zend_string **places)
 {
@@ -232,14 +255,7 @@ static bool parse_and_ask(INTERNAL_FUNCTION_PARAMETERS, struct shmlimit_gate_ans
 		Z_PARAM_VARIADIC('*', limits, n)
 		ZEND_PARSE_PARAMETERS_END_EX(return false);
 		(void)return_value;
-		for (uint32_t i = 0; i < n; i++)
-			if (Z_TYPE(limits[i]) != IS_OBJECT || Z_OBJCE(limits[i]) != shmlimit_limit_ce ||
-			    Z_TYPE_P(LIMIT_RULE(Z_OBJ(limits[i]))) != IS_STRING) {
-				zend_argument_type_error(i + 1, "must be of type Shmlimit\\Limit, %s given",
-				                         zend_zval_type_name(&limits[i]));
-				return false;
-			}
-		return ask(gate_of(Z_OBJ_P(ZEND_THIS)), limits, n, answer, places);
+		return are_limits(limits, n, 1) && ask(gate_of(Z_OBJ_P(ZEND_THIS)), limits, n, answer, places);
 }
 
 static void ask_and_return(INTERNAL_FUNCTION_PARAMETERS, bool enters)
@@ -262,6 +278,74 @@ PHP_METHOD(Shmlimit_Gate, ask)
 PHP_METHOD(Shmlimit_Gate, enter)
 {
 	ask_and_return(INTERNAL_FUNCTION_PARAM_PASSTHRU, true);
+}
+
+/* ---- proxies ---- */
+
+/* That proxies write. */
+static const struct {
+	const char *name, *field;
+} forwarded_fields[] = {
+	{ "HTTP_X_FORWARDED_FOR", "X-Forwarded-For" },
+	{ "HTTP_FORWARDED", "Forwarded" },
+	{ "HTTP_X_REAL_IP", "X-Real-IP" },
+	{ "HTTP_CF_CONNECTING_IP", "CF-Connecting-IP" },
+};
+#define FORWARDED_FIELDS (sizeof(forwarded_fields) / sizeof(forwarded_fields[0]))
+
+/* Is the address the key of a limit, as text or as client() has it? */
+static bool is_key(const zend_string *address, const zval *limits, uint32_t n)
+{
+	char net[SHMLIMIT_KEY_IP_MAX];
+	int length = shmlimit_key_ip_text(ZSTR_VAL(address), 0, 32, 64, net, sizeof(net));
+
+	for (uint32_t i = 0; i < n; i++) {
+		const zval *key = LIMIT_KEY(Z_OBJ(limits[i]));
+
+		if (Z_TYPE_P(key) != IS_STRING)
+			continue;
+		if (zend_string_equals(Z_STR_P(key), address) || (length > 0 && Z_STRLEN_P(key) == (size_t)length &&
+		                                                  memcmp(Z_STRVAL_P(key), net, Z_STRLEN_P(key)) == 0))
+			return true;
+	}
+	return false;
+}
+
+/* Where the field has the peer's address, the web server has put that in the place of a proxy's. */
+static void look(struct gate_object *g, const HashTable *server, const zval *limits, uint32_t n)
+{
+	zval *peer = zend_hash_str_find_deref((HashTable *)server, ZEND_STRL("REMOTE_ADDR")), *value = NULL;
+	struct shmlimit_gate_key key = { 0 };
+	size_t at = 0;
+
+	if (peer == NULL || Z_TYPE_P(peer) != IS_STRING || g->gate == NULL || g->gate->gate == NULL)
+		return;
+	for (; at < FORWARDED_FIELDS && value == NULL; at++)
+		value = zend_hash_str_find_deref((HashTable *)server, forwarded_fields[at].name,
+		                                 strlen(forwarded_fields[at].name));
+	if (value == NULL || Z_TYPE_P(value) != IS_STRING || !is_key(Z_STR_P(peer), limits, n) ||
+	    strstr(Z_STRVAL_P(value), Z_STRVAL_P(peer)) != NULL)
+		return;
+	key.bytes = Z_STRVAL_P(peer);
+	key.length = (uint32_t)Z_STRLEN_P(peer);
+	(void)shmlimit_gate_forwarded(g->gate->gate, &key, 1, Z_STRVAL_P(peer), Z_STRLEN_P(peer),
+	                              forwarded_fields[at - 1].field,
+	                              "nginx's set_real_ip_from or Apache's RemoteIPInternalProxy names proxies");
+	lines_report(g->gate, &g->report);
+}
+
+PHP_METHOD(Shmlimit_Gate, forwarded)
+{
+	zval *limits = NULL;
+	HashTable *server;
+	uint32_t n = 0;
+
+	ZEND_PARSE_PARAMETERS_START(1, -1)
+		Z_PARAM_ARRAY_HT(server)
+		Z_PARAM_VARIADIC('*', limits, n)
+	ZEND_PARSE_PARAMETERS_END();
+	if (are_limits(limits, n, 2))
+		look(gate_of(Z_OBJ_P(ZEND_THIS)), server, limits, n);
 }
 
 /* Throws if the error is one. */
@@ -327,12 +411,18 @@ PHP_METHOD(Shmlimit_Gate, enforce)
 {
 	zend_string *name, *places = NULL;
 	zval fields, *value;
+	HashTable *server;
 	ANSWER(answer);
 
 	if (!parse_and_ask(INTERNAL_FUNCTION_PARAM_PASSTHRU, &answer, &places))
 		RETURN_THROWS();
 	if (places != NULL)
 		places_keep(gate_of(Z_OBJ_P(ZEND_THIS))->gate, places);
+	server = server_array();
+	if (server != NULL)
+		look(gate_of(Z_OBJ_P(ZEND_THIS)), server, ZEND_CALL_ARG(execute_data, 1), ZEND_NUM_ARGS());
+	if (EG(exception))
+		RETURN_THROWS();
 	shmlimit_fields_array(&fields, answer.fields, answer.field_count);
 	ZEND_HASH_FOREACH_STR_KEY_VAL(Z_ARRVAL(fields), name, value)
 	{

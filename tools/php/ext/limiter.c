@@ -416,27 +416,37 @@ PHP_METHOD(Shmlimit_Limiter, takeAll)
 	}
 }
 
+#define SECOND_NS UINT64_C(1000000000)
+
 PHP_METHOD(Shmlimit_Limiter, throttle)
 {
 	struct shmlimit *limiter = opened(Z_OBJ_P(ZEND_THIS));
-	zend_long capacity, count, period_s, quantity = 1;
+	zend_long capacity, period_s, quantity = 1;
+	uint64_t refill, period_ns;
 	zend_string *key;
 	int64_t reply[5];
 	int answer = -EINVAL;
+	zval *count;
 
 	ZEND_PARSE_PARAMETERS_START(4, 5)
 		Z_PARAM_STR(key)
 		Z_PARAM_LONG(capacity)
-		Z_PARAM_LONG(count)
+		Z_PARAM_NUMBER(count)
 		Z_PARAM_LONG(period_s)
 		Z_PARAM_OPTIONAL
 		Z_PARAM_LONG(quantity)
 	ZEND_PARSE_PARAMETERS_END();
 	if (limiter == NULL)
 		RETURN_THROWS();
-	if (capacity >= 0 && count >= 0 && period_s >= 0 && quantity >= 0)
-		answer = shmlimit_throttle(limiter, ZSTR_VAL(key), ZSTR_LEN(key), (uint64_t)capacity, (uint64_t)count,
-		                           (uint64_t)period_s, (uint64_t)quantity, reply);
+	if (capacity >= 0 && !(Z_TYPE_P(count) == IS_LONG && Z_LVAL_P(count) < 0) && period_s >= 0 &&
+	    (uint64_t)period_s <= UINT64_MAX / SECOND_NS && quantity >= 0) {
+		period_ns = (uint64_t)period_s * SECOND_NS;
+		if (!shmlimit_rate(count, &refill, &period_ns))
+			RETURN_THROWS();
+		if (period_ns % SECOND_NS == 0)
+			answer = shmlimit_throttle(limiter, ZSTR_VAL(key), ZSTR_LEN(key), (uint64_t)capacity, refill,
+			                           period_ns / SECOND_NS, (uint64_t)quantity, reply);
+	}
 	if (!is_answer(Z_OBJ_P(ZEND_THIS), NULL, answer))
 		RETURN_THROWS();
 	array_init_size(return_value, 5);
@@ -457,9 +467,7 @@ PHP_METHOD(Shmlimit_Limiter, reset)
 	ZEND_PARSE_PARAMETERS_END();
 	if (limiter == NULL)
 		RETURN_THROWS();
-	answer = rule == NULL ? 0 : shmlimit_rule_find(limiter, shmlimit_name(rule));
-	if (answer >= 0)
-		answer = shmlimit_reset(limiter, rule == NULL ? -1 : answer, key == NULL ? NULL : ZSTR_VAL(key),
-		                        key == NULL ? 0 : ZSTR_LEN(key));
+	answer = rule == NULL ? SHMLIMIT_ALL_RULES : shmlimit_rule_find(limiter, shmlimit_name(rule));
+	answer = shmlimit_reset(limiter, answer, key == NULL ? NULL : ZSTR_VAL(key), key == NULL ? 0 : ZSTR_LEN(key));
 	is_answer(Z_OBJ_P(ZEND_THIS), rule, answer);
 }

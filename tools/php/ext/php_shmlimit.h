@@ -111,6 +111,12 @@ void shmlimit_limiter_look(zend_object *object);
 /* Throws, about the segment or a rule of it, if `answer` is an error. */
 bool shmlimit_limiter_is_answer(zend_object *object, const zend_string *rule, int answer);
 
+/*
+ * Tokens that come back every *period_ns: an int of 0 or more, or a float, which is what its shortest decimal says, and
+ * then *period_ns is changed. False: it has thrown.
+ */
+bool shmlimit_rate(const zval *rate, uint64_t *refill, uint64_t *period_ns);
+
 void shmlimit_limiter_class(zend_class_entry *ce);
 
 /* ---- gate_class.c, places.c ---- */

@@ -10,24 +10,22 @@
 PHP_METHOD(Shmlimit_Limiter, create)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options) };
-	zend_long slots = 0, mode = 0, group = -1, window_max = 0;
+	zend_long slots = 0, mode = 0, group = -1;
 	zend_string *segment;
 	int error = -EINVAL;
 
-	ZEND_PARSE_PARAMETERS_START(1, 5)
+	ZEND_PARSE_PARAMETERS_START(1, 4)
 		Z_PARAM_STR(segment)
 		Z_PARAM_OPTIONAL
 		Z_PARAM_LONG(slots)
 		Z_PARAM_LONG(mode)
 		Z_PARAM_LONG(group)
-		Z_PARAM_LONG(window_max)
 	ZEND_PARSE_PARAMETERS_END();
 	options.slots = (uint64_t)slots;
 	options.mode = (uint32_t)mode;
 	options.flags = group < 0 ? 0 : SHMLIMIT_OPTION_GROUP;
 	options.gid = group < 0 ? 0 : (uint32_t)group;
-	options.window_max = (uint32_t)window_max;
-	if (slots >= 0 && mode == (uint32_t)mode && window_max == (uint32_t)window_max)
+	if (slots >= 0 && mode == (uint32_t)mode)
 		error = shmlimit_create(shmlimit_name(segment), &options, NULL);
 	if (error != 0 && error != -EEXIST) {
 		shmlimit_throw(error, segment, NULL);
@@ -45,19 +43,41 @@ static uint64_t mark_of(struct shmlimit *limiter, const zend_string *name)
 	return id >= 0 && shmlimit_rule_get(limiter, id, &rule) == 0 ? rule.mark : 0;
 }
 
+bool shmlimit_rate(const zval *rate, uint64_t *refill, uint64_t *period_ns)
+{
+	double given = zval_get_double((zval *)(uintptr_t)rate);
+	char subject[64], words[96] = "must be a finite number above 0, of a period above 0";
+	int error;
+
+	if (Z_TYPE_P(rate) == IS_LONG) {
+		*refill = (uint64_t)Z_LVAL_P(rate);
+		return true;
+	}
+	error = shmlimit_rate_from_double(given, *period_ns, refill, period_ns);
+	if (error == 0)
+		return true;
+	if (error == -ERANGE)
+		snprintf(words, sizeof(words), "the nearest that can be is %.17g",
+		         given < 1 ? (double)*period_ns * 0x1p-60 : 0x1p64 - 2048);
+	snprintf(subject, sizeof(subject), "rate %.17g", given);
+	shmlimit_throw_words(error, subject, words);
+	return false;
+}
+
 PHP_METHOD(Shmlimit_Limiter, setRule)
 {
 	struct shmlimit *limiter = shmlimit_limiter_opened(Z_OBJ_P(ZEND_THIS));
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
-	zend_long capacity, refill, period_ns, algorithm = SHMLIMIT_FUNNEL, max_wait_ns = 0;
+	zend_long capacity, period_ns, algorithm = SHMLIMIT_FUNNEL, max_wait_ns = 0;
 	zend_string *name;
 	uint64_t before;
+	zval *refill;
 	int id;
 
 	ZEND_PARSE_PARAMETERS_START(4, 6)
 		Z_PARAM_STR(name)
 		Z_PARAM_LONG(capacity)
-		Z_PARAM_LONG(refill)
+		Z_PARAM_NUMBER(refill)
 		Z_PARAM_LONG(period_ns)
 		Z_PARAM_OPTIONAL
 		Z_PARAM_LONG(algorithm)
@@ -65,15 +85,17 @@ PHP_METHOD(Shmlimit_Limiter, setRule)
 	ZEND_PARSE_PARAMETERS_END();
 	if (limiter == NULL)
 		RETURN_THROWS();
-	if (capacity < 0 || refill < 0 || period_ns < 0 || algorithm != (uint32_t)algorithm || max_wait_ns < 0) {
+	if (capacity < 0 || (Z_TYPE_P(refill) == IS_LONG && Z_LVAL_P(refill) < 0) || period_ns < 0 ||
+	    algorithm != (uint32_t)algorithm || max_wait_ns < 0) {
 		shmlimit_limiter_is_answer(Z_OBJ_P(ZEND_THIS), name, -EINVAL);
 		RETURN_THROWS();
 	}
 	before = mark_of(limiter, name);
 	rule.algorithm = (uint32_t)algorithm;
 	rule.capacity = (uint64_t)capacity;
-	rule.refill = (uint64_t)refill;
 	rule.period_ns = (uint64_t)period_ns;
+	if (!shmlimit_rate(refill, &rule.refill, &rule.period_ns))
+		RETURN_THROWS();
 	rule.max_wait_ns = (uint64_t)max_wait_ns;
 	id = shmlimit_rule_ensure(limiter, shmlimit_name(name), &rule);
 	if (shmlimit_limiter_is_answer(Z_OBJ_P(ZEND_THIS), name, id))

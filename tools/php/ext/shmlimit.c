@@ -198,7 +198,8 @@ PHP_METHOD(Shmlimit_Limit, __construct)
 }
 
 /* By SHMLIMIT_GATE_UNLIMITED ... */
-static const char *const statuses[] = { "unlimited", "passed", "rejected", "rejected-dry-run", "failed" };
+static const char *const statuses[] = { "unlimited", "passed",  "rejected",       "rejected-dry-run",
+	                                "failed",    "delayed", "delayed-dry-run" };
 static zend_string *status_strings[sizeof(statuses) / sizeof(statuses[0])];
 
 /* The members of an Answer. fill_answer() takes the references of status, fields and places. */

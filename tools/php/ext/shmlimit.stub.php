@@ -1,7 +1,7 @@
 <?php
 
 /**
- * What the extension declares, as ../src declares it for PHP's FFI; tests/server/php_ext.sh compares the two.
+ * What the extension declares, as ../src declares it for PHP's FFI; ../tests/ext.sh compares the two.
  * arginfo.php makes shmlimit_arginfo.h of it.
  */
 
@@ -99,14 +99,14 @@ final class Limiter
 
     public function __construct(string $segment, bool $readOnly = false, int $owner = 0) {}
 
-    public static function create(string $segment, int $slots = 0, int $mode = 0, int $group = -1, int $windowMax = 0): bool {}
+    public static function create(string $segment, int $slots = 0, int $mode = 0, int $group = -1): bool {}
 
     public static function keyIp(string $address, int $prefixV4 = 32, int $prefixV6 = 64, int $nth = 0): string {}
 
     public function setRule(
         string $rule,
         int $capacity,
-        int $refill,
+        int|float $refill,
         int $periodNs,
         int $algorithm = 0,
         int $maxWaitNs = 0,
@@ -151,7 +151,7 @@ final class Limiter
 
     public function takeAll(array $limits): array {}
 
-    public function throttle(string $key, int $capacity, int $count, int $periodS, int $quantity = 1): array {}
+    public function throttle(string $key, int $capacity, int|float $count, int $periodS, int $quantity = 1): array {}
 
     public function reset(?string $rule = null, ?string $key = null): void {}
 
@@ -178,6 +178,8 @@ final class Gate
     public static function client(): string {}
 
     public function enforce(Limit ...$limits): string {}
+
+    public function forwarded(array $server, Limit ...$limits): void {}
 
     public function ask(Limit ...$limits): Answer {}
 

@@ -9,7 +9,7 @@ namespace Shmlimit;
 final class Answer
 {
     public function __construct(
-        /** passed, rejected, rejected-dry-run, unlimited (no limit had a key), failed */
+        /** passed, rejected, rejected-dry-run, unlimited (no limit had a key), failed, delayed, delayed-dry-run */
         public readonly string $status,
         /** The response's status; 0: the request goes on. */
         public readonly int $refusal = 0,

@@ -14,6 +14,10 @@ namespace Shmlimit;
 final class Gate
 {
     private const EINVAL = 22;
+    /** That proxies write. */
+    private const FIELDS = ['HTTP_X_FORWARDED_FOR' => 'X-Forwarded-For', 'HTTP_FORWARDED' => 'Forwarded', 'HTTP_X_REAL_IP' => 'X-Real-IP',
+        'HTTP_CF_CONNECTING_IP' => 'CF-Connecting-IP'];
+    private const ADVICE = "nginx's set_real_ip_from or Apache's RemoteIPInternalProxy names proxies";
 
     private readonly string $base;
     private readonly bool $refusesNothing;
@@ -72,7 +76,11 @@ final class Gate
     /** The network of the client's address, as a key. Clients without an address, as on a Unix socket, count as one. */
     public static function client(): string
     {
-        $address = $_SERVER['REMOTE_ADDR'] ?? '';
+        return self::net($_SERVER['REMOTE_ADDR'] ?? '');
+    }
+
+    private static function net(string $address): string
+    {
         try {
             return Limiter::keyIp($address);
         } catch (Error) {
@@ -92,6 +100,7 @@ final class Gate
             // After the script's own functions, which may still say what was used.
             register_shutdown_function(fn () => register_shutdown_function(fn () => $this->leave(array_pop($this->kept))));
         }
+        $this->forwarded($_SERVER, ...$limits);
         foreach ($answer->fields as $name => $value) {
             header("$name: $value");
         }
@@ -101,6 +110,32 @@ final class Gate
         http_response_code($answer->refusal);
         header('Content-Type: text/plain');
         exit($answer->status === 'failed' ? "the limiter is out of order\n" : "too many requests\n");
+    }
+
+    /**
+     * Report once in a process that behind a proxy all clients are one: a request has a field that proxies write, and a key is the
+     * address of a private or loopback peer. Where the field has that address, the web server has put it in the place of a proxy's.
+     * enforce() does this with $_SERVER, after it has asked the limits.
+     *
+     * @param array<string, mixed> $server $_SERVER, or what getServerParams() of PSR-7 returns
+     */
+    public function forwarded(array $server, Limit ...$limits): void
+    {
+        $peer = $server['REMOTE_ADDR'] ?? null;
+        $name = array_key_first(array_intersect_key(self::FIELDS, $server));
+        if ($this->gate === null || !is_string($peer) || $name === null || !is_string($server[$name]) || str_contains($server[$name], $peer)) {
+            return;
+        }
+        $keys = array_map(fn (Limit $limit) => $limit->key, $limits);
+        if (!in_array($peer, $keys, true) && !in_array(self::net($peer), $keys, true)) {
+            return;
+        }
+        $ffi = Library::ffi();
+        $key = $ffi->new('struct shmlimit_gate_key');
+        $bytes = Library::bytes($peer);
+        [$key->bytes, $key->length] = [\FFI::addr($bytes), strlen($peer)];
+        $ffi->shmlimit_gate_forwarded($this->gate, \FFI::addr($key), 1, $peer, strlen($peer), self::FIELDS[$name], self::ADVICE);
+        $this->pass($this->lines->exchangeArray([]));
     }
 
     /** Ask up to 16 limits, all or none. Throws Error if a limit or its rate is wrong. */
@@ -261,7 +296,7 @@ final class Gate
 
     private function read(?string $places): Answer
     {
-        $statuses = ['unlimited', 'passed', 'rejected', 'rejected-dry-run', 'failed'];
+        $statuses = ['unlimited', 'passed', 'rejected', 'rejected-dry-run', 'failed', 'delayed', 'delayed-dry-run'];
         $fields = [];
         for ($i = 0; $i < $this->answer->field_count; $i++) {
             $field = $this->answer->fields[$i];

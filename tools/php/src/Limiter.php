@@ -26,8 +26,11 @@ final class Limiter
     public const SATURATE = 0x10000;
     public const RESTART = 0x20000;
 
+    private const ALL_RULES = -0x80000000;
     private const EEXIST = 17;
     private const EINVAL = 22;
+    private const ERANGE = 34;
+    private const SECOND_NS = 10 ** 9;
     private const LIMITS_KEPT = 4096;
 
     /** @var array<string, \FFI\CData> limits that came with calls, by their text */
@@ -69,14 +72,12 @@ final class Limiter
         int $slots = 0,
         int $mode = 0,
         int $group = -1,
-        int $windowMax = 0,
     ): bool {
         $ffi = Library::ffi();
         $options = $ffi->new('struct shmlimit_options');
         $options->struct_size = \FFI::sizeof($options);
         $options->slots = Library::unsigned($slots);
         $options->mode = Library::unsigned($mode);
-        $options->window_max = Library::unsigned($windowMax);
         $options->flags = $group < 0 ? 0 : $ffi->SHMLIMIT_OPTION_GROUP;
         $options->gid = max(0, $group);
         $answer = $ffi->shmlimit_create(Library::name($segment), \FFI::addr($options), null);
@@ -86,21 +87,21 @@ final class Limiter
     /**
      * Give a program its rule: set it if it is missing, or if this call was given another one last; of another algorithm,
      * its keys then begin again. What an operator has changed since stays, as do other parameters, such as the mode.
-     * $refill tokens come back every $periodNs; 0 for WINDOW and COUNTER. Of GCRA the three may be 0: each call brings its
-     * limit. Returns whether it was set.
+     * $refill tokens come back every $periodNs; 0 for WINDOW and COUNTER. A float is what its shortest decimal says: 0.1
+     * tokens every second are 1 every 10 seconds. Of GCRA the three may be 0: each call brings its limit. Returns whether it
+     * was set.
      */
     public function setRule(
         string $rule,
         int $capacity,
-        int $refill,
+        int|float $refill,
         int $periodNs,
         int $algorithm = self::FUNNEL,
         int $maxWaitNs = 0,
     ): bool {
         $terms = $this->sized('struct shmlimit_rule');
         $terms->capacity = Library::unsigned($capacity);
-        $terms->refill = Library::unsigned($refill);
-        $terms->period_ns = Library::unsigned($periodNs);
+        [$terms->refill, $terms->period_ns] = $this->rate($refill, $periodNs);
         $terms->algorithm = Library::unsigned($algorithm);
         $terms->max_wait_ns = Library::unsigned($maxWaitNs);
         return $this->ensure($rule, $terms);
@@ -138,7 +139,8 @@ final class Limiter
 
     /**
      * Take $cost tokens if the key's funnel has them. $limit, here and below, is the call's own, such as "100/minute", under a
-     * rule of GCRA; a key that is asked with another limit keeps its time. Its longest wait is the rule's, or $maxWaitNs.
+     * rule of GCRA; a key that is asked with another limit owes at most that one's time to full. Its longest wait is the rule's,
+     * or $maxWaitNs.
      */
     public function take(string $rule, string $key, int $cost = 1, ?string $limit = null): Result
     {
@@ -259,19 +261,49 @@ final class Limiter
      *
      * @return array{int, int, int, int, int}
      */
-    public function throttle(string $key, int $capacity, int $count, int $periodS, int $quantity = 1): array
+    public function throttle(string $key, int $capacity, int|float $count, int $periodS, int $quantity = 1): array
     {
         $reply = $this->ffi->new('int64_t[5]');
+        if (is_float($count)) {
+            [$whole, $periodNs] = $this->rate($count, Library::unsigned($periodS) * self::SECOND_NS);
+            if ($periodNs % self::SECOND_NS !== 0) {
+                throw new Error("rate $count", 'must be of whole seconds', self::EINVAL);
+            }
+            [$count, $periodS] = [$whole, intdiv($periodNs, self::SECOND_NS)];
+        }
         $terms = array_map(Library::unsigned(...), [$capacity, $count, $periodS, $quantity]);
         $answer = $this->ffi->shmlimit_throttle($this->handle, $key, strlen($key), ...[...$terms, $reply]);
         Library::check($answer, $this->segment);
         return [$reply[0], $reply[1], $reply[2], $reply[3], $reply[4]];
     }
 
+    /**
+     * Whole tokens in whole nanoseconds.
+     *
+     * @return array{int, int}
+     */
+    private function rate(int|float $refill, int $periodNs): array
+    {
+        if (is_int($refill)) {
+            return [Library::unsigned($refill), Library::unsigned($periodNs)];
+        }
+        $count = $this->ffi->new('uint64_t[1]');
+        $period = $this->ffi->new('uint64_t[1]');
+        $answer = $this->ffi->shmlimit_rate_from_double($refill, Library::unsigned($periodNs), $count, $period);
+        if ($answer === -self::ERANGE || ($answer === 0 && $count[0] < 0)) {
+            $nearest = $refill < 1 ? $periodNs / 2 ** 60 : 2.0 ** 63 - 1024;
+            throw new Error("rate $refill", "the nearest that can be is $nearest", self::ERANGE);
+        }
+        if ($answer < 0) {
+            throw new Error("rate $refill", 'must be a finite number above 0, of a period above 0', -$answer);
+        }
+        return [$count[0], $period[0]];
+    }
+
     /** Restore all tokens of one key, of every key of a rule, or of all. */
     public function reset(?string $rule = null, ?string $key = null): void
     {
-        $id = $rule === null ? -1 : $this->find($rule);
+        $id = $rule === null ? self::ALL_RULES : $this->find($rule);
         $answer = $this->ffi->shmlimit_reset($this->handle, $id, $key, strlen($key ?? ''));
         Library::check($answer, $this->about($rule));
     }

@@ -71,7 +71,7 @@ struct gate_held {
 	} bills[REQUESTS_MAX];
 };
 
-#ifdef SHMLIMIT_GATE_H /* tests/server/python_native.sh includes it */
+#ifdef SHMLIMIT_GATE_H /* tests/native.sh includes it */
 #define SAME(s, m) \
 	_Static_assert(sizeof(struct s) == sizeof(struct shmlimit_##s) && \
 	                       offsetof(struct s, m) == offsetof(struct shmlimit_##s, m), \

@@ -20,7 +20,7 @@
 
 #include "library.h"
 
-#define OUTCOMES 5
+#define OUTCOMES 7
 #define NAMES 6 /* of header fields */
 
 /* Each interpreter has its own. */

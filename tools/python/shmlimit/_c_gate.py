@@ -22,7 +22,7 @@ FIELDS_MAX = 36
 PENDING = 2
 """SHMLIMIT_GATE_PENDING."""
 BUFFER = 6784
-OUTCOMES = ("unlimited", "passed", "rejected", "rejected-dry-run", "failed")
+OUTCOMES = ("unlimited", "passed", "rejected", "rejected-dry-run", "failed", "delayed", "delayed-dry-run")
 """In the order of SHMLIMIT_GATE_UNLIMITED and so on."""
 
 Raw = tuple[str, int, list[tuple[Any, Any]], int, int, Any]
@@ -112,6 +112,7 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "gate_close": (None, [c_void_p]),
     "gate_check": (c_int, [c_char_p, POINTER(Wrong)]),
     "gate_report": (None, [c_void_p, Report, c_void_p]),
+    "gate_forwarded": (c_int, [c_void_p, POINTER(Key), c_size_t, c_char_p, c_size_t, c_char_p, c_char_p]),
     "gate_attach": (c_int, [c_void_p]),
     "gate_ask": (c_int, [c_void_p, POINTER(Key), c_size_t, POINTER(Answer)]),
     "gate_enter": (c_int, [c_void_p, POINTER(Key), c_size_t, POINTER(Answer), POINTER(Held)]),

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
-from .forwarded import UNIX, Proxies
+from .forwarded import FIELDS, UNIX, Proxies, Watch
 from .gate import Gate, is_address, status_line
 from .limiter import log
 
@@ -22,6 +22,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+
+ADVICE = "asgi.client_behind() or the server's own option, such as --forwarded-allow-ips, names proxies"
 
 REPLACED = "unknown peer"
 """The key of all requests whose peer client_behind() cannot know."""
@@ -61,6 +63,16 @@ def client_behind(*proxies: str) -> Callable[[Mapping[str, Any]], str]:
     return client_of
 
 
+_FIELDS = {name.lower().encode(): name for name in FIELDS}
+
+
+def look(watch: Watch, scope: Mapping[str, Any], request: Any, gate: Gate) -> None:
+    """Of a request, which is what the gate's keys are made of."""
+    for name, value in scope.get("headers", ()):
+        if name in _FIELDS:
+            return watch.look(request, gate.keys(), client(scope), _FIELDS[name], value.decode("latin-1"))
+
+
 class Middleware:
     """Refuses what the gate refuses, and tells clients where they stand. A limit of how many at once counts a request, or a
     WebSocket, until the application is done with it. A WebSocket that is refused is closed before
@@ -71,10 +83,13 @@ class Middleware:
         self.app = app
         self.gate = gate
         self._enter = gate.enter_fast
+        self._watch = Watch(ADVICE, gate.proxy_warning)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             return await self.app(scope, receive, send)
+        if self._watch.looks:
+            look(self._watch, scope, scope, self.gate)
         answer = await self.gate.enter_async(scope, True) if self.gate.waits else self._enter(scope, True)
         outcome, refusal, fields, _, _, places = answer
         scope["shmlimit.status"] = outcome

@@ -11,14 +11,15 @@ import functools
 import inspect
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 from dataclasses import replace
+from types import FrameType
 from typing import Any, TypeVar
 
 from . import rate
 from .key import Key
 from .limiter import NEVER, Algorithm, Result
-from .shared import Shared, file_of, rule_name, rule_name_at
+from .shared import Shared, file_of, give_back_name, own_rule_name, rule_name, rule_name_at
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 MAX_WAIT_S = 3600.0
@@ -37,6 +38,67 @@ class RateLimited(Exception):
         )
 
 
+def _name_at(owner: Any, text: str, frame: FrameType) -> str:
+    """The name of a limit that decorates nothing. A module runs once, so each of its limits has its own; a function may make the
+    same limit in each of its calls, so those of one text are one."""
+    file, code = file_of(frame.f_globals.get("__name__", "")), frame.f_code
+    if code.co_name == "<module>":
+        return own_rule_name(owner, text, file)
+    return rule_name_at(f"{getattr(code, 'co_qualname', code.co_name)}.{text}", file)
+
+
+def _generator(place: contextlib.ExitStack, result: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    def items() -> Generator[Any, Any, Any]:
+        with place:
+            yield
+            return (yield from result)
+
+    begun = items()
+    next(begun)
+    return begun
+
+
+def _async_generator(place: contextlib.ExitStack, result: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
+    begun = _items(place, result)
+    with contextlib.suppress(StopIteration):
+        begun.__anext__().__await__().send(None)
+    return begun
+
+
+async def _items(place: contextlib.ExitStack, result: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
+    with place:
+        yield
+        step: Awaitable[Any] = result.__anext__()
+        while True:
+            try:
+                item = await step
+            except StopAsyncIteration:
+                return
+            try:
+                sent = yield item
+            except GeneratorExit:
+                await result.aclose()
+                raise
+            except BaseException as error:
+                step = result.athrow(error)
+            else:
+                step = result.asend(sent)
+
+
+async def _awaited(place: contextlib.ExitStack, result: Awaitable[Any]) -> Any:
+    with place:
+        return await result
+
+
+_LATER: dict[Callable[[Any], bool], Callable[[contextlib.ExitStack, Any], Any]] = {
+    inspect.isgenerator: _generator,
+    inspect.isasyncgen: _async_generator,
+    inspect.isawaitable: _awaited,
+}
+"""What a function can return that does its work later: it holds the place until it is exhausted, closed or collected. Generators that
+hold one have begun, up to an item that no caller gets: so Python ends them also if they are never asked for an item."""
+
+
 def _seconds(result: Result) -> float | None:
     return None if result.retry_after_ns == NEVER else result.retry_after_ns / 1e9
 
@@ -46,11 +108,13 @@ class limit:  # noqa: N801 # a decorator
 
     As a decorator it raises RateLimited, or, with `wait`, waits until the call fits, up to max_wait_s. `key` is a key or a
     function of the call's arguments; calls with the same key share the tokens. The rule's name is made of the function's
-    and of its module's file, unless `rule` says another, which other programs may share. Releases of a program in
+    and of its module's file, unless `rule` says another, which other programs may share. A limit that decorates nothing, and is used by
+    take(), acquire() or held(), is one of its own where a module makes it, and one for each function and text where a function does. Releases of a program in
     folders of their own, releases/42 or those beside a link `current`, share it; where each deployment has a
     new path of another form, say `rule`. A program that starts with another limit changes it. `segment` is a name or a Shared; default python-UID. Thread-safe; works on in forked children.
 
-    "block" denies each call, and "unlimited" none. "2 at once" limits how many calls run at the same time: a call that is denied raises RateLimited, and there is no `wait`.
+    "block" denies each call, and "unlimited" none. "2 at once" limits how many calls run at the same time: a call that is denied raises RateLimited, and there is no `wait`. A
+    generator, also an async one, holds its place from the call until it is exhausted, closed or collected.
     """
 
     def __init__(
@@ -66,8 +130,7 @@ class limit:  # noqa: N801 # a decorator
     ) -> None:
         self._key = key
         self._is_named = rule is not None
-        caller = sys._getframe(1).f_globals.get("__name__", "")
-        self._rule_name = rule_name_at(text, file_of(caller)) if rule is None else rule_name(rule)
+        self._rule_name = _name_at(self, text, sys._getframe(1)) if rule is None else rule_name(rule)
         self._cost = cost
         self._wait = wait
         self._rule = rate.parse(text)
@@ -81,13 +144,19 @@ class limit:  # noqa: N801 # a decorator
     def __call__(self, function: Function) -> Function:
         if not self._is_named:
             self._is_named = True
+            give_back_name(self._rule_name)
             module = function.__module__
             self._rule_name = rule_name_at(f"{module}.{function.__qualname__}", file_of(module))
 
         @functools.wraps(function)
         def held(*args: Any, **kwargs: Any) -> Any:
-            with self.held(self._key_of(args, kwargs)):
-                return function(*args, **kwargs)
+            with contextlib.ExitStack() as place:
+                place.enter_context(self.held(self._key_of(args, kwargs)))
+                result = function(*args, **kwargs)
+                for is_kind, keep in _LATER.items():
+                    if is_kind(result):
+                        return keep(place.pop_all(), result)
+                return result
 
         @functools.wraps(function)
         async def held_async(*args: Any, **kwargs: Any) -> Any:

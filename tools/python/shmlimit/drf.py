@@ -10,6 +10,7 @@ A throttle whose requests have rates of their own, such as those of a customer's
             return request.user.plan.rate  # "100/min"; None: the throttle's own rate
 
 The setting SHMLIMIT, if there is one, has the arguments of shmlimit.shared.Shared: {"name": "web", "mode": 0o660, "group": "www-data"}.
+{"name": "web", "proxy_warning": False} does not say that behind a proxy all clients are one.
 With {"name": "web", "backend": "redis://..."} all hosts share each rate, as a lease: shmlimit.hosts has the options.
 
 SPDX-License-Identifier: BSD-2-Clause
@@ -18,6 +19,7 @@ SPDX-License-Identifier: BSD-2-Clause
 from __future__ import annotations
 
 import functools
+import math
 import os
 from typing import Any
 
@@ -26,6 +28,7 @@ from django.core.exceptions import ImproperlyConfigured
 from rest_framework import throttling
 
 from . import hosts
+from .forwarded import UNIX, Watch
 from .limiter import NEVER, Algorithm, Mode, Result, Rule
 from .rate import parse
 from .shared import Shared, file_of, rule_name, rule_name_at
@@ -33,7 +36,13 @@ from .shared import Shared, file_of, rule_name, rule_name_at
 
 @functools.lru_cache(maxsize=None)
 def _shared() -> Shared:
-    return hosts.shared(getattr(settings, "SHMLIMIT", {}))
+    given = getattr(settings, "SHMLIMIT", {})
+    return hosts.shared({name: value for name, value in given.items() if name != "proxy_warning"})
+
+
+@functools.lru_cache(maxsize=None)
+def _watch() -> Watch:
+    return Watch("NUM_PROXIES of REST_FRAMEWORK says how many proxies there are", getattr(settings, "SHMLIMIT", {}).get("proxy_warning", True))
 
 
 def _name(name: str) -> str:
@@ -44,13 +53,13 @@ def _name(name: str) -> str:
 
 
 @functools.lru_cache(maxsize=None)
-def _rule(scope: str | None, rate: str) -> tuple[str, Rule]:
+def _rule(scope: str, rate: str) -> tuple[str, Rule]:
     rule = parse(rate)
     return _name(f"drf.{scope}.{rule.capacity}.{rule.refill}.{rule.period_ns}.{rule.mode.name.lower()}"), rule
 
 
 @functools.lru_cache(maxsize=None)
-def _plans(scope: str | None) -> tuple[str, Rule]:
+def _plans(scope: str) -> tuple[str, Rule]:
     """The rule of requests that have rates of their own."""
     return _name(f"drf.{scope}.plans"), Rule(0, 0, 0, algorithm=Algorithm.GCRA)
 
@@ -65,11 +74,15 @@ class RateThrottle(throttling.SimpleRateThrottle):
         rule = parse(rate)
         if rule.algorithm != Algorithm.FUNNEL:
             raise ValueError(f'rate "{rate}": a throttle needs requests and a period, such as 5/min')
-        return 0 if rule.mode == Mode.BLOCK else rule.refill, -(-rule.period_ns // 10**9)
+        return 0 if rule.mode == Mode.BLOCK else math.ceil(rule.refill), -(-rule.period_ns // 10**9)
+
+    def _group(self) -> str:
+        """Throttles with one scope are one limit, as in REST framework; each class without a scope is its own."""
+        return self.scope or f"{type(self).__module__}.{type(self).__qualname__}"
 
     def request_rate(self, request: Any, view: Any) -> str | None:
         """The rate of this request; None: the throttle's own. However many there are, they are under one rule, and a key that is
-        asked with another one keeps its time. ValueError: it is none."""
+        asked with another one owes at most that one's time to full. ValueError: it is none."""
         return None
 
     def allow_request(self, request: Any, view: Any) -> bool:
@@ -77,15 +90,22 @@ class RateThrottle(throttling.SimpleRateThrottle):
         key = None if rate is None and self.rate is None else self.get_cache_key(request, view)
         if key is None:
             return True
+        if _watch().looks:
+            self._look(getattr(request, "META", {}), key)
         if rate is None:
-            name, rule = _rule(self.scope, self.rate)
+            name, rule = _rule(self._group(), self.rate)
             self.result: Result = _shared().take(name, rule, key)
         elif isinstance(_shared(), hosts.Hosts):
             raise ImproperlyConfigured("SHMLIMIT: hosts cannot share the rates of request_rate(): leave out the backend")
         else:
-            name, rule = _plans(self.scope)
+            name, rule = _plans(self._group())
             self.result = _shared().use("take", name, rule, key, limit=rate)
         return self.result.allowed
+
+    def _look(self, meta: Any, key: str) -> None:
+        """REST framework's keys end with the address, or with a user's id, which is no address."""
+        peer = meta.get("REMOTE_ADDR") or UNIX
+        _watch().look_cgi(key, meta, [lambda key: peer if key.endswith(f"_{peer}") else None])
 
     def wait(self) -> float | None:
         return None if self.result.retry_after_ns == NEVER else self.result.retry_after_ns / 1e9

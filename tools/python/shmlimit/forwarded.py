@@ -5,13 +5,30 @@ SPDX-License-Identifier: BSD-2-Clause
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Any
+
+from . import _c_gate
+from .limiter import _log_line
 
 UNIX = "unix:"
 """The address of a peer that connects through a Unix socket."""
+
+FIELDS = ("X-Forwarded-For", "Forwarded", "X-Real-IP", "CF-Connecting-IP")
+"""That proxies write."""
+
+CGI_FIELDS = tuple(("HTTP_" + name.upper().replace("-", "_"), name) for name in FIELDS)
+"""As WSGI and Django name them, and as they are."""
+
+PEERS_MAX = 1024
+"""That a Watch remembers."""
+
+LOOKS = 10000
+"""Requests of a peer of which the keys are made once more, to see whether one is its address."""
 
 _PORT = re.compile(r"\[(?P<v6>[^]]*)\](:\d+)?|(?P<v4>[\d.]+):\d+")
 
@@ -63,3 +80,59 @@ class Proxies:
             return self._unix
         address = _address(peer)
         return address is not None and any(address in net for net in self._nets)
+
+
+@functools.lru_cache(maxsize=None)
+def _gate() -> tuple[ctypes.c_void_p, object]:
+    """A gate that needs no segment, and what it reports by, which has to live as long."""
+    library, handle = _c_gate.load(), ctypes.c_void_p()
+    report = _c_gate.Report(lambda _arg, bad, line: _log_line(bool(bad), line.decode("utf-8", "replace")))
+    if library.gate_open(b"segment=any rule=any", ctypes.byref(handle)) == 0:
+        library.gate_report(handle, report, None)
+    return handle, report
+
+
+def _is_proxy(peer: str, field: str | None = None, advice: str = "") -> bool:
+    """Can this peer, whose address is the key, be a proxy, and was no other reported in this process? With a field it is now."""
+    handle, _ = _gate()
+    encoded = peer.encode("utf-8", "replace")
+    key = _c_gate.Key(0, len(encoded), encoded)
+    name = None if field is None else field.encode()
+    said: int = _c_gate.load().gate_forwarded(
+        handle, ctypes.byref(key), 1, encoded, len(encoded), name, advice.encode()
+    )
+    return said == 1
+
+
+class Watch:
+    """Says once that behind a proxy all clients are one: where a request has a field that proxies write, and a key is the
+    address of the peer, which is private or loopback. `advice` says how proxies are configured."""
+
+    def __init__(self, advice: str, looks: bool | str = True) -> None:
+        self.looks = str(looks) not in ("no", "False")
+        """False: nothing is to be said, or it was."""
+        self._advice = advice
+        self._left: dict[str, int] = {}
+
+    def look(self, request: Any, keys: Iterable[Callable[[Any], Any]], peer: str, field: str, value: str) -> None:
+        """Of a request with a field. Where that has the peer's address, the server has put it in the peer's place. A peer that
+        can be a proxy is looked at again: its address may be the key of other requests only."""
+        if peer in value:
+            return
+        if peer not in self._left:
+            if len(self._left) >= PEERS_MAX:
+                self._left.clear()
+            self._left[peer] = LOOKS if _is_proxy(peer) else 0
+        left = self._left.get(peer, 0)
+        if left == 0:
+            return
+        self._left[peer] = left - 1
+        made = (key(request) for key in keys)
+        if peer in (key[0] if isinstance(key, tuple) else key for key in made):
+            self.looks = not _is_proxy(peer, field, self._advice)
+
+    def look_cgi(self, request: Any, environ: Mapping[str, Any], keys: Iterable[Callable[[Any], Any]]) -> None:
+        """Of a request whose fields are in a WSGI environ, such as Django's META."""
+        for name, field in CGI_FIELDS:
+            if name in environ:
+                return self.look(request, keys, environ.get("REMOTE_ADDR") or UNIX, field, environ[name])

@@ -61,6 +61,10 @@ class Limit:
     estimate: int | Callable[[Any], int] | None = None
     """In place of `cost`, where that is known afterwards: what a request takes before. See Gate.settle()."""
 
+    charge_max: float | None = None
+    """With an `estimate`: seconds that the longest debt of charges takes to be paid, so that no wrong amount refuses a key for longer. The
+    default is an hour, or the limit's time to full if that is longer."""
+
     delay: float | None = None
     """Seconds, up to 3600: a request whose tokens come back within this time waits for them, in order with others of its key, instead of being
     refused. A thread sleeps; in asyncio other tasks run. Not in a gate with a backend, and not for "20 at once"."""
@@ -80,6 +84,7 @@ class Limit:
         words += [_word("algorithm", self.algorithm)] if self.creates() and self.algorithm else []
         words += [_word("rate_error", self.rate_error)] if self.rate_error else []
         words += [_word("estimate", self.estimate if isinstance(self.estimate, int) else 1)] if self.estimate is not None else []
+        words += [f"charge_max={round(self.charge_max * 1000)}ms"] if self.charge_max is not None else []
         words += [f"delay={round(self.delay * 1000)}ms"] if self.delay else []
         words += [_word("denials", self.denials)] if self.denials is not None else []
         return " ".join(words + ["peek"] * self.peek + ["protected"] * self.protected + ["local"] * self.local)
@@ -144,6 +149,7 @@ class Gate:
         share: int | None = None,
         agent_thread: bool | None = None,
         wait: bool = True,
+        proxy_warning: bool | str = True,
     ) -> None:
         if not 1 <= len(limits) <= _c.REQUESTS_MAX:
             raise ValueError(f"{len(limits)} limits: must be 1 to {_c.REQUESTS_MAX}")
@@ -168,6 +174,8 @@ class Gate:
         words += ["x_fields"] * x_fields + ["dry_run"] * dry_run
         self._limits = tuple((limit.key, limit.cost if limit.estimate is None else limit.estimate) for limit in limits)
         self._rules = tuple(limit.rule for limit in limits)
+        self.proxy_warning = proxy_warning
+        """Middlewares say once that behind a proxy all clients are one; False or "no": they do not."""
         self.waits = backend is not None or any(limit.delay for limit in limits)
         """A request may wait, for the backend or its tokens, so asyncio uses enter_async()."""
         self.charges = any(limit.estimate is not None for limit in limits)
@@ -203,6 +211,10 @@ class Gate:
     def __del__(self) -> None:
         if self._handle:
             self._library.gate_close(self._handle)
+
+    def keys(self) -> tuple[Callable[[Any], Any], ...]:
+        """Of the limits: what makes a key of a request."""
+        return tuple(key for key, _ in self._limits)
 
     def attach(self) -> bool:
         """Open the segment in this process now, and not with the first request. False: it cannot be opened, which is logged,

@@ -79,10 +79,11 @@ class Mode(IntEnum):
 
 @dataclass(frozen=True)
 class Rule:
-    """A limit: `refill` tokens come back every `period_ns`, and `capacity` is the largest burst."""
+    """A limit: `refill` tokens come back every `period_ns`, and `capacity` is the largest burst. A float is what its shortest
+    decimal says: 0.1 tokens every second are 1 every 10 seconds, exactly."""
 
     capacity: int
-    refill: int
+    refill: int | float
     period_ns: int
     max_wait_ns: int = 0
     """The longest wait that a reservation may cause; 0 = no reservations."""
@@ -187,8 +188,8 @@ def call_limit(limit: str | Rule, max_wait_ns: int | None = None) -> tuple[_c.Li
         if limit.algorithm not in (Algorithm.FUNNEL, Algorithm.GCRA) or limit.mode == Mode.DRY_RUN:
             raise ValueError(f"limit {limit}: a limit that comes with a call is a rate")
         c.flags = {Mode.BLOCK: _c.LIMIT_BLOCK, Mode.OFF: _c.LIMIT_UNLIMITED}.get(limit.mode, 0)
-        c.capacity, c.refill = _unsigned(limit.capacity), _unsigned(limit.refill)
-        c.period_ns, c.max_wait_ns = _unsigned(limit.period_ns), _unsigned(limit.max_wait_ns)
+        c.capacity, c.max_wait_ns = _unsigned(limit.capacity), _unsigned(limit.max_wait_ns)
+        c.refill, c.period_ns = _rate(limit.refill, limit.period_ns)
     else:
         raise TypeError(f"a limit must be str or Rule, and not {type(limit)}")
     if max_wait_ns is not None:
@@ -254,7 +255,6 @@ class Info(NamedTuple):
     uid: int
     gid: int
     created_unix_ns: int
-    window_max: int
     store_keys: int
 
 
@@ -294,6 +294,21 @@ def _unsigned(number: int, bits: int = 64) -> int:
     if not 0 <= number < 1 << bits:
         raise _error(errno.EINVAL, str(number))
     return number
+
+
+def _rate(refill: int | float, period_ns: int) -> tuple[int, int]:
+    """Whole tokens in whole nanoseconds. ValueError: a float that is none."""
+    period_ns = _unsigned(period_ns)
+    if not isinstance(refill, float):
+        return _unsigned(refill), period_ns
+    count, period = ctypes.c_uint64(), ctypes.c_uint64()
+    answer = library.rate_from_double(refill, period_ns, ctypes.byref(count), ctypes.byref(period))
+    if answer == 0:
+        return count.value, period.value
+    if answer == -errno.ERANGE:
+        least = period_ns / 2**60
+        raise ValueError(f"refill {refill!r}: the nearest that can be is {least if refill < 1 else 2.0**64 - 2048!r}")
+    raise ValueError(f"refill {refill!r}: must be a finite number above 0, of a period above 0")
 
 
 def _signed(number: int, bits: int = 64) -> int:
@@ -374,7 +389,6 @@ class Limiter:
         *,
         slots: int = 0,
         rules: int = 0,
-        window_max: int = 0,
         store_keys: int = 0,
         mode: int = 0,
         group: int | None = None,
@@ -386,7 +400,6 @@ class Limiter:
             struct_size=ctypes.sizeof(_c.Options),
             slots=_unsigned(slots),
             rules=_unsigned(rules, 32),
-            window_max=_unsigned(window_max, 32),
             store_keys=_unsigned(store_keys, 32),
             mode=_unsigned(mode, 32),
             flags=0 if group is None else _c.OPTION_GROUP,
@@ -456,6 +469,7 @@ class Limiter:
         return self._rule_call(library.rule_ensure, rule, params)
 
     def _rule_call(self, function: Callable[..., int], rule: str, params: Rule) -> int:
+        refill, period_ns = _rate(params.refill, params.period_ns)
         c = _c.Rule(
             struct_size=ctypes.sizeof(_c.Rule),
             algorithm=params.algorithm,
@@ -464,8 +478,8 @@ class Limiter:
             | _c.COUNT_REFUSED * params.count_refused
             | _c.PROTECTED * params.protected,
             capacity=_unsigned(params.capacity),
-            refill=_unsigned(params.refill),
-            period_ns=_unsigned(params.period_ns),
+            refill=refill,
+            period_ns=period_ns,
             max_wait_ns=_unsigned(params.max_wait_ns),
             warmup_ns=_unsigned(params.warmup_ns),
             cold_factor_milli=_unsigned(params.cold_factor_milli, 32),
@@ -533,7 +547,7 @@ class Limiter:
 
     def take(self, rule: str | int, key: Key, cost: int = 1, *, limit: CallLimit = None) -> Result:
         """Take `cost` tokens if the key's funnel has them. With a limit, under a rule of GCRA, it is this call's: a key that is
-        asked with another limit keeps its time, see shmlimit_take_limit(3)."""
+        asked with another limit owes at most that one's time to full, see shmlimit_take_limit(3)."""
         if limit is None:
             r = _native_take(self._handle, rule, key, cost)
             return self._decide("take", rule, key, cost) if r is None else r
@@ -635,8 +649,13 @@ class Limiter:
         decided = [_result(i + 1 < filled or answer == 0, results[i]) for i in range(filled)]
         return All(answer == 0, -1 if answer == 0 else failed.value, decided)
 
-    def throttle(self, key: Key, capacity: int, count: int, period_s: int, quantity: int = 1) -> Throttled:
-        """redis-cell's CL.THROTTLE, for code that passes the limit with each call."""
+    def throttle(self, key: Key, capacity: int, count: int | float, period_s: int, quantity: int = 1) -> Throttled:
+        """redis-cell's CL.THROTTLE, for code that passes the limit with each call. `count` may be a float, such as 0.5."""
+        if isinstance(count, float):
+            count, period_ns = _rate(count, _unsigned(period_s) * 10**9)
+            if period_ns % 10**9 != 0:
+                raise ValueError(f"count {count} in {period_ns} ns: must be of whole seconds")
+            period_s = period_ns // 10**9
         reply = (ctypes.c_int64 * 5)()
         key = key_bytes(key)
         params = map(_unsigned, (capacity, count, period_s, quantity))
@@ -646,7 +665,7 @@ class Limiter:
 
     def reset(self, rule: str | int | None = None, key: Key | None = None) -> int:
         """Restore all tokens of one key, of every key of a rule, or of all. Returns how many keys had a slot."""
-        rule_id = -1 if rule is None else self._id(rule)
+        rule_id = _c.ALL_RULES if rule is None else self._id(rule)
         c_key = None if key is None else key_bytes(key)
         answer = library.reset(self._handle, rule_id, c_key, len(c_key or b""))
         return _check(answer, self.name if rule is None else f"{self.name}: rule {rule}")
@@ -654,7 +673,7 @@ class Limiter:
     def counters(self, rule: str | int | None = None) -> Counters:
         """The counters of one rule, or of all rules together."""
         c = _c.Counters(struct_size=ctypes.sizeof(_c.Counters))
-        rule_id = -1 if rule is None else self._id(rule)
+        rule_id = _c.ALL_RULES if rule is None else self._id(rule)
         _check(library.counters(self._handle, rule_id, ctypes.byref(c)), self.name)
         return Counters(*(getattr(c, field) for field in Counters._fields))
 

@@ -2,8 +2,9 @@
 
 Importing this module makes the schemes known to limits, and the strategy "funnel", which is also called "token-bucket".
 The segment NAME and its rules are created when they are missing. The fixed window counts with one COUNTER rule. The moving window has a WINDOW rule for each
-limit, in the segment NAME.window, or NAME.windowN for limits of more than 128. Options, in the query of the URI or in
-storage_options: mode, octal as text or a number, group, slots, owner. An unknown one is refused.
+limit, of up to 65,536. Options, in the query of the URI or in
+storage_options: mode, octal as text or a number, group, slots, owner; proxy_warning=no lets Flask-Limiter not say that
+behind a proxy all clients are one. An unknown one is refused.
 
 With backend=redis://... all hosts with that backend share the limits: fixed windows exactly, and funnels as leases. Moving
 windows are refused. Further options are backend_prefix, deadline_ms, on_failure (deny, allow, local or error) and share: see hosts.py.
@@ -34,6 +35,7 @@ from limits import RateLimitItem
 from limits.errors import ConfigurationError
 
 from . import hosts
+from .forwarded import Watch
 from .key import shared_key
 from .limiter import NEVER, Algorithm, Count, Error, Mode, Result, Rule
 from .shared import COUNTER, COUNTER_MAX, COUNTER_TTL_MAX_NS, Shared
@@ -44,6 +46,7 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     "group": str,
     "slots": int,
     "owner": int,
+    "proxy_warning": str,
 }
 GRANULARITIES = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "month": 30 * 86400, "year": 360 * 86400}
 YEARS = replace(COUNTER, period_ns=10 * COUNTER_TTL_MAX_NS)
@@ -95,10 +98,19 @@ class Store:
             read = {key: known[key](value) for key, value in options.items()}
             backend = hosts.backend_of({key: value for key, value in read.items() if key in hosts.OPTIONS})
             here = {key: value for key, value in read.items() if key in OPTIONS}
+            self._watch = Watch("werkzeug's ProxyFix names proxies", here.pop("proxy_warning", True))
             self.hosts = hosts.Hosts(name, backend, **here) if backend else None
             self.shared: Shared = self.hosts or Shared(name, **here)
         except ValueError as error:
             raise ConfigurationError(f"{where}: {error}") from error
+
+    def _look(self, key: str) -> None:
+        """A storage is given keys only; that of a request in Flask is known."""
+        flask = sys.modules.get("flask")
+        if flask is not None and flask.has_request_context():
+            environ = flask.request.environ
+            peer = environ.get("REMOTE_ADDR", "")
+            self._watch.look_cgi(key, environ, [lambda key: peer if f"/{peer}/" in key else None])
 
     def _read(self, key: str) -> Count:
         count: Count = self.shared.use("count", "limits", COUNTER, key, 0)
@@ -110,6 +122,8 @@ class Store:
             return count
 
     def incr(self, key: str, expiry: float, elastic: bool, amount: int) -> int:
+        if self._watch.looks:
+            self._look(key)
         ttl_ns = int(expiry * S)
         if ttl_ns > YEARS.period_ns:
             raise ConfigurationError(f"a fixed window of {expiry} s: 10 years is the longest")
@@ -144,15 +158,15 @@ class Store:
             limiter = self.hosts.limiter()
             for name in [name for name in limiter.rules() if name.split(".")[0] == "limits"]:
                 self.hosts.everywhere(limiter).reset(name, key)
-        return sum(
-            limiter.reset(name, key)
-            for limiter in self.shared.segments()
-            for name in limiter.rules()
-            if name.split(".")[0] == "limits"
-        )
+        if not self.shared.exists():
+            return 0
+        limiter = self.shared.limiter()
+        return sum(limiter.reset(name, key) for name in limiter.rules() if name.split(".")[0] == "limits")
 
     def decide(self, algorithm: Algorithm, operation: str, key: str, limit: int, period_s: float, amount: int) -> Result:
         """Take from a window or a funnel, or peek."""
+        if self._watch.looks:
+            self._look(key)
         try:
             if self.hosts is not None:
                 return self._decide_everywhere(operation, key, limit, period_s, amount)

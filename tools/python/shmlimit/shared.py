@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import itertools
 import os
 import re
 import sys
@@ -21,16 +22,10 @@ from .limiter import Algorithm, Count, Error, Limiter, Result, Rule, log
 
 LOOK_EVERY_S = 1.0
 """How often the segment's name is looked at, to see whether it was destroyed and created again: a few system calls."""
-WINDOW_BYTES = 2**25
-"""Of shared memory for the windows of one size."""
-WINDOW_LEAST, WINDOW_MOST = 128, 65536
-"""Tokens of the windows in the smallest and largest such segment; sizes double."""
 COUNTER_TTL_MAX_NS = 366 * 86400 * 10**9
 COUNTER_MAX = 2**26 - 1
 COUNTER = Rule(COUNTER_MAX, 0, COUNTER_TTL_MAX_NS, algorithm=Algorithm.COUNTER)
 """Counts of any front-end. Its times have a resolution of half a millisecond."""
-CELLS = (Algorithm.WINDOW, Algorithm.HOLD)
-"""Algorithms whose limits take room in a segment. A name of its own, since to look up a member costs as much as a decision."""
 
 
 _all: weakref.WeakSet[Shared] = weakref.WeakSet()
@@ -56,6 +51,25 @@ def rule_name_at(text: str, path: str | None) -> str:
     that is cut stays one of its own."""
     mark = hashlib.sha256(f"{path}\0{text}".encode("utf-8", "surrogateescape")).hexdigest()[:10]
     return f"{rule_name(text)[-_c.RULE_NAME_MAX + 11 :]}@{mark}"
+
+
+_owners: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+"""The limits that live and were given no name, by the names that they have."""
+
+
+def own_rule_name(owner: Any, text: str, path: str | None) -> str:
+    """The same, for the limit `owner` alone: the second one that lives with this text and file has ".2" after the text, and so
+    on. Processes that make their limits in one order, as modules do, give them the same names."""
+    for n in itertools.count(1):
+        name = rule_name_at(text if n == 1 else f"{text}.{n}", path)
+        if _owners.setdefault(name, owner) is owner:
+            break
+    return name
+
+
+def give_back_name(name: str) -> None:
+    """The limit has another name, so this one is free."""
+    _owners.pop(name, None)
 
 
 def file_of(module: str) -> str | None:
@@ -94,9 +108,8 @@ class Shared:
     """The segment `name`; by default python-UID, with the number of the user that the process runs as.
 
     `mode` (default 0600), `group`, `slots` (default 65536) and `rules` (default 1024) are those of a segment that is created.
-    A segment is opened only if it belongs to root, to this user or to the user id `owner`. Windows and places for which it has
-    no room are in a segment of their own, NAME.window, or NAME.windowN for more than 128. Thread-safe; works on in children that
-    are forked later. Methods raise Error.
+    A segment is opened only if it belongs to root, to this user or to the user id `owner`. Thread-safe; works on
+    in children that are forked later. Methods raise Error.
     """
 
     def __init__(
@@ -108,17 +121,14 @@ class Shared:
         slots: int = 0,
         rules: int = 1024,
         owner: int | None = None,
-        window_max: int = 0,
     ) -> None:
         self._name = name
-        self._options: dict[str, Any] = {"mode": mode, "slots": slots, "rules": rules, "window_max": window_max}
+        self._options: dict[str, Any] = {"mode": mode, "slots": slots, "rules": rules}
         self._group = group
         self._owner = owner
         self._limiter: Limiter | None = None
         self._look_at = 0.0
         self._opening = threading.Lock()
-        self._room = 0
-        self._windows: dict[int, Shared] = {}
         self._ensured: dict[str, Rule] = {}
         self._refused: dict[str, str] = {}
         _all.add(self)
@@ -136,18 +146,11 @@ class Shared:
             if self._limiter is None or self._limiter.gone():
                 # A thread may still be deciding on the old handle. It is closed when the last one forgets it.
                 fresh = self._open()
-                self._room = fresh.info().window_max
                 self._ensured, self._limiter = {}, fresh
             for name in self._refused:
                 self._ensured.pop(name, None)
             self._look_at = now + LOOK_EVERY_S
             return self._limiter
-
-    def segments(self) -> list[Limiter]:
-        """Those that exist, open: this one and its windows'. Creates none."""
-        sizes = {WINDOW_LEAST << shift for shift in range(10)} - self._windows.keys()
-        every = [self, *self._windows.values(), *(self._window(size) for size in sizes)]
-        return [shared.limiter() for shared in every if shared.exists()]
 
     def exists(self) -> bool:
         """Is there a segment? Creates none."""
@@ -176,26 +179,6 @@ class Shared:
 
         return grp.getgrnam(self._group).gr_gid
 
-    def _window(self, size: int) -> Shared:
-        """The segment of windows of up to this many tokens."""
-        return Shared(
-            f"{self.name}.window" + (str(size) if size > WINDOW_LEAST else ""),
-            mode=self._options["mode"], group=self._group, slots=max(WINDOW_BYTES // (16 * size + 16), 16),
-            rules=self._options["rules"], owner=self._owner, window_max=size,
-        )  # fmt: skip
-
-    def _with_room(self, rule: Rule) -> Shared:
-        """The segment that has room for a rule of CELLS: this one, or one of its windows'."""
-        if self._options["window_max"]:
-            return self
-        self.limiter()
-        if rule.capacity <= self._room:
-            return self
-        size = min(max(WINDOW_LEAST, 1 << (rule.capacity - 1).bit_length()), WINDOW_MOST)
-        if size not in self._windows:
-            self._windows.setdefault(size, self._window(size))
-        return self._windows[size]
-
     def _with_rule(self, name: str, rule: Rule) -> Limiter:
         """The segment, open, with the rule set if it is missing, or if the program before this one brought another."""
         limiter = self.limiter()
@@ -204,14 +187,13 @@ class Shared:
 
     def use(self, operation: str, name: str, rule: Rule, key: Key, *arguments: Any, **named: Any) -> Any:
         """Call a method of Limiter with a rule, which is set as _with_rule() says."""
-        shared = self._with_room(rule) if rule.algorithm in CELLS else self
-        encoded, limiter = shared_key(key), shared._with_rule(name, rule)
+        encoded, limiter = shared_key(key), self._with_rule(name, rule)
         try:
             return getattr(limiter, operation)(name, encoded, *arguments, **named)
         except Error as error:
             if error.errno != errno.ESRCH:
                 raise
-        return getattr(shared._ensure(limiter, name, rule), operation)(name, encoded, *arguments, **named)
+        return getattr(self._ensure(limiter, name, rule), operation)(name, encoded, *arguments, **named)
 
     def count(self, name: str, rule: Rule, key: Key, n: int, ttl_ns: int, restart: bool = False) -> Count:
         """The same of Limiter.count() with saturate. A call that passes any arguments on would take half as long again."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .forwarded import UNIX, Proxies
+from .forwarded import UNIX, Proxies, Watch
 from .gate import Gate, is_address, status_line
 
 if TYPE_CHECKING:
@@ -36,7 +36,10 @@ def client_behind(*proxies: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 class _Held:
-    """The body of a response whose request holds places until the server closes it, and is charged with each part of it."""
+    """The body of a response whose request holds places until the server closes it, and is charged with each part of it. Where it is dropped
+    instead, as by a middleware that answers itself, it ends when Python collects it."""
+
+    _leave: Callable[[], None] | None = None
 
     def __init__(self, body: Iterable[bytes], charge: Callable[[], None] | None, leave: Callable[[], None]) -> None:
         self._body = body
@@ -57,7 +60,15 @@ class _Held:
             if close is not None:
                 close()
         finally:
-            self._leave()
+            self._end()
+
+    def __del__(self) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        leave, self._leave = self._leave, None
+        if leave is not None:
+            leave()
 
 
 class Middleware:
@@ -70,8 +81,11 @@ class Middleware:
         self.app = app
         self.gate = gate
         self._enter = gate.enter_fast
+        self._watch = Watch("wsgi.client_behind() names proxies", gate.proxy_warning)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        if self._watch.looks:
+            self._watch.look_cgi(environ, environ, self.gate.keys())
         outcome, refusal, fields, _, _, places = self._enter(environ)
         environ["shmlimit.status"] = outcome
         if refusal:

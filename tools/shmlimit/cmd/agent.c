@@ -45,7 +45,9 @@ struct service {
 	int status;
 };
 
-/* As sd_notify(3) describes it: a datagram to $NOTIFY_SOCKET, where '@' is the abstract namespace. */
+/*
+ * As sd_notify(3) describes it: a datagram to $NOTIFY_SOCKET, where '@' is the abstract namespace.
+ */
 static void notify_begin(struct service *s)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
@@ -76,7 +78,10 @@ static time_t now(void)
 	return time.tv_sec;
 }
 
-/* Called several times a second. A segment that was made again under its name is another one: a new agent opens it. */
+/*
+ * Called several times a second. A segment that was made again under its name is another one: a new
+ * agent opens it.
+ */
 static int proceed(void *arg, int serving)
 {
 	struct service *s = arg;
@@ -99,6 +104,21 @@ static int proceed(void *arg, int serving)
 	return 0;
 }
 
+/* As global/redis/url.c reads it: [user]:password@, before the first slash. */
+static int has_password(const char *url)
+{
+	const char *text = strstr(url, "://"), *colon, *at;
+	size_t len;
+
+	if (text == NULL)
+		return 0;
+	text += 3;
+	len = strcspn(text, "/");
+	colon = memchr(text, ':', len);
+	at = memchr(text, '@', len);
+	return colon != NULL && at != NULL && colon < at;
+}
+
 static int run(const struct call *call)
 {
 	struct shmlimit_global_options o = { 0 };
@@ -112,6 +132,9 @@ static int run(const struct call *call)
 		status = global_open(&s.g, call, &o);
 	if (status != STATUS_OK)
 		return status;
+	if (has_password(call->operand[GLOBAL_URL]))
+		fail("warning: the process list shows the password of the URL (instead of the URL give - here, and the URL "
+		     "in the environment variable SHMLIMIT_BACKEND; for shmlimit-agent@ in /etc/shmlimit-agent/NAME)");
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	notify_begin(&s);

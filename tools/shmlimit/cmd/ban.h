@@ -11,11 +11,14 @@
 #include "key_option.h"
 
 /*
- * Ban a key, of which all bytes are known, under a rule that is made if it is missing. Returns 0 or -errno: then
- * ban_error() has the words for it, or NULL: those of fail_rule() do.
+ * Ban a key, of which all bytes are known, under a rule that is made if it is missing. For a key
+ * that is banned already the new time replaces the old one, or with BAN_LONGER the longer one
+ * stays: what no person typed must not shorten a ban. Returns 0 or -errno: then ban_error() has the
+ * words for it, or NULL: those of fail_rule() do.
  */
 #define BAN_RULE "ban"
-int ban_begin(struct shmlimit *limiter, const char *rule, const struct key *key, uint64_t for_ns);
+enum ban_time { BAN_REPLACE, BAN_LONGER };
+int ban_begin(struct shmlimit *limiter, const char *rule, const struct key *key, uint64_t for_ns, enum ban_time time);
 const char *ban_error(int error);
 
 #endif

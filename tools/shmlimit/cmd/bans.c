@@ -15,6 +15,8 @@
 #include "decimal.h"
 #include "duration.h"
 #include "fail.h"
+#include "key_option.h"
+#include "key_text.h"
 #include "named_segment.h"
 #include "nft.h"
 #include "number_text.h"
@@ -24,19 +26,22 @@
 
 #define MS UINT64_C(1000000)
 
-enum { RULE, JSON, OVER, FOR, NFT, APPLY, EVERY, KEEP, TABLE, SET };
+enum { RULE, JSON, OVER, FOR, NFT, APPLY, EVERY, KEEP, WIDEST, TABLE, SET, PRIVATE };
 
 static const struct command_option options[] = {
 	[RULE] = { "rule", "RULE", "the rule that servers peek at (default ban)" },
 	[JSON] = { "json", NULL, "print one JSON object per line, as keys does" },
-	[OVER] = { "over", "COUNTER=N", "first ban each key whose count under the rule COUNTER is N or more" },
+	[OVER] = { "over", "COUNTER=N",
+	           "first ban each key whose count under COUNTER is N or more; a longer ban stays" },
 	[FOR] = { "for", "DURATION", "with --over: how long these are banned" },
 	[NFT] = { "nft", NULL, "print nftables sets of the banned addresses, as nft -f reads them" },
 	[APPLY] = { "apply", NULL, "with --nft: have nft load the sets instead of printing them" },
 	[EVERY] = { "every", "DURATION", "with --apply: repeat at this interval: 5s" },
 	[KEEP] = { "keep", "ADDR[/N]...", "with --nft: never drop this address or net; may be given several times" },
+	[WIDEST] = { "widest", "N,M", "with --nft: the fewest bits of a net that is dropped (default 24,48)" },
 	[TABLE] = { "table", "TABLE", "with --nft: a table of family inet (default shmlimit, with rules that drop)" },
 	[SET] = { "set", "SET", "with --nft: the sets are SET4 and SET6 (default bans)" },
+	[PRIVATE] = { "private", NULL, "with --over or --nft: also private addresses and this host's own" },
 	{ 0 },
 };
 
@@ -48,7 +53,9 @@ struct asked {
 	uint64_t every_ns;
 	char counter[SHMLIMIT_RULE_NAME_MAX + 1]; /* of --over; "": there is none */
 	uint64_t over, for_ns;
-	int is_again; /* what was said once is not said again */
+	unsigned widest[2]; /* of IPv4 and IPv6 */
+	int is_again;       /* a later round of --every */
+	uint64_t *said;     /* what it was about, by the kind of message */
 };
 
 static void put_line(struct slot_out *out, const struct top_key *slot)
@@ -95,7 +102,9 @@ static int print_bans(struct shmlimit *limiter, int rule, int json)
 struct drops {
 	struct shmlimit *limiter;
 	struct nets nets;
-	uint64_t unknown, others; /* keys that the segment does not store; keys that are no address */
+	const unsigned *widest;
+	uint64_t unknown, others,
+		wide; /* keys that the segment does not store; that are no address; that are too wide */
 };
 
 static int add_ban(void *context, const struct top_key *slot)
@@ -107,38 +116,69 @@ static int add_ban(void *context, const struct top_key *slot)
 
 	if (kept == 0 || kept < key_len)
 		drops->unknown++;
-	else if (ms > 0 && !nft_add_key(&drops->nets, key, key_len, ms))
-		drops->others++;
+	else if (ms > 0)
+		switch (nft_add_key(&drops->nets, key, key_len, ms, drops->widest)) {
+		case NFT_ADDED:
+			break;
+		case NFT_NO_ADDRESS:
+			drops->others++;
+			break;
+		case NFT_TOO_WIDE:
+			drops->wide++;
+		}
 	return STATUS_OK;
 }
 
-static void warn_left_out(const struct asked *asked, const struct drops *drops)
+enum { SAID_UNKNOWN, SAID_OTHERS, SAID_WIDE, SAID_MANY, SAID_SPARED, SAID_PRIVATE, SAID_KINDS };
+
+/* With --every, is it more than what was said before? */
+static int is_news(const struct asked *asked, int kind, uint64_t count)
 {
-	if (!asked->is_again && drops->unknown > 0)
+	int news = count > asked->said[kind];
+
+	asked->said[kind] = count;
+	return news;
+}
+
+static void warn_left_out(const struct asked *asked, const struct drops *drops, size_t many)
+{
+	if (is_news(asked, SAID_UNKNOWN, drops->unknown))
 		fail("bans left out: %" PRIu64 ", since the segment does not store their keys (create --store-keys)",
 		     drops->unknown);
-	if (!asked->is_again && drops->others > 0)
+	if (is_news(asked, SAID_OTHERS, drops->others))
 		fail("bans left out: %" PRIu64 ", since their keys are not addresses", drops->others);
+	if (is_news(asked, SAID_WIDE, drops->wide))
+		fail("bans left out: %" PRIu64
+		     ", since their nets are wider than /%u of IPv4 or /%u of IPv6 (drop them, too: "
+		     "--widest N,M)",
+		     drops->wide, asked->widest[0], asked->widest[1]);
+	if (is_news(asked, SAID_MANY, many))
+		fail("bans left out: %zu, the widest, since no more is dropped than %d nets of %u bits of IPv4 and of %u of IPv6 "
+		     "(--widest N,M)",
+		     many, NETS_OF_WIDEST, asked->widest[0], asked->widest[1]);
 }
 
 static int make_nft(const struct asked *asked, struct shmlimit *limiter, int rule)
 {
-	struct drops drops = { .limiter = limiter };
+	struct drops drops = { .limiter = limiter, .widest = asked->widest };
 	struct top_keys keys = { .rule = rule, .limit = UINT64_MAX, .denied = 1, .visit = add_ban, .context = &drops };
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct nets ranges = { 0 };
 	int status = STATUS_OK;
 
 	nft_keep_own(&drops.nets);
+	if (asked->call->option[PRIVATE] == NULL)
+		nft_keep_private(&drops.nets);
 	for (size_t i = 0; i < asked->call->repeated_count && status == STATUS_OK; i++)
 		status = nft_keep(&drops.nets, asked->call->repeated[i]);
 	shmlimit_info(limiter, &info);
 	if (status == STATUS_OK && rule >= 0)
 		status = top_keys_scan(limiter, 0, info.slots + info.old_slots, &keys);
 	if (status == STATUS_OK) {
-		warn_left_out(asked, &drops);
-		if (nets_cut(&drops.nets, &ranges) > 0 && !asked->is_again)
-			fail("a ban is not dropped where it has this session's address, one of --keep or a local one");
+		warn_left_out(asked, &drops, nets_bound(&drops.nets, asked->widest));
+		if (is_news(asked, SAID_SPARED, nets_cut(&drops.nets, &ranges)))
+			fail("a ban is not dropped where it has this session's address, one of --keep, the default route's net, a "
+			     "resolver, or a private or local address (drop private ones, too: --private)");
 		status = asked->call->option[APPLY] != NULL ? nft_apply(&asked->nft, &ranges)
 		                                            : nft_print(&asked->nft, &ranges);
 	}
@@ -156,6 +196,23 @@ struct offenders {
 	uint64_t capacity;
 };
 
+/*
+ * WHY NOT a private address: all clients are that one where a proxy stands before a server that was
+ * not told of it (real_ip), and a ban by count would then be the end of the site.
+ */
+static int is_left_out(const struct asked *asked, const struct key *key)
+{
+	char text[KEY_TEXT_LEN];
+
+	if (asked->call->option[PRIVATE] != NULL || !nft_is_private(key->bytes, key->len))
+		return 0;
+	if (asked->said[SAID_PRIVATE]++ == 0)
+		fail("rule %s: %s not banned: a private or local address, usually a proxy that the server is not configured for (ban "
+		     "such ones, too: --private)",
+		     asked->counter, key_show(text, key->bytes, key->len, key->len));
+	return 1;
+}
+
 /* WHY its count begins again: it would be banned once more by the same count, after unban too. */
 static int ban_offender(void *context, const struct top_key *slot)
 {
@@ -172,7 +229,9 @@ static int ban_offender(void *context, const struct top_key *slot)
 		return asked->is_again ? STATUS_OK
 		                       : fail("rule %s: keys are not stored, so none is banned (create --store-keys)",
 		                              asked->counter);
-	error = ban_begin(offenders->limiter, asked->rule, &key, asked->for_ns);
+	if (is_left_out(asked, &key))
+		return STATUS_OK;
+	error = ban_begin(offenders->limiter, asked->rule, &key, asked->for_ns, BAN_LONGER);
 	if (error == 0)
 		error = shmlimit_reset(offenders->limiter, offenders->counter, key.bytes, key.len);
 	if (error >= 0)
@@ -271,11 +330,20 @@ static int read_nft(struct asked *asked)
 	const struct call *call = asked->call;
 	int status = STATUS_OK;
 
+	asked->widest[0] = NFT_WIDEST_V4;
+	asked->widest[1] = NFT_WIDEST_V6;
 	for (int i = APPLY; i <= SET; i++)
 		if (call->option[i] != NULL && call->option[NFT] == NULL)
 			return fail("--%s: needs --nft", options[i].name);
 	if (call->option[NFT] != NULL && call->option[JSON] != NULL)
 		return fail("--nft and --json: give only one of them");
+	if (call->option[PRIVATE] != NULL && call->option[NFT] == NULL && call->option[OVER] == NULL)
+		return fail("--private: needs --nft or --over");
+	if (call->option[WIDEST] != NULL &&
+	    !prefixes_parse(call->option[WIDEST], call->option[WIDEST] + strlen(call->option[WIDEST]),
+	                    &asked->widest[0], &asked->widest[1]))
+		return fail("--widest %s: must be N or N,M: 0 to 32 bits of IPv4, 0 to 128 of IPv6",
+		            call->option[WIDEST]);
 	asked->nft = (struct nft){ call->option[TABLE], call->option[SET] };
 	if (asked->nft.table != NULL)
 		status = nft_check_name("--table", asked->nft.table);
@@ -293,7 +361,10 @@ static int read_nft(struct asked *asked)
 
 static int run(const struct call *call)
 {
-	struct asked asked = { .call = call, .rule = call->option[RULE] != NULL ? call->option[RULE] : BAN_RULE };
+	uint64_t said[SAID_KINDS] = { 0 };
+	struct asked asked = { .call = call,
+		               .said = said,
+		               .rule = call->option[RULE] != NULL ? call->option[RULE] : BAN_RULE };
 	int status = read_nft(&asked);
 
 	if (status == STATUS_OK && call->option[FOR] != NULL && call->option[OVER] == NULL)
@@ -321,7 +392,8 @@ const struct command command_bans = {
 		"Fields are separated by tabs: the key, or # and its fingerprint if it is not stored; the\n"
 		"fingerprint; the time until the ban ends. The longest comes first.\n"
 		"With --nft these are never dropped: the address that this session came from, loopback and link-local\n"
-		"addresses.\n",
+		"addresses, the default route's net and resolvers; nor, without --private, private addresses and the\n"
+		"host's own. --over bans none of these.\n",
 	.options = options,
 	.run = run,
 };

@@ -1,6 +1,6 @@
 /*
- * check.c: shmlimit check: is a segment well? For Nagios, Icinga and all that run such checks: a line with performance
- * data, and the exit statuses of their plugins.
+ * check.c: shmlimit check: is a segment well? For Nagios, Icinga and all that run such checks: a
+ * line with performance data, and the exit statuses of their plugins.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "about.h"
 #include "atomic_file.h"
 #include "escape.h"
 #include "fail.h"
@@ -17,7 +18,7 @@
 #include "other_layout.h"
 #include "print.h"
 #include "rule_facts.h"
-#include "shmlimit_global.h"
+#include "many_hosts.h"
 #include "shmlimit_lease.h"
 #include "value_parse.h"
 
@@ -58,6 +59,9 @@ static const struct command_option options[] = {
 	[STATE] = { "state", "FILE", "count since the last check that had this file, without waiting" },
 	{ 0 },
 };
+
+/* The default deadline: an answer that takes as long comes too late. */
+#define FAR_NS UINT64_C(50000000)
 
 static const char *const labels[FACTS] = { "denied",           "evictions",  "no_slot",   "backend_errors",
 	                                   "breaker_openings", "on_failure", "undecided", "allowed" };
@@ -128,17 +132,17 @@ static uint64_t on_failure_count(struct shmlimit *limiter, int rule)
 	uint64_t sum = 0;
 
 	if (rule >= 0)
-		return shmlimit_global_failures(limiter, rule);
+		return many_hosts_failures(limiter, rule);
 	shmlimit_info(limiter, &info);
 	for (uint32_t id = 0; id < info.rules; id++)
-		sum += shmlimit_global_failures(limiter, (int)id);
+		sum += many_hosts_failures(limiter, (int)id);
 	return sum;
 }
 
 /* Is there a server that the host's agent cannot ask now? *out is the first. */
 static int server_fails(struct shmlimit *limiter, struct shmlimit_global_server *out)
 {
-	for (unsigned place = 0; place < SHMLIMIT_GLOBAL_SERVERS; place++) {
+	for (unsigned place = 0; has_many_hosts() && place < SHMLIMIT_GLOBAL_SERVERS; place++) {
 		*out = (struct shmlimit_global_server){ .struct_size = sizeof(*out) };
 		if (shmlimit_global_server(limiter, place, out) != 0)
 			return 0;
@@ -148,7 +152,18 @@ static int server_fails(struct shmlimit *limiter, struct shmlimit_global_server 
 	return 0;
 }
 
-/* Is there a rule whose last change a program was refused, or is this one such? Its name is *name then. */
+/* Took requests no answer by the deadline, since the backend is that far away? */
+static int backend_is_far(struct shmlimit *limiter, uint64_t undecided, struct shmlimit_global_status *out)
+{
+	*out = (struct shmlimit_global_status){ .struct_size = sizeof(*out) };
+	return undecided != 0 && has_many_hosts() && shmlimit_global_status(limiter, out) == 0 && out->serving &&
+	       out->round_trip_ns >= FAR_NS;
+}
+
+/*
+ * Is there a rule whose last change a program was refused, or is this one such? Its name is *name
+ * then.
+ */
 static int rule_is_refused(struct shmlimit *limiter, const char *only, char name[SHMLIMIT_RULE_NAME_MAX + 1])
 {
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
@@ -295,16 +310,20 @@ static int report(const struct check *check, struct shmlimit *limiter, const str
 {
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit_global_server server;
+	struct shmlimit_global_status agent;
 	uint64_t decisions;
 	char rule[SHMLIMIT_RULE_NAME_MAX + 1];
 	int fails = server_fails(limiter, &server), refused = rule_is_refused(limiter, check->rule, rule), found,
-	    enabled;
+	    enabled, far;
 	uint32_t other = other_layout(check->name);
 	char span[TEXT_LEN];
 
 	shmlimit_info(limiter, &info);
 	enabled = info.enabled != 0;
-	found = fails ? CHECK_CRITICAL : enabled && !refused ? CHECK_OK : CHECK_WARNING;
+	far = !fails && backend_is_far(limiter, counted->fact[ON_FAILURE], &agent);
+	found = fails                                                  ? CHECK_CRITICAL
+	        : enabled && !refused && info.slots_asked == 0 && !far ? CHECK_OK
+	                                                               : CHECK_WARNING;
 	for (int i = 0; i < LIMITS; i++)
 		if (level(&check->limit[i], counted->fact[i]) > found)
 			found = level(&check->limit[i], counted->fact[i]);
@@ -317,11 +336,17 @@ static int report(const struct check *check, struct shmlimit *limiter, const str
 		print_name(server.name);
 		fputs(" does not answer,", stdout);
 	}
+	if (far)
+		printf(" the backend takes %s to answer, longer than a request waits (deadline),",
+		       duration_about(span, agent.round_trip_ns));
 	if (refused) {
 		fputs(" rule ", stdout);
 		print_name(rule);
 		fputs(" was refused another limit and keeps the old one,", stdout);
 	}
+	if (info.slots_asked != 0)
+		printf(" %" PRIu64 " slots, since /dev/shm had no room for %" PRIu64 " (shmlimit grow),", info.slots,
+		       info.slots_asked);
 	for (int i = 0; i < LIMITS; i++)
 		if (level(&check->limit[i], counted->fact[i]) != CHECK_OK)
 			printf(" %s %" PRIu64 ",", labels[i], counted->fact[i]);
@@ -329,7 +354,9 @@ static int report(const struct check *check, struct shmlimit *limiter, const str
 	printf("%s %" PRIu64 " decision%s in %s", found == CHECK_OK ? " healthy," : "", decisions,
 	       decisions == 1 ? "" : "s", duration_text(span, span_ns / 1000000 * 1000000));
 	if (other != 0) {
-		printf("; another shmlimit left a segment of layout version %" PRIu32 ": shmlimit destroy ", other);
+		printf("; another shmlimit left a segment of layout version %" PRIu32
+		       ": once no process uses it, shmlimit destroy ",
+		       other);
 		print_name(check->name);
 		printf(" --layout %" PRIu32, other);
 	}
@@ -352,7 +379,10 @@ static int report_error(const struct check *check, int error)
 
 /* ---- a check ---- */
 
-/* From the last check, or for an interval from now. Returns 1, 0: this is the first check, or -1: it was said. */
+/*
+ * From the last check, or for an interval from now. Returns 1, 0: this is the first check, or -1:
+ * it was said.
+ */
 static int sample_before(const struct check *check, struct shmlimit *limiter, const char *state, struct sample *before)
 {
 	struct timespec until;
@@ -408,8 +438,10 @@ static int run(const struct call *call)
 	int found, error, status = parse(call, &check);
 
 	if (status != STATUS_OK)
-		return status;
-	/* Only a process that may write to the segment sees its agent and what on_failure decided. */
+		return CHECK_UNKNOWN;
+	/*
+	 * Only a process that may write to the segment sees its agent and what on_failure decided.
+	 */
 	error = segment_try(check.name, 0, &limiter);
 	if (error == -EACCES || error == -EROFS) {
 		if (call->option[ON_FAILURE] != NULL)
@@ -430,12 +462,14 @@ const struct command command_check = {
 	.purpose = "check a segment's health, as a plugin for Nagios or Icinga",
 	.details =
 		"Prints a line with performance data. The exit status is 0 if all is well, 1 for a warning, 2 if a state\n"
-		"is critical, and 3 if it is unknown. A missing segment is critical, and so is a Redis server that the\n"
+		"is critical, and 3 if it is unknown, also after a wrong option. A missing segment is critical, and so is a Redis server that the\n"
 		"host's agent cannot reach. A disabled segment is a warning, and so is a rule that keeps its old limit\n"
-		"because a program was refused another one. The line also names segments that another version of\n"
+		"because a program was refused another one, or a table that is smaller than a program asked for, since\n"
+		"/dev/shm had too little room. The line also names segments that another version of\n"
 		"shmlimit left under the name. Changes nothing.\n"
 		"LIMIT is N (more than N is critical), or N,M (more than N is a warning, more than M is critical), of what\n"
 		"happened in the interval, or since the last check.\n",
 	.options = options,
 	.run = run,
+	.misused = CHECK_UNKNOWN,
 };

@@ -29,7 +29,7 @@ static const struct command_option options[] = {
 static int smallest_segment(uint64_t *size)
 {
 	struct shmlimit_options o = {
-		.struct_size = sizeof(o), .slots = SHMLIMIT_SLOTS_MIN, .rules = 1, .rules_max = 1, .window_limit = 1
+		.struct_size = sizeof(o), .slots = SHMLIMIT_SLOTS_MIN, .rules = 1, .rules_max = 1
 	};
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit *limiter;
@@ -46,8 +46,9 @@ static int smallest_segment(uint64_t *size)
 }
 
 /*
- * A file without a segment's first bytes. Nothing shows that it ever was one, so it must at least be one that the
- * caller could have made, and no other program's as far as its name and size show it.
+ * A file without a segment's first bytes. Nothing shows that it ever was one, so it must at least
+ * be one that the caller could have made, and no other program's as far as its name and size show
+ * it.
  */
 static int remove_overwritten(const char *name)
 {

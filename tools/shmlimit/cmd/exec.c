@@ -21,10 +21,6 @@
 #include "rule_facts.h"
 #include "value_parse.h"
 
-/* As a shell has them. */
-#define STATUS_CANNOT_RUN 126
-#define STATUS_NOT_FOUND 127
-
 enum { COST, MAX_WAIT, LIMIT, DENIED_STATUS };
 
 static const struct command_option options[] = {
@@ -68,7 +64,10 @@ static void ending_signals(sigset_t *set)
 			sigaddset(set, ending[i]);
 }
 
-/* Returns 0 when the time is over, or the signal that came first. The set is blocked, so that none is missed. */
+/*
+ * Returns 0 when the time is over, or the signal that came first. The set is blocked, so that none
+ * is missed.
+ */
 static int wait_ns(uint64_t ns, const sigset_t *ending)
 {
 	uint64_t began = monotonic_ns(), passed = 0;
@@ -94,7 +93,10 @@ static int become(char **command)
 	return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
 }
 
-/* What goes back if a signal comes after the wait and before the command runs, which has no handler of this. */
+/*
+ * What goes back if a signal comes after the wait and before the command runs, which has no handler
+ * of this.
+ */
 static struct {
 	struct shmlimit *limiter;
 	const struct request *q;
@@ -186,9 +188,10 @@ static int ask(const struct call *call, struct shmlimit *limiter, int rule, stru
 	ending_signals(&held.ending);
 	sigprocmask(SIG_BLOCK, &held.ending, &held.before);
 	answer = reserve(limiter, rule, q, &r);
-	if (answer < 0)
-		status = fail_decision(call, call->operand[1], answer);
-	else if (answer == SHMLIMIT_DENIED)
+	if (answer < 0) {
+		fail_decision(call, call->operand[1], answer);
+		status = STATUS_NOT_TRIED;
+	} else if (answer == SHMLIMIT_DENIED)
 		status = deny(call->operand[1], q, &r);
 	else
 		status = wait_and_run(limiter, rule, q, &r, &held, call->operand + 3);
@@ -206,9 +209,9 @@ static int run(const struct call *call)
 	if (status == STATUS_OK)
 		status = segment_open(segment, 0, &limiter);
 	if (status != STATUS_OK)
-		return status;
-	status = rule_find(limiter, segment, rule, &id);
-	if (status == STATUS_OK) {
+		return STATUS_NOT_TRIED;
+	status = STATUS_NOT_TRIED;
+	if (rule_find(limiter, segment, rule, &id) == STATUS_OK) {
 		key_choose(limiter, id, &q.key);
 		status = ask(call, limiter, id, &q);
 	}
@@ -222,8 +225,9 @@ const struct command command_exec = {
 	.purpose = "wait for tokens, take them, and run a command",
 	.details =
 		"Write -- before COMMAND, whose options are its own. exec exits with its status, 1 if the wait\n"
-		"would be too long, 126 or 127 if COMMAND cannot be run. Tokens go back if a signal ends the wait, or\n"
+		"would be too long, 126 or 127 if COMMAND cannot be run, 125 on any other failure. Tokens go back if a signal ends the wait, or\n"
 		"if COMMAND cannot be run.\n",
 	.options = options,
 	.run = run,
+	.misused = STATUS_NOT_TRIED,
 };

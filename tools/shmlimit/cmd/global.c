@@ -55,6 +55,8 @@ static int open_backend(struct global_call *g, struct shmlimit_global_options *o
 	const char *url = g->call->operand[GLOBAL_URL];
 	int error;
 
+	if (!has_many_hosts())
+		return fail(MANY_HOSTS_MISSING);
 	if (strcmp(url, "-") == 0)
 		url = getenv(URL_VARIABLE);
 	if (url == NULL)

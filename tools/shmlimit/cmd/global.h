@@ -7,7 +7,7 @@
 #define COMMAND_GLOBAL_H
 
 #include "command.h"
-#include "shmlimit_global.h"
+#include "many_hosts.h"
 
 /* Operands of all of them. */
 enum { GLOBAL_NAME, GLOBAL_URL, GLOBAL_RULE, GLOBAL_KEY };

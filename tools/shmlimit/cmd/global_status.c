@@ -12,7 +12,7 @@
 #include "named_segment.h"
 #include "number_text.h"
 #include "print.h"
-#include "shmlimit_global.h"
+#include "many_hosts.h"
 
 enum { JSON };
 
@@ -67,7 +67,7 @@ static int run(const struct call *call)
 	struct shmlimit_global_status out = { .struct_size = sizeof(out) };
 	const char *name = call->operand[0];
 	struct shmlimit *limiter;
-	int error, status = segment_open(name, 0, &limiter);
+	int error, status = has_many_hosts() ? segment_open(name, 0, &limiter) : fail(MANY_HOSTS_MISSING);
 
 	if (status != STATUS_OK)
 		return status;

@@ -18,11 +18,10 @@
 #define SECOND_NS ((uint64_t)1000000000)
 #define KEYS_LEFT_LEN (TEXT_LEN + 80)
 
-enum { SLOTS, WINDOW_MAX, WAIT, JSON };
+enum { SLOTS, WAIT, JSON };
 
 static const struct command_option options[] = {
 	[SLOTS] = { "slots", "N", "new number of slots, at least twice the current number" },
-	[WINDOW_MAX] = { "window-max", "N", "room for windows and places of N, for rules that are to come" },
 	[WAIT] = { "wait", NULL, "wait until no key is left in the old table" },
 	[JSON] = { "json", NULL, "print JSON" },
 	{ 0 },
@@ -69,26 +68,27 @@ static const char *keys_left(char text[KEYS_LEFT_LEN], const struct rest *rest)
 	return text;
 }
 
-/* More than the segment was made for, or than its addresses reach: rings, and earlier tables, take of them. */
-static int fail_large(const char *name, const struct shmlimit_info *info, const char *const *asked, uint64_t n)
+/*
+ * The copy has another name until it is put in the segment's place; whatever uses the segment opens
+ * the copy then.
+ */
+static int fail_most(const char *name, uint64_t most, const char *slots)
 {
-	const char *slots = asked[SLOTS], *window_max = asked[WINDOW_MAX];
+	char copy[SHMLIMIT_NAME_MAX + 5], from[SHMLIMIT_PATH_MAX] = "", to[SHMLIMIT_PATH_MAX] = "";
 
-	if (slots != NULL && n > info->slots_max)
-		return fail("--slots %s: segment %s was created for %" PRIu64
-		            " at the most (create --slots-max): use fewer",
-		            slots, name, info->slots_max);
-	if (slots == NULL && n > info->window_limit)
-		return fail("--window-max %s: segment %s can grow to %" PRIu32
-		            " at the most (create --window-limit): use less",
-		            window_max, name, info->window_limit);
-	return fail("segment %s: has too few addresses for a table of that size: use less, or create it again "
-	            "with that size",
-	            name);
+	snprintf(copy, sizeof(copy), "%s.new", name);
+	if (shmlimit_path(name, to) != 0 || shmlimit_path(copy, from) != 0)
+		return fail("--slots %s: segment %s was created for %" PRIu64 " at the most: use fewer", slots, name,
+		            most);
+	return fail(
+		"--slots %s: segment %s was created for %" PRIu64
+		" at the most: use fewer, or put a copy in its place that can grow, with all its keys "
+		"(shmlimit save %s FILE && shmlimit load %s FILE --can-grow && shmlimit grow %s --slots %s && mv %s %s)",
+		slots, name, most, name, copy, copy, slots, from, to);
 }
 
-/* `n` is what was asked for. */
-static int fail_growth(const char *name, struct shmlimit *limiter, const char *const *asked, uint64_t n, int error)
+/* `slots` is what was asked for. */
+static int fail_growth(const char *name, struct shmlimit *limiter, const char *slots, int error)
 {
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct rest rest = rest_of(limiter);
@@ -100,14 +100,14 @@ static int fail_growth(const char *name, struct shmlimit *limiter, const char *c
 		return fail("segment %s: has grown before, and %s: try again then, or use --wait", name,
 		            keys_left(left, &rest));
 	case EINVAL:
-		return fail("--slots %s: segment %s has %s: must be %" PRIu64 " or more", asked[SLOTS], name,
+		return fail("--slots %s: segment %s has %s: must be %" PRIu64 " or more", slots, name,
 		            number_text(text, info.slots), 2 * info.slots);
 	case EFBIG:
-		return fail_large(name, &info, asked, n);
+		return fail_most(name, info.slots_max, slots);
 	case ENOSPC:
 		return fail(
-			"segment %s: no room in /dev/shm: use fewer slots or a smaller window-max, or destroy other "
-			"segments (shmlimit list)",
+			"segment %s: no room in /dev/shm: use fewer slots, or destroy segments that no process uses "
+			"(shmlimit list)",
 			name);
 	default:
 		return fail_segment(name, error);
@@ -143,8 +143,8 @@ static int print_rest_json(struct shmlimit *limiter)
 	struct rest rest = rest_of(limiter);
 
 	shmlimit_info(limiter, &info);
-	return print_json(json_pack("{s:o, s:o, s:o, s:o}", "slots", json_number(info.slots), "window_max",
-	                            json_number(info.window_max), "keys_left", json_number(rest.keys), "until_ns",
+	return print_json(json_pack("{s:o, s:o, s:o}", "slots", json_number(info.slots), "keys_left",
+	                            json_number(rest.keys), "until_ns",
 	                            json_number(rest.keys > 0 ? rest.until_ns : 0)));
 }
 
@@ -157,15 +157,13 @@ static void print_rest(struct shmlimit *limiter)
 		puts(keys_left(text, &rest));
 }
 
-/* What `slots` or `window_max` says, if anything; then what is left of the old table. */
-static int make_larger(struct shmlimit *limiter, uint64_t slots, uint64_t window_max, int wait)
+/* What `slots` says, if anything; then what is left of the old table. */
+static int make_larger(struct shmlimit *limiter, uint64_t slots, int wait)
 {
-	int error = (slots != 0 || window_max != 0) && wait ? finish(limiter, 1) : 0;
+	int error = slots != 0 && wait ? finish(limiter, 1) : 0;
 
 	if (error == 0 && slots != 0)
 		error = shmlimit_grow(limiter, slots);
-	if (error == 0 && window_max != 0)
-		error = shmlimit_grow_windows(limiter, (uint32_t)window_max);
 	if (error != 0)
 		return error;
 	error = finish(limiter, wait);
@@ -177,25 +175,21 @@ static int run(const struct call *call)
 	const char *name = call->operand[0], *const *asked = call->option;
 	struct shmlimit *limiter;
 	int error, status = STATUS_OK;
-	uint64_t slots = 0, window_max = 0;
+	uint64_t slots = 0;
 
-	if (asked[SLOTS] != NULL && asked[WINDOW_MAX] != NULL)
-		return fail("--slots and --window-max: a segment grows by one of them at a time");
 	if (asked[SLOTS] != NULL)
 		status = number_parse("--slots", asked[SLOTS], SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, &slots);
-	if (asked[WINDOW_MAX] != NULL)
-		status = number_parse("--window-max", asked[WINDOW_MAX], 1, SHMLIMIT_WINDOW_MAX, &window_max);
 	if (status == STATUS_OK)
 		status = segment_open(name, 0, &limiter);
 	if (status != STATUS_OK)
 		return status;
-	error = make_larger(limiter, slots, window_max, call->option[WAIT] != NULL);
+	error = make_larger(limiter, slots, call->option[WAIT] != NULL);
 	if (error == 0 && call->option[JSON] != NULL)
 		status = print_rest_json(limiter);
 	else if (error == 0)
 		print_rest(limiter);
 	else
-		status = fail_growth(name, limiter, asked, slots != 0 ? slots : window_max, error);
+		status = fail_growth(name, limiter, asked[SLOTS], error);
 	shmlimit_close(limiter);
 	return status;
 }

@@ -20,13 +20,10 @@
 #include "rule_facts.h"
 #include "value_parse.h"
 
-/* As a shell has them. */
-#define STATUS_CANNOT_RUN 126
-#define STATUS_NOT_FOUND 127
-#define STATUS_SIGNAL 128
-
 #define MS UINT64_C(1000000)
-/* A place that is left wakes no process: while the command waits for a place, it asks this often. */
+/*
+ * A place that is left wakes no process: while the command waits for a place, it asks this often.
+ */
 #define ASK_AGAIN_NS (20 * MS)
 /* A place is renewed when a third of its period is over, so that two renewals may be late. */
 #define RENEWALS 3
@@ -68,7 +65,10 @@ static void leave(const struct holder *h)
 
 /* ---- Signals ---- */
 
-/* Those that would end the process, except those that its parent made it ignore, as nohup does; and SIGCHLD. */
+/*
+ * Those that would end the process, except those that its parent made it ignore, as nohup does; and
+ * SIGCHLD.
+ */
 static void block_signals(struct holder *h)
 {
 	static const int ending[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
@@ -107,8 +107,8 @@ static void become(const struct holder *h)
 }
 
 /*
- * The place is the command's, and not this process's: if this one is killed, the command goes on, and its
- * place is not to be given away. A place that cannot be bound ends with its period.
+ * The place is the command's, and not this process's: if this one is killed, the command goes on,
+ * and its place is not to be given away. A place that cannot be bound ends with its period.
  */
 static void bind_to_child(struct holder *h)
 {
@@ -121,7 +121,9 @@ static void renew(struct holder *h)
 
 	if (error != -ETIME)
 		return;
-	/* It was reset or evicted, or this process did not run for a period: another place will do. */
+	/*
+	 * It was reset or evicted, or this process did not run for a period: another place will do.
+	 */
 	if (enter(h) == SHMLIMIT_ALLOWED) {
 		bind_to_child(h);
 		return;
@@ -141,7 +143,10 @@ static uint64_t renewal_ns(const struct holder *h)
 	return rule.period_ns / RENEWALS + 1;
 }
 
-/* Renews until the child has ended; forwards signals that were sent to this process alone. Returns the exit status. */
+/*
+ * Renews until the child has ended; forwards signals that were sent to this process alone. Returns
+ * the exit status.
+ */
 static int watch(struct holder *h)
 {
 	siginfo_t info;
@@ -170,7 +175,8 @@ static int run_held(struct holder *h)
 		bind_to_child(h);
 		status = watch(h);
 	} else {
-		status = fail("%s: %s", h->call->operand[COMMAND], strerror(errno));
+		fail("%s: %s", h->call->operand[COMMAND], strerror(errno));
+		status = STATUS_CANNOT_RUN;
 	}
 	leave(h);
 	return status;
@@ -210,16 +216,16 @@ static int deny(const struct holder *h)
 
 static int hold(struct holder *h)
 {
-	int number, answer, status;
+	int number, answer, status = STATUS_NOT_TRIED;
 
 	block_signals(h);
 	answer = enter_in_time(h, &number);
 	if (answer == -EOPNOTSUPP)
-		status = fail("rule %s: has no places: must be set with --algorithm hold", h->call->operand[RULE]);
+		fail("rule %s: has no places: must be set with --algorithm hold", h->call->operand[RULE]);
 	else if (answer < 0)
-		status = fail_rule(h->call->operand[SEGMENT], h->call->operand[RULE], answer);
+		fail_rule(h->call->operand[SEGMENT], h->call->operand[RULE], answer);
 	else if (answer == SHMLIMIT_DENIED)
-		status = number == 0 ? deny(h) : STATUS_ERROR;
+		status = number == 0 ? deny(h) : STATUS_NOT_TRIED;
 	else
 		status = run_held(h);
 	if (answer == SHMLIMIT_DENIED && number != 0)
@@ -240,9 +246,9 @@ static int run(const struct call *call)
 	if (status == STATUS_OK)
 		status = segment_open(call->operand[SEGMENT], 0, &h.limiter);
 	if (status != STATUS_OK)
-		return status;
-	status = rule_find(h.limiter, call->operand[SEGMENT], call->operand[RULE], &h.rule);
-	if (status == STATUS_OK) {
+		return STATUS_NOT_TRIED;
+	status = STATUS_NOT_TRIED;
+	if (rule_find(h.limiter, call->operand[SEGMENT], call->operand[RULE], &h.rule) == STATUS_OK) {
 		key_choose(h.limiter, h.rule, &h.key);
 		status = hold(&h);
 	}
@@ -257,7 +263,8 @@ const struct command command_hold = {
 	.details =
 		"Write -- before COMMAND, whose options are its own. The place is renewed while COMMAND runs, and given back\n"
 		"when it ends. hold exits with its status (128 + N if signal N ended it), 1 if no place was free, 126 or 127\n"
-		"if COMMAND cannot be run. If hold itself is killed, the place ends with COMMAND, or after the rule's period.\n",
+		"if COMMAND cannot be run, 125 on any other failure. If hold itself is killed, the place ends with COMMAND, or after the rule's period.\n",
 	.options = options,
 	.run = run,
+	.misused = STATUS_NOT_TRIED,
 };

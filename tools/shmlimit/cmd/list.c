@@ -49,8 +49,7 @@ static void add_segment(struct output to, const char *name, const struct shmlimi
 /* One that is there and cannot be opened. */
 static void add_closed(struct output to, const char *name, int error)
 {
-	const char *why = error == -EPERM ? "not trusted: another user's, or with a second link (see --owner)"
-	                                  : shmlimit_strerror(error);
+	const char *why = error == -EPERM ? "not trusted: its file has a second link" : shmlimit_strerror(error);
 
 	if (to.json != NULL) {
 		json_append(to.json, json_pack("{s:o, s:s, s:o}", "name", json_text(name), "error", why,
@@ -77,21 +76,22 @@ static void add_other(struct output to, const char *name, uint32_t layout)
 	table_cell(to.table, "%s", other_layout_text(text, layout));
 }
 
+static void read_info(void *info, struct shmlimit *limiter)
+{
+	shmlimit_info(limiter, info);
+}
+
 static void add(struct output to, const char *name)
 {
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
-	struct shmlimit *limiter;
-	int error = segment_try(name, SHMLIMIT_OPEN_READ_ONLY | SHMLIMIT_OPEN_TRUSTED, &limiter);
+	int error = segment_visit(name, read_info, &info);
 
 	if (error == -ENOENT || error == -EMEDIUMTYPE) /* it is gone by now, or was never a segment */
 		return;
-	if (error < 0) {
+	if (error < 0)
 		add_closed(to, name, error);
-		return;
-	}
-	shmlimit_info(limiter, &info);
-	add_segment(to, name, &info);
-	shmlimit_close(limiter);
+	else
+		add_segment(to, name, &info);
 }
 
 static int run(const struct call *call)

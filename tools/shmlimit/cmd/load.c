@@ -12,10 +12,11 @@
 #include "fail.h"
 #include "segment_options.h"
 
-enum { NO_ELAPSED };
+enum { NO_ELAPSED, CAN_GROW };
 
 static const struct command_option options[] = {
 	[NO_ELAPSED] = { "no-elapsed", NULL, "ignore the time since it was saved: keys have what they had then" },
+	[CAN_GROW] = { "can-grow", NULL, "to 16 times its slots, if the saved segment has grown as far as it could" },
 	{ 0 },
 };
 
@@ -57,8 +58,11 @@ static int load(const char *segment, const char *path, uint32_t flags)
 
 static int run(const struct call *call)
 {
-	return load(call->operand[0], call->operand[1],
-	            call->option[NO_ELAPSED] != NULL ? SHMLIMIT_LOAD_NO_ELAPSED : 0);
+	uint32_t flags = call->option[NO_ELAPSED] != NULL ? SHMLIMIT_LOAD_NO_ELAPSED : 0;
+
+	if (call->option[CAN_GROW] != NULL)
+		flags |= SHMLIMIT_LOAD_CAN_GROW;
+	return load(call->operand[0], call->operand[1], flags);
 }
 
 const struct command command_load = {

@@ -1,5 +1,6 @@
 /*
- * operations.c: shmlimit peek, charge, refund, reserve and acquire: they differ in the call that they make.
+ * operations.c: shmlimit peek, charge, refund, reserve and acquire: they differ in the call that
+ * they make.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

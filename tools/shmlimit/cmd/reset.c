@@ -90,7 +90,7 @@ int reset_key(struct shmlimit *limiter, int rule, const struct key *key)
 static int reset(const struct call *call, struct shmlimit *limiter, const struct key *key)
 {
 	const char *segment = call->operand[0], *rule = call->option[RULE];
-	int id = -1, found, status = STATUS_OK;
+	int id = SHMLIMIT_ALL_RULES, found, status = STATUS_OK;
 
 	if (rule != NULL)
 		status = rule_find(limiter, segment, rule, &id);
@@ -127,4 +127,5 @@ const struct command command_reset = {
 	.details = "Prints how many keys had taken tokens. Exit 1 if a given key already had all its tokens.\n",
 	.options = options,
 	.run = run,
+	.extra = "--rule RULE --key",
 };

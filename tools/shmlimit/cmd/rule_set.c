@@ -29,11 +29,16 @@ static const struct command_option options[] = {
 
 static int options_parse(const struct call *call, struct rule_spec *spec)
 {
-	const char *limit = call->option[FIELDS];
+	const char *limit = call->option[FIELDS], *typed = call->operand[2];
 	int status = rule_spec_begin(spec, call->operand[1]);
 
 	if (status == STATUS_OK && limit != NULL && call->option[FIELD_RATE] != NULL)
 		return fail("--limit %s: the same as --rate %s: give one of them", limit, call->option[FIELD_RATE]);
+	if (status == STATUS_OK && typed != NULL && (limit != NULL || call->option[FIELD_RATE] != NULL))
+		return fail("%s: the same as %s %s: give one of them", typed, limit != NULL ? "--limit" : "--rate",
+		            limit != NULL ? limit : call->option[FIELD_RATE]);
+	if (typed != NULL)
+		limit = typed;
 	if (status == STATUS_OK && limit != NULL)
 		status = rule_spec_parse(spec, FIELD_RATE, limit);
 	for (int field = 0; field < FIELDS && status == STATUS_OK; field++)
@@ -65,10 +70,10 @@ static int run(const struct call *call)
 
 const struct command command_rule_set = {
 	.name = "rule set",
-	.operands = "NAME RULE",
+	.operands = "NAME RULE [LIMIT]",
 	.purpose = "define a rule, or change one",
 	.details =
-		"A new rule needs --rate; with --algorithm warmup, --warmup too; with --algorithm counter or gcra, nothing; with\n"
+		"LIMIT is the same as --rate LIMIT. A new rule needs --rate; with --algorithm warmup, --warmup too; with --algorithm counter or gcra, nothing; with\n"
 		"--algorithm hold, --rate or --capacity and --period. An existing rule keeps what is not given, and its\n"
 		"keys keep their tokens. shmlimit(7) has all that a LIMIT can be.\n",
 	.options = options,

@@ -22,7 +22,10 @@ static int save_to(struct shmlimit *limiter, const char *segment, const char *pa
 	return fail("%s: %s", path, strerror(-error));
 }
 
-/* What load would refuse must not take the place of what it would not: the segment may be damaged while it is read. */
+/*
+ * What load would refuse must not take the place of what it would not: the segment may be damaged
+ * while it is read.
+ */
 static int check(const char *segment, const char *path, int fd)
 {
 	int error = lseek(fd, 0, SEEK_SET) != 0 ? -errno : shmlimit_load(NULL, fd, SHMLIMIT_LOAD_CHECK_ONLY, NULL);

@@ -13,13 +13,12 @@
 #include "temp_segment.h"
 #include "value_parse.h"
 
-enum { KEYS, RATE, CAPACITY, WINDOW_MAX, STORE_KEYS, JSON };
+enum { KEYS, RATE, CAPACITY, STORE_KEYS, JSON };
 
 static const struct command_option options[] = {
 	[KEYS] = { "keys", "N[/PERIOD]", "keys that are live at once, or that ask within a period: 10k, 5000/h" },
 	[RATE] = { "rate", "LIMIT", "the rule's rate, as for rule set" },
 	[CAPACITY] = { "capacity", "N", "the rule's capacity; without it the rule is a window" },
-	[WINDOW_MAX] = { "window-max", "N", "the largest window of the segment (default 0, or that of --rate)" },
 	[STORE_KEYS] = { "store-keys", "BYTES", "bytes stored of each key, as for create (default 0)" },
 	[JSON] = { "json", NULL, "print JSON" },
 	{ 0 },
@@ -38,10 +37,10 @@ struct demand {
 	uint64_t keys, period_ns; /* `keys` in this time; 0: at once */
 	struct shmlimit_rule rule;
 	int has_rule;
-	uint64_t window_max, store_keys;
+	uint64_t window, store_keys;
 	/* What follows. */
 	uint64_t refill_ns;
-	uint64_t live, slots, size;
+	uint64_t live, slots, size, logs;
 };
 
 static int parse_rule(const struct call *call, struct demand *d)
@@ -84,7 +83,7 @@ static int parse_keys(const char *text, struct demand *d)
 
 static int parse(const struct call *call, struct demand *d)
 {
-	const char *keys = call->option[KEYS], *window_max = call->option[WINDOW_MAX];
+	const char *keys = call->option[KEYS];
 	int status;
 
 	if (keys == NULL)
@@ -98,12 +97,10 @@ static int parse(const struct call *call, struct demand *d)
 	if (status != STATUS_OK)
 		return status;
 	if (d->rule.algorithm == SHMLIMIT_WINDOW)
-		d->window_max = d->rule.capacity;
-	if (window_max != NULL)
-		status = number_parse("--window-max", window_max, d->window_max, SHMLIMIT_WINDOW_MAX, &d->window_max);
+		d->window = d->rule.capacity;
 	if (status == STATUS_OK && call->option[STORE_KEYS] != NULL)
 		status = number_parse("--store-keys", call->option[STORE_KEYS], 0, SHMLIMIT_KEY_MAX, &d->store_keys);
-	if (status == STATUS_OK && d->window_max > SHMLIMIT_WINDOW_MAX)
+	if (status == STATUS_OK && d->window > SHMLIMIT_WINDOW_MAX)
 		return fail("--rate %s: window too large: must be %d or less, or have a --capacity", call->option[RATE],
 		            SHMLIMIT_WINDOW_MAX);
 	return status;
@@ -115,7 +112,6 @@ static int ask_library(const char *called, struct demand *d, struct shmlimit_inf
 	struct shmlimit_options o = {
 		.struct_size = sizeof(o),
 		.slots = SHMLIMIT_SLOTS_MIN,
-		.window_max = (uint32_t)d->window_max,
 		.store_keys = (uint32_t)d->store_keys,
 	};
 	struct shmlimit_range range = { .struct_size = sizeof(range) };
@@ -133,11 +129,30 @@ static int ask_library(const char *called, struct demand *d, struct shmlimit_inf
 	return STATUS_OK;
 }
 
+/*
+ * What the logs of all these keys take, at most: those of small windows stand side by side in
+ * pages, which all are used; larger ones have pages of their own. Their cells are for 4, 5, 6, 7,
+ * 8, 10, 12, 14, 16, 20 ... tokens.
+ */
+static uint64_t logs_size(const struct demand *d)
+{
+	uint64_t step = 1, bytes, packed, apart;
+
+	if (d->window == 0)
+		return 0;
+	while ((d->window + step - 1) / step > 7)
+		step *= 2;
+	bytes = 16 * step * (d->window <= 4 ? 4 : (d->window + step - 1) / step);
+	packed = d->slots * bytes;
+	apart = d->live * ((bytes + 4095) / 4096 + 1) * 4096;
+	return packed < apart ? packed : apart;
+}
+
 /* A key that asks once more before it is full stays live, and is none that comes. */
 static int add_up(const struct call *call, const struct shmlimit_info *small, struct demand *d)
 {
 	unsigned __int128 live = d->keys;
-	uint64_t slot_bytes = 16 + 16 * d->window_max + (d->store_keys == 0 ? 0 : (d->store_keys + 2 + 7) / 8 * 8);
+	uint64_t slot_bytes = 16 + (d->store_keys == 0 ? 0 : (d->store_keys + 2 + 7) / 8 * 8);
 
 	if (d->period_ns != 0)
 		live = (live * d->refill_ns + d->period_ns - 1) / d->period_ns;
@@ -150,6 +165,7 @@ static int add_up(const struct call *call, const struct shmlimit_info *small, st
 	if (d->slots < SHMLIMIT_SLOTS_MIN)
 		d->slots = SHMLIMIT_SLOTS_MIN;
 	d->size = small->size + (d->slots - small->slots) * slot_bytes;
+	d->logs = logs_size(d);
 	return STATUS_OK;
 }
 
@@ -162,9 +178,9 @@ static void print_text(const struct demand *d)
 		print_line("time to full", "%s", duration_text(text, d->refill_ns));
 	print_line("slots", "%" PRIu64, d->slots);
 	print_line("size", "%" PRIu64 " (%s)", d->size, size_text(text, d->size));
+	if (d->logs != 0)
+		print_line("logs", "up to %" PRIu64 " (%s)", d->logs, size_text(text, d->logs));
 	printf("shmlimit create NAME --slots %" PRIu64, d->slots);
-	if (d->window_max != 0)
-		printf(" --window-max %" PRIu64, d->window_max);
 	if (d->store_keys != 0)
 		printf(" --store-keys %" PRIu64, d->store_keys);
 	putchar('\n');
@@ -177,9 +193,9 @@ static json_t *demand_json(const struct demand *d)
 	                 "keys_live", json_number(d->live),
 	                 "refill_ns", d->has_rule ? json_number(d->refill_ns) : json_null(),
 	                 "slots", json_number(d->slots),
-	                 "window_max", json_number(d->window_max),
 	                 "store_keys", json_number(d->store_keys),
-	                 "size", json_number(d->size));
+	                 "size", json_number(d->size),
+	                 "logs_size", json_number(d->logs));
 	/* clang-format on */
 }
 

@@ -55,8 +55,8 @@ static const struct top_count *find(const struct top_sample *sample, const char 
 }
 
 /*
- * What was counted since the look before; UINT64_MAX: not known. Returns 0 if nothing is known: of a new segment, or
- * without the rule.
+ * What was counted since the look before; UINT64_MAX: not known. Returns 0 if nothing is known: of
+ * a new segment, or without the rule.
  */
 static int count(const struct top *top, uint64_t counted[COLUMNS])
 {

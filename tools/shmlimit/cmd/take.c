@@ -126,7 +126,10 @@ static int take_lines(const struct lines *lines, FILE *from, const char *path)
 	for (int line = 1; (len = getline(&key, &room, from)) >= 0 && !ferror(stdout); line++) {
 		if (len > 0 && key[len - 1] == '\n')
 			key[--len] = '\0';
-		/* A list from Windows: the end of a line has two bytes, and the first line may begin with a mark. */
+		/*
+		 * A list from Windows: the end of a line has two bytes, and the first line may
+		 * begin with a mark.
+		 */
 		if (len > 0 && key[len - 1] == '\r')
 			key[--len] = '\0';
 		mark = line == 1 && strncmp(key, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;

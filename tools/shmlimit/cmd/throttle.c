@@ -9,6 +9,7 @@
 #include "command.h"
 #include "decimal.h"
 #include "fail.h"
+#include "fraction.h"
 #include "key_option.h"
 #include "named_segment.h"
 #include "print.h"
@@ -45,6 +46,30 @@ static int seconds_parse(const char *text, uint64_t *seconds)
 	return STATUS_OK;
 }
 
+/* 0.5 in a second is 1 in 2. The reader of limits says what is nearest to one that cannot be. */
+static int count_parse(const char *text, struct limit *limit)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	char rate[SHMLIMIT_RULE_TEXT_MAX];
+	const char *t = text;
+	struct fraction f;
+	int error = fraction_scan(&t, &f), status;
+
+	if (error == -EINVAL || (error == 0 && *t != '\0'))
+		return fail("count %s: not a number (for example 30 or 0.5)", text);
+	if (error == 0 && f.num == 0)
+		return fail("count %s: must be above 0", text);
+	snprintf(rate, sizeof(rate), "%.60s/%" PRIu64 "s", text, limit->period_s);
+	status = limit_option_parse("count", rate, &rule);
+	if (status != STATUS_OK)
+		return status;
+	if (rule.period_ns % SECOND != 0)
+		return fail("count %s: no whole number of tokens in whole seconds", text);
+	limit->count = rule.refill;
+	limit->period_s = rule.period_ns / SECOND;
+	return STATUS_OK;
+}
+
 static int operands_parse(const struct call *call, struct key *key, struct limit *limit)
 {
 	char **text = call->operand;
@@ -53,9 +78,9 @@ static int operands_parse(const struct call *call, struct key *key, struct limit
 	if (status == STATUS_OK)
 		status = number_parse("capacity", text[CAPACITY], 1, UINT64_MAX, &limit->capacity);
 	if (status == STATUS_OK)
-		status = number_parse("count", text[COUNT], 1, UINT64_MAX, &limit->count);
-	if (status == STATUS_OK)
 		status = seconds_parse(text[PERIOD], &limit->period_s);
+	if (status == STATUS_OK)
+		status = count_parse(text[COUNT], limit);
 	if (status == STATUS_OK && text[QUANTITY] != NULL)
 		status = number_parse("quantity", text[QUANTITY], 0, UINT64_MAX, &limit->quantity);
 	return status;
@@ -112,9 +137,10 @@ const struct command command_throttle = {
 	.name = "throttle",
 	.operands = "NAME KEY CAPACITY COUNT PERIOD [QUANTITY]",
 	.purpose = "take tokens of a limit given by its numbers, like redis-cell's CL.THROTTLE",
-	.details = "COUNT tokens come back every PERIOD seconds; QUANTITY, by default 1, are asked for. Prints, as\n"
-		   "one line: 0 allowed or 1 denied; capacity; tokens left; seconds until a retry fits, or -1;\n"
-		   "seconds until the funnel is full. Exit 0 if allowed, 1 if denied.\n",
+	.details =
+		"COUNT tokens, such as 30 or 0.5, come back every PERIOD seconds; QUANTITY, by default 1, are asked\n"
+		"for. Prints, as one line: 0 allowed or 1 denied; capacity; tokens left; seconds until a retry fits, or -1;\n"
+		"seconds until the funnel is full. Exit 0 if allowed, 1 if denied.\n",
 	.options = options,
 	.run = run,
 };

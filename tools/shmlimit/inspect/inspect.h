@@ -25,7 +25,10 @@ struct view {
 int inspect_text(const struct view *view); /* a status */
 int inspect_json(const struct view *view); /* a status */
 
-/* inspect_slots.c: the live slots, of which there may be millions: a table; the members of a list. A status. */
+/*
+ * inspect_slots.c: the live slots, of which there may be millions: a table; the members of a list.
+ * A status.
+ */
 int inspect_slots_text(const struct view *view);
 int inspect_slots_json(const struct view *view);
 

@@ -31,8 +31,6 @@ static void print_segment(const struct view *view)
 	if (info->old_slots != 0)
 		print_line("old slots", "%" PRIu64, info->old_slots);
 	print_line("rules", "%" PRIu32 "/%" PRIu32, info->rules_used, info->rules_max);
-	if (info->window_max != 0)
-		print_line("window max", "%" PRIu32 " (at most %" PRIu32 ")", info->window_max, info->window_limit);
 	if (info->store_keys != 0)
 		print_line("store keys", "%" PRIu32, info->store_keys);
 	print_line("on full", "%s", choice_word(choices_on_full, info->on_full));
@@ -82,7 +80,7 @@ static int print_rules(const struct view *view)
 	}
 	if (view->rule < 0) {
 		table_words(&table, "(all) - - - -");
-		add_counters(&table, view->limiter, -1);
+		add_counters(&table, view->limiter, SHMLIMIT_ALL_RULES);
 	}
 	putchar('\n');
 	return table_print(&table);

@@ -161,7 +161,10 @@ static void out_json_bytes(struct slot_out *out, const void *from, size_t len)
 	out_text(out, "\"");
 }
 
-/* What is known of the key: members as json_key() has them, or nulls. WHY NOT that one: it takes 2 µs a key. */
+/*
+ * What is known of the key: members as json_key() has them, or nulls. WHY NOT that one: it takes 2
+ * µs a key.
+ */
 static void out_json_key(struct slot_out *out, const struct top_key *slot)
 {
 	unsigned char key[SHMLIMIT_KEY_MAX];

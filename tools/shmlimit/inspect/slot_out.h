@@ -1,6 +1,6 @@
 /*
- * slot_out.h: live slots as text and as JSON. A million of them is printed in less than a second; printf() alone, six
- * fields a slot, would take longer.
+ * slot_out.h: live slots as text and as JSON. A million of them is printed in less than a second;
+ * printf() alone, six fields a slot, would take longer.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -32,7 +32,10 @@ void out_spaces(struct slot_out *out, size_t n);
 void out_number(struct slot_out *out, uint64_t number);
 void out_fingerprint(struct slot_out *out, uint64_t fingerprint);
 void out_key(struct slot_out *out, const struct top_key *slot); /* "#" and its fingerprint if it is not known, as top */
-/* Print the buffer if it holds more bytes than that: called after each line, and with 0 after the last one. */
+/*
+ * Print the buffer if it holds more bytes than that: called after each line, and with 0 after the
+ * last one.
+ */
 void out_flush(struct slot_out *out, size_t above);
 
 const char *out_rule_name(struct slot_out *out, int rule);            /* "": the rule was removed since */

@@ -11,6 +11,7 @@
 #include "key_text.h"
 #include "rule_facts.h"
 #include "top_keys.h"
+#include "traits.h"
 
 /* What a rule's slots are measured by; capacity 0: not asked yet. */
 struct live_rule {
@@ -32,7 +33,10 @@ struct rank {
 
 #define BEHIND ((uint64_t)1 << 63)
 
-/* Those that are denied stand together, before the others or behind them; the largest debt first. Debts are below 2^63. */
+/*
+ * Those that are denied stand together, before the others or behind them; the largest debt first.
+ * Debts are below 2^63.
+ */
 static uint64_t rank_of_denial(const struct top_key *slot, int denied_first)
 {
 	int denied = slot->share == 0;
@@ -80,8 +84,9 @@ static int compare(const void *a, const void *b, void *slots)
 }
 
 /*
- * Sort what there is, and forget what is beyond the limit. WHY ranks: a million slots of 56 bytes are sorted in half the
- * time if what is compared and moved is 24 bytes that stand side by side. A status.
+ * Sort what there is, and forget what is beyond the limit. WHY ranks: a million slots of 56 bytes
+ * are sorted in half the time if what is compared and moved is 24 bytes that stand side by side. A
+ * status.
  */
 static int settle(struct top_keys *keys)
 {
@@ -143,7 +148,7 @@ static uint32_t share_of(struct shmlimit *limiter, struct live_rule *known, cons
 		if (shmlimit_rule_get(limiter, slot->rule, &set) == 0 && set.capacity > 0)
 			*rule = (struct live_rule){ set.algorithm, set.capacity };
 	}
-	if (rule->algorithm == SHMLIMIT_WARMUP)
+	if (traits_of(rule->algorithm)->sets & SETS_WARMUP)
 		return slot->debt_ns == 0 ? UINT32_MAX : 0;
 	if (slot->remaining == 0 || slot->remaining >= rule->capacity)
 		return slot->remaining == 0 ? 0 : UINT32_MAX;
@@ -263,7 +268,10 @@ static int is_enough(const struct top_keys *keys)
 	return keys->visit != NULL && keys->found >= keys->limit;
 }
 
-/* The old table's slots have the higher indexes, and are read first: a key that moves during the walk is not missed. */
+/*
+ * The old table's slots have the higher indexes, and are read first: a key that moves during the
+ * walk is not missed.
+ */
 static int scan(struct scan *s, uint64_t first, uint64_t end)
 {
 	uint64_t slots = s->info.slots;

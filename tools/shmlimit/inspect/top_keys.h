@@ -49,13 +49,16 @@ int top_key_compare(enum top_keys_order order, const struct top_key *a, const st
 
 /*
  * Look at slots `first` to `first` + n - 1, as they are now, and put them in order with those that
- * are kept already. A key that these have twice, since it migrates or the process that copied it was
- * killed, is listed once: as it is in the new table. Returns a status; keys->slot is the caller's to
- * free in any case.
+ * are kept already. A key that these have twice, since it migrates or the process that copied it
+ * was killed, is listed once: as it is in the new table. Returns a status; keys->slot is the
+ * caller's to free in any case.
  */
 int top_keys_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct top_keys *keys);
 
-/* The key of a slot: returns how many bytes of it are kept, 0 if it is not known, and its whole length. */
+/*
+ * The key of a slot: returns how many bytes of it are kept, 0 if it is not known, and its whole
+ * length.
+ */
 size_t top_key_bytes(unsigned char key[SHMLIMIT_KEY_MAX], struct shmlimit *limiter, const struct top_key *seen,
                      size_t *key_len);
 /* The same for people, or NULL if it is not known. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "atomic_file.h"
 #include "fail.h"
@@ -13,6 +14,9 @@
 #include "named_segment.h"
 #include "rule_facts.h"
 #include "top_keys.h"
+
+/* Of one user other than root. */
+#define SEGMENTS_OF_USER 64u
 
 enum { ALL, OUTPUT };
 
@@ -22,7 +26,10 @@ static const struct command_option options[] = {
 	{ 0 },
 };
 
-/* If the name differs after the counters were read, the id went to another rule: they may be of either. */
+/*
+ * If the name differs after the counters were read, the id went to another rule: they may be of
+ * either.
+ */
 static int read_rule(struct shmlimit *limiter, int id, struct metrics_rule *out)
 {
 	char again[SHMLIMIT_RULE_NAME_MAX + 1];
@@ -51,12 +58,18 @@ static unsigned is_new_server(const struct metrics_segment *s)
 	return 1;
 }
 
-/* WHY another handle: the part of a segment that agents use is not for read-only ones. Without leave to write it is left out. */
+/*
+ * WHY another handle: the part of a segment that agents use is not for read-only ones. Without
+ * leave to write it is left out.
+ */
 static int read_agent(struct metrics_segment *out)
 {
 	struct shmlimit *limiter;
-	int error = segment_try(out->name, SHMLIMIT_OPEN_TRUSTED, &limiter);
+	int error;
 
+	if (!has_many_hosts())
+		return STATUS_OK;
+	error = segment_try(out->name, SHMLIMIT_OPEN_TRUSTED, &limiter);
 	if (error != 0)
 		return error == -ENOMEM ? fail_memory() : STATUS_OK;
 	out->agent.struct_size = sizeof(out->agent);
@@ -70,7 +83,7 @@ static int read_agent(struct metrics_segment *out)
 		out->servers += is_new_server(out);
 	}
 	for (size_t i = 0; i < out->rules; i++)
-		out->rule[i].failures = shmlimit_global_failures(limiter, out->rule[i].id);
+		out->rule[i].failures = many_hosts_failures(limiter, out->rule[i].id);
 	shmlimit_close(limiter);
 	return STATUS_OK;
 }
@@ -126,10 +139,69 @@ static int collect_one(struct metrics *m, const char *name)
 	return status;
 }
 
+struct reading {
+	struct metrics_segment *segment;
+	int status;
+};
+
+static void read_visited(void *context, struct shmlimit *limiter)
+{
+	struct reading *reading = context;
+
+	reading->status = read_segment(limiter, reading->segment);
+}
+
+/* Has this user, not root, as many segments in the list as may be? */
+static int has_enough(const struct metrics *m, const char *name)
+{
+	char path[SHMLIMIT_PATH_MAX];
+	struct stat status;
+	size_t count = 0;
+
+	if (shmlimit_path(name, path) != 0 || lstat(path, &status) != 0 || status.st_uid == 0)
+		return 0;
+	for (size_t i = 0; i < m->segments; i++)
+		count += m->segment[i].owner == status.st_uid;
+	return count >= SEGMENTS_OF_USER;
+}
+
+static void note_owner(struct metrics_segment *segment)
+{
+	char path[SHMLIMIT_PATH_MAX];
+	struct stat status;
+
+	segment->owner = shmlimit_path(segment->name, path) == 0 && lstat(path, &status) == 0 ? status.st_uid : 0;
+}
+
 /*
- * A stranger's segment is left out, and counted. WHY NOT an error: any user can own a segment, and then no scrape of
- * this host would succeed again. WHY NOT its name: any user could make series.
+ * Whichever user owns a segment, it is there; its owner cannot end the command. What cannot be read
+ * is not up.
  */
+static int collect_next(struct metrics *m, const char *name)
+{
+	struct reading reading = { .status = add_segment(m, name, NULL) };
+	int error;
+
+	if (reading.status != STATUS_OK)
+		return reading.status;
+	reading.segment = &m->segment[m->segments - 1];
+	note_owner(reading.segment);
+	error = segment_visit(name, read_visited, &reading);
+	if (error < 0) {
+		reading.segment->up = 0;
+		reading.segment->rules = 0;
+		reading.segment->servers = 0;
+	}
+	/*
+	 * It is gone by now, or was never a segment; or it has a second link, through which another
+	 * user could reach it.
+	 */
+	m->segments -= error == -ENOENT || error == -EMEDIUMTYPE || error == -EPERM;
+	m->left_out += error == -EPERM;
+	return reading.status;
+}
+
+/* WHY NOT all: any user could make series without end. */
 static int collect_all(struct metrics *m)
 {
 	char name[SHMLIMIT_NAME_MAX + 1] = "";
@@ -137,17 +209,10 @@ static int collect_all(struct metrics *m)
 
 	m->of_host = 1;
 	while (status == STATUS_OK && (error = shmlimit_next(name)) > 0) {
-		struct shmlimit *limiter = NULL;
-
-		error = segment_try(name, SHMLIMIT_OPEN_READ_ONLY | SHMLIMIT_OPEN_TRUSTED, &limiter);
-		if (error == -ENOENT || error == -EMEDIUMTYPE) /* it is gone by now, or was never a segment */
-			continue;
-		if (error == -EPERM) {
+		if (has_enough(m, name))
 			m->left_out++;
-			continue;
-		}
-		status = add_segment(m, name, limiter);
-		shmlimit_close(limiter);
+		else
+			status = collect_next(m, name);
 	}
 	if (status == STATUS_OK && error < 0)
 		return fail("/dev/shm: %s", strerror(-error));
@@ -175,6 +240,7 @@ static int run(const struct call *call)
 		return fail("metrics: %s and --all: give only one", name);
 	if (name == NULL && call->option[ALL] == NULL)
 		return fail("metrics: missing NAME or --all");
+	m.older_format = path != NULL && strcmp(path, "-") != 0;
 	status = name != NULL ? collect_one(&m, name) : collect_all(&m);
 	if (status == STATUS_OK && path != NULL)
 		status = write_file(&m, path);
@@ -191,7 +257,8 @@ const struct command command_metrics = {
 	.operands = "[NAME]",
 	.purpose = "print counters and states as OpenMetrics text, for Prometheus",
 	.details =
-		"NAME or --all must be given. FILE may be one of node_exporter's textfile collector. Changes nothing.\n",
+		"NAME or --all must be given. FILE may be one of node_exporter's textfile collector: it is written in\n"
+		"Prometheus' older text format, which alone that collector reads. Changes nothing.\n",
 	.options = options,
 	.run = run,
 };

@@ -8,7 +8,7 @@
 
 #include "command.h"
 #include "print.h"
-#include "shmlimit_global.h"
+#include "many_hosts.h"
 #include "shmlimit_lease.h"
 
 struct metrics_rule {
@@ -21,7 +21,8 @@ struct metrics_rule {
 
 struct metrics_segment {
 	char name[SHMLIMIT_NAME_MAX + 1];
-	int up; /* it can be opened; if not, the rest is empty */
+	int up;         /* it can be opened; if not, the rest is empty */
+	uint32_t owner; /* with --all */
 	struct shmlimit_info info;
 	struct shmlimit_counters counters; /* of all rules, those that are gone too */
 	struct shmlimit_lease_counters leases;
@@ -37,8 +38,9 @@ struct metrics_segment {
 struct metrics {
 	struct metrics_segment *segment;
 	size_t segments;
-	int of_host;     /* all segments that there are, and */
-	size_t left_out; /* as many more, of users that are not trusted */
+	int of_host;      /* all segments that there are, and */
+	size_t left_out;  /* as many more, of which nothing is written */
+	int older_format; /* Prometheus' text format instead of OpenMetrics */
 };
 
 void metrics_text(FILE *to, const struct metrics *metrics);

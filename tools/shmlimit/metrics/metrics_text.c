@@ -1,8 +1,8 @@
 /*
- * metrics_text.c: metrics in OpenMetrics' text format, in that part of it which
- * the older Prometheus text format has too: node_exporter's textfile collector
- * reads only that. So what would be an `info` is a gauge of value 1, and there
- * are neither state sets nor units.
+ * metrics_text.c: metrics in OpenMetrics' text format, or in the older one of
+ * Prometheus, which is the only one that node_exporter's textfile collector
+ * reads. They differ in the heads of counters and at the end: what would be an
+ * `info` is a gauge of value 1, and there are neither state sets nor units.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,6 +14,7 @@
 #include "metrics.h"
 #include "number_text.h"
 #include "print.h"
+#include "traits.h"
 
 /*
  * No two names may become one label: a series that comes twice makes a file
@@ -53,6 +54,18 @@ static void print_series(FILE *to, const char *metric, const struct metrics_segm
 static void print_head(FILE *to, const char *metric, const char *type, const char *help)
 {
 	fprintf(to, "# HELP %s %s\n# TYPE %s %s\n", metric, help, metric, type);
+}
+
+/*
+ * A counter's samples end in _total. In OpenMetrics its head does not; readers of the older format
+ * take samples of another name for a metric without type and help.
+ */
+static void print_counter_head(FILE *to, const struct metrics *m, const char *family, const char *help)
+{
+	char metric[TEXT_LEN + sizeof("_total")];
+
+	snprintf(metric, sizeof(metric), "%s%s", family, m->older_format ? "_total" : "");
+	print_head(to, metric, "counter", help);
 }
 
 /* ---- of segments ---- */
@@ -110,7 +123,8 @@ static void print_left_out(FILE *to, const struct metrics *m)
 {
 	static const char metric[] = "shmlimit_segments_left_out";
 
-	print_head(to, metric, "gauge", "Segments of users that are not trusted, of which nothing is written.");
+	print_head(to, metric, "gauge",
+	           "Segments of which nothing is written: with a second hard link, or beyond 64 of one user.");
 	fprintf(to, "%s %zu\n", metric, m->left_out);
 }
 
@@ -126,8 +140,7 @@ static void print_segment_info(FILE *to, const struct metrics *m)
 			continue;
 		fputs(metric, to);
 		print_label(to, "{", "segment", s->name);
-		fprintf(to, ",layout_version=\"%" PRIu32 "\",window_max=\"%" PRIu32 "\"", s->info.layout_version,
-		        s->info.window_max);
+		fprintf(to, ",layout_version=\"%" PRIu32 "\"", s->info.layout_version);
 		print_label(to, ",", "on_full", choice_word(choices_on_full, s->info.on_full));
 		print_label(to, ",", "clock", choice_word(choices_clock, s->info.clock));
 		fputs("} 1\n", to);
@@ -173,12 +186,12 @@ static void print_rule_info(FILE *to, const struct metrics_segment *segment, con
 	fputs("shmlimit_rule_info", to);
 	print_label(to, "{", "segment", segment->name);
 	print_label(to, ",", "rule", rule->name);
-	print_label(to, ",", "algorithm", choice_word(choices_algorithm, rule->rule.algorithm));
+	print_label(to, ",", "algorithm", choice_word(choices_algorithm(), rule->rule.algorithm));
 	print_label(to, ",", "mode", choice_word(choices_mode, rule->rule.mode));
 	fputs("} 1\n", to);
 }
 
-/* A GCRA rule whose limits come with the calls. */
+/* A rule whose limits come with the calls. */
 static int has_no_limit(const struct metrics_rule *rule)
 {
 	return rule->rule.capacity == 0;
@@ -273,7 +286,7 @@ static void print_counters(FILE *to, const struct metrics *m, int of_rules)
 	for (size_t c = 0; c < COUNTERS; c++) {
 		snprintf(family, sizeof(family), "shmlimit_%s_%s", scope, counters[c].metric);
 		if (counters[c].help != NULL)
-			print_head(to, family, "counter", counters[c].help);
+			print_counter_head(to, m, family, counters[c].help);
 		for (size_t i = 0; i < m->segments; i++) {
 			const struct metrics_segment *segment = &m->segment[i];
 
@@ -316,7 +329,7 @@ static void print_lease_counters(FILE *to, const struct metrics *m)
 
 		snprintf(metric, sizeof(metric), "shmlimit_segment_%s", counter->metric);
 		if (counter->help != NULL)
-			print_head(to, metric, "counter", counter->help);
+			print_counter_head(to, m, metric, counter->help);
 		strcat(metric, "_total");
 		for (size_t i = 0; i < m->segments; i++) {
 			const char *at = (const char *)&m->segment[i].leases + counter->offset;
@@ -412,7 +425,10 @@ static void print_agents(FILE *to, const struct metrics *m, const struct agent_m
 	char name[TEXT_LEN];
 
 	snprintf(name, sizeof(name), "shmlimit_agent_%s", metric->family);
-	print_head(to, name, *metric->suffix != '\0' ? "counter" : "gauge", metric->help);
+	if (*metric->suffix != '\0')
+		print_counter_head(to, m, name, metric->help);
+	else
+		print_head(to, name, "gauge", metric->help);
 	strcat(name, metric->suffix);
 	for (size_t i = 0; i < m->segments; i++) {
 		if (!m->segment[i].agent_known)
@@ -460,8 +476,8 @@ static void print_servers(FILE *to, const struct metrics *m, int openings)
 		openings ? "shmlimit_agent_server_breaker_openings_total" : "shmlimit_agent_server_failing";
 
 	if (openings)
-		print_head(to, "shmlimit_agent_server_breaker_openings", "counter",
-		           "Times that the circuit breaker of a server opened under this agent.");
+		print_counter_head(to, m, "shmlimit_agent_server_breaker_openings",
+		                   "Times that the circuit breaker of a server opened under this agent.");
 	else
 		print_head(to, metric, "gauge", "1: the agent does not ask this server now, since it failed.");
 	for (size_t i = 0; i < m->segments; i++)
@@ -479,12 +495,12 @@ static void print_failures(FILE *to, const struct metrics *m)
 	static const char family[] = "shmlimit_rule_on_failure_requests",
 			  metric[] = "shmlimit_rule_on_failure_requests_total";
 
-	print_head(to, family, "counter", "Requests that on_failure decided because the backend did not answer.");
+	print_counter_head(to, m, family, "Requests that on_failure decided because the backend did not answer.");
 	for (size_t i = 0; i < m->segments; i++)
 		for (size_t r = 0; r < m->segment[i].rules && m->segment[i].agent_known; r++) {
 			const struct metrics_rule *rule = &m->segment[i].rule[r];
 
-			if (rule->rule.algorithm != SHMLIMIT_LEASE)
+			if (!traits_of(rule->rule.algorithm)->is_shared)
 				continue;
 			print_series(to, metric, &m->segment[i], rule, NULL, NULL);
 			fprintf(to, "%" PRIu64 "\n", rule->failures);
@@ -498,8 +514,8 @@ static void print_undecided(FILE *to, const struct metrics *m)
 	static const char family[] = "shmlimit_segment_undecided_requests",
 			  metric[] = "shmlimit_segment_undecided_requests_total";
 
-	print_head(to, family, "counter",
-	           "Requests that servers let pass or refused because the limiter could not decide.");
+	print_counter_head(to, m, family,
+	                   "Requests that servers let pass or refused because the limiter could not decide.");
 	for (size_t i = 0; i < m->segments; i++) {
 		const struct metrics_segment *s = &m->segment[i];
 
@@ -533,5 +549,6 @@ void metrics_text(FILE *to, const struct metrics *m)
 	for (size_t i = 0; i < sizeof(rule_gauges) / sizeof(*rule_gauges); i++)
 		print_rule_gauges(to, m, i);
 	print_counters(to, m, 1);
-	fputs("# EOF\n", to);
+	if (!m->older_format)
+		fputs("# EOF\n", to);
 }

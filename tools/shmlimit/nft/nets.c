@@ -31,7 +31,50 @@ void nets_add(struct nets *nets, const void *address, size_t len, unsigned bits,
 	append(nets, &net);
 }
 
-/* A net comes before all that lie in it; of equal ones first that which decides: it is never dropped, or the longest. */
+/* How many addresses it has; nets that are never dropped have none. */
+static double size_of(const struct net *net)
+{
+	double size = 0;
+
+	for (size_t i = 0; net->ms > 0 && i < net->len; i++)
+		size = 256 * size + net->last[i] - net->first[i];
+	return net->ms > 0 ? size + 1 : 0;
+}
+
+static int compare_sizes(const void *left, const void *right)
+{
+	double a = size_of(left), b = size_of(right);
+
+	return (a > b) - (a < b);
+}
+
+size_t nets_bound(struct nets *nets, const unsigned widest[2])
+{
+	double room[2] = { NETS_OF_WIDEST, NETS_OF_WIDEST };
+	size_t kept = 0, all = nets->count;
+
+	for (unsigned bit = widest[0]; bit < 32; bit++)
+		room[0] *= 2;
+	for (unsigned bit = widest[1]; bit < 128; bit++)
+		room[1] *= 2;
+	if (all > 1)
+		qsort(nets->net, all, sizeof(*nets->net), compare_sizes);
+	for (size_t i = 0; i < all; i++) {
+		double *left = &room[nets->net[i].len == 16], size = size_of(&nets->net[i]);
+
+		if (size > *left)
+			continue;
+		*left -= size;
+		nets->net[kept++] = nets->net[i];
+	}
+	nets->count = kept;
+	return all - kept;
+}
+
+/*
+ * A net comes before all that lie in it; of equal ones first that which decides: it is never
+ * dropped, or the longest.
+ */
 static int compare(const void *left, const void *right)
 {
 	const struct net *a = left, *b = right;

@@ -24,9 +24,17 @@ struct nets {
 void nets_add(struct nets *nets, const void *address, size_t len, unsigned bits, uint64_t ms);
 
 /*
- * The ranges that are dropped, in order and disjoint, are added to *ranges. A net in another one is dropped for the longer
- * time of both; all around it for the other net's. Sorts *nets. Returns how often a net that is never dropped and one that is
- * meet.
+ * Leaves out nets, the largest first, until the others have no more addresses than 4096 nets of
+ * `widest` bits, for IPv4 and IPv6 each. Nets that are never dropped stay. Returns how many were
+ * left out.
+ */
+#define NETS_OF_WIDEST 4096
+size_t nets_bound(struct nets *nets, const unsigned widest[2]);
+
+/*
+ * The ranges that are dropped, in order and disjoint, are added to *ranges. A net in another one is
+ * dropped for the longer time of both; all around it for the other net's. Sorts *nets. Returns how
+ * often a net that is never dropped and one that is meet.
  */
 size_t nets_cut(struct nets *nets, struct nets *ranges);
 

@@ -5,7 +5,9 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,20 +61,22 @@ int nft_keep(struct nets *nets, const char *text)
 	return fail("--keep %s: must be an address or a net, such as 203.0.113.9 or 2001:db8::/32", text);
 }
 
-int nft_add_key(struct nets *nets, const void *bytes, size_t len, uint64_t ms)
+enum nft_added nft_add_key(struct nets *nets, const void *bytes, size_t len, uint64_t ms, const unsigned widest[2])
 {
 	const unsigned char *key = bytes;
 	char text[KEY_TEXT_LEN];
 	struct address address;
 
 	if (key_ip_show(text, key, len)) {
-		if (key[1] == 0)
-			return 0;
+		if (key[1] < widest[len > 6])
+			return NFT_TOO_WIDE;
 		nets_add(nets, key + 2, len - 2, key[1], ms);
-		return 1;
+		return NFT_ADDED;
 	}
 	return address_read(bytes, len, &address) && !address.has_port &&
-	       add_address(nets, &address, 8 * (unsigned)address.len, ms);
+	                       add_address(nets, &address, 8 * (unsigned)address.len, ms)
+	               ? NFT_ADDED
+	               : NFT_NO_ADDRESS;
 }
 
 /* The address before the first blank of SSH_CONNECTION. */
@@ -121,16 +125,133 @@ static pid_t parent_of(pid_t pid)
 	return parent;
 }
 
+/* ---- What the host needs ---- */
+
+/* Routes have addresses in network order, each written as a number of this machine. */
+static void keep_route(struct nets *nets, uint32_t address, uint32_t mask)
+{
+	nets_add(nets, &address, sizeof(address), (unsigned)__builtin_popcount(mask), 0);
+}
+
+/* The gateways of default routes, each with the net of its interface. */
+static void keep_gateways_v4(struct nets *nets)
+{
+	FILE *routes = fopen("/proc/net/route", "re");
+	uint32_t gateway[16];
+	size_t gateways = 0;
+	char line[256];
+
+	for (int pass = 0; routes != NULL && pass < 2; pass++) {
+		rewind(routes);
+		while (fgets(line, sizeof(line), routes) != NULL) {
+			unsigned to, by, flags, mask;
+
+			if (sscanf(line, "%*s %x %x %x %*d %*d %*d %x", &to, &by, &flags, &mask) != 4)
+				continue;
+			if (pass == 0 && to == 0 && mask == 0 && by != 0 && gateways < 16)
+				keep_route(nets, gateway[gateways++] = by, UINT32_MAX);
+			for (size_t i = 0; pass == 1 && by == 0 && mask != 0 && i < gateways; i++)
+				if ((gateway[i] & mask) == to)
+					keep_route(nets, to, mask);
+		}
+	}
+	if (routes != NULL)
+		fclose(routes);
+}
+
+static void keep_gateways_v6(struct nets *nets)
+{
+	FILE *routes = fopen("/proc/net/ipv6_route", "re");
+	char to[33], by[33];
+	unsigned bits;
+
+	while (routes != NULL && fscanf(routes, "%32s %x %*s %*s %32s%*[^\n]", to, &bits, by) == 3) {
+		unsigned char address[16];
+
+		for (size_t i = 0; i < sizeof(address); i++)
+			if (sscanf(by + 2 * i, "%2hhx", &address[i]) != 1)
+				address[i] = 0;
+		if (bits == 0 && strspn(to, "0") == 32 && strspn(by, "0") < 32)
+			nets_add(nets, address, sizeof(address), 64, 0);
+	}
+	if (routes != NULL)
+		fclose(routes);
+}
+
+static void keep_resolvers(struct nets *nets)
+{
+	FILE *file = fopen("/etc/resolv.conf", "re");
+	char line[256], text[128];
+	struct address address;
+
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+		if (sscanf(line, " nameserver %127s", text) == 1 && address_read(text, strlen(text), &address))
+			add_address(nets, &address, 8 * (unsigned)address.len, 0);
+	if (file != NULL)
+		fclose(file);
+}
+
+static const char *const private_nets[] = { "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10",
+	                                    "fc00::/7" };
+
+static void keep_host(struct nets *nets)
+{
+	struct ifaddrs *list = NULL;
+
+	if (getifaddrs(&list) != 0)
+		return;
+	for (const struct ifaddrs *at = list; at != NULL; at = at->ifa_next) {
+		if (at->ifa_addr != NULL && at->ifa_addr->sa_family == AF_INET)
+			nets_add(nets, &((const struct sockaddr_in *)(const void *)at->ifa_addr)->sin_addr, 4, 32, 0);
+		if (at->ifa_addr != NULL && at->ifa_addr->sa_family == AF_INET6)
+			nets_add(nets, &((const struct sockaddr_in6 *)(const void *)at->ifa_addr)->sin6_addr, 16, 128,
+			         0);
+	}
+	freeifaddrs(list);
+}
+
+void nft_keep_private(struct nets *nets)
+{
+	for (size_t i = 0; i < sizeof(private_nets) / sizeof(private_nets[0]); i++)
+		nft_keep(nets, private_nets[i]);
+	keep_host(nets);
+}
+
+int nft_is_private(const void *key, size_t len)
+{
+	static const unsigned any[2] = { 0, 0 };
+	struct nets kept = { 0 }, one = { 0 };
+	int found = 0;
+
+	nft_keep(&kept, "127.0.0.0/8");
+	nft_keep(&kept, "::/64");
+	nft_keep_private(&kept);
+	if (nft_add_key(&one, key, len, 1, any) == NFT_ADDED)
+		for (size_t i = 0; i < kept.count; i++)
+			found |= kept.net[i].len == one.net->len &&
+			         memcmp(kept.net[i].first, one.net->last, one.net->len) <= 0 &&
+			         memcmp(one.net->first, kept.net[i].last, one.net->len) <= 0;
+	free(kept.net);
+	free(one.net);
+	return found;
+}
+
 void nft_keep_own(struct nets *nets)
 {
-	static const char *const always[] = { "127.0.0.0/8", "::1", "fe80::/10" };
+	static const char *const always[] = { "127.0.0.0/8", "::/64", "fe80::/10" };
 	const char *connection = getenv("SSH_CONNECTION");
 
 	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
 		nft_keep(nets, always[i]);
+	keep_gateways_v4(nets);
+	keep_gateways_v6(nets);
+	keep_resolvers(nets);
 	if (connection != NULL)
 		keep_session(nets, connection);
-	/* BOUND: no process has this many ancestors, unless ids of processes are used again while it looks. */
+	/*
+	 * BOUND: no process has this many ancestors, unless ids of processes are used again while
+	 * it looks.
+	 */
 	for (pid_t pid = getppid(), n = 0; pid > 1 && n < 1000; pid = parent_of(pid), n++)
 		keep_session_of(nets, pid);
 }
@@ -147,7 +268,10 @@ static void write_sets(FILE *to, const char *table, const char *set)
 	}
 }
 
-/* WHY at this priority: before connections are tracked (-200), and after fragments are put together (-400). */
+/*
+ * WHY at this priority: before connections are tracked (-200), and after fragments are put together
+ * (-400).
+ */
 static void write_chain(FILE *to, const char *table, const char *set)
 {
 	fprintf(to,

@@ -21,17 +21,29 @@ struct nft {
 
 int nft_check_name(const char *what, const char *name); /* a status */
 
+#define NFT_WIDEST_V4 24
+#define NFT_WIDEST_V6 48
+
 /*
- * Nets that are never dropped: loopback and link-local addresses, and that from which this session came, as its environment or
- * that of a process which began it says (sudo clears SSH_CONNECTION). Processes of other users are asked as far as /proc allows.
+ * Nets that are never dropped: loopback and link-local addresses, the net of the default route,
+ * resolvers, and the address from which this session came, as its environment or that of a process
+ * which began it says (sudo clears SSH_CONNECTION). Processes of other users are asked as far as
+ * /proc allows.
  */
 void nft_keep_own(struct nets *nets);
+/* Private addresses (RFC 1918, 6598, 4193), which proxies have, and the host's own. */
+void nft_keep_private(struct nets *nets);
+int nft_is_private(const void *key, size_t len); /* is it the key of such an address? */
 /* ADDR or ADDR/N. A status. */
 int nft_keep(struct nets *nets, const char *text);
-/* Returns 1 if it is the key of an address, or of a net, and adds it; 0: it is none, or the net of all addresses. */
-int nft_add_key(struct nets *nets, const void *key, size_t len, uint64_t ms);
+/* Adds the key of an address, or of a net of at least `widest` bits of IPv4 and IPv6. */
+enum nft_added { NFT_ADDED, NFT_NO_ADDRESS, NFT_TOO_WIDE };
+enum nft_added nft_add_key(struct nets *nets, const void *key, size_t len, uint64_t ms, const unsigned widest[2]);
 
-/* Both print, or give nft, one transaction: it makes what is missing and replaces the sets' elements. A status. */
+/*
+ * Both print, or give nft, one transaction: it makes what is missing and replaces the sets'
+ * elements. A status.
+ */
 int nft_print(const struct nft *nft, const struct nets *ranges);
 int nft_apply(const struct nft *nft, const struct nets *ranges);
 

@@ -9,6 +9,7 @@
 #include "command.h"
 #include "fail.h"
 #include "number_text.h"
+#include "traits.h"
 
 const struct choice choices_on_full[] = {
 	{ "evict", SHMLIMIT_FULL_EVICT },
@@ -21,14 +22,6 @@ const struct choice choices_clock[] = {
 	{ "precise", SHMLIMIT_CLOCK_PRECISE },
 	{ "coarse", SHMLIMIT_CLOCK_COARSE },
 	{ 0 },
-};
-
-const struct choice choices_algorithm[] = {
-	{ "funnel", SHMLIMIT_FUNNEL }, /* the word that is printed */
-	{ "token-bucket", SHMLIMIT_FUNNEL }, { "warmup", SHMLIMIT_WARMUP },
-	{ "window", SHMLIMIT_WINDOW },       { "lease", SHMLIMIT_LEASE },
-	{ "counter", SHMLIMIT_COUNTER },     { "hold", SHMLIMIT_HOLD },
-	{ "gcra", SHMLIMIT_GCRA },           { 0 },
 };
 
 const struct choice choices_mode[] = {
@@ -52,6 +45,21 @@ const struct choice choices_yes[] = {
 	{ "no", 0 },
 	{ 0 },
 };
+
+const struct choice *choices_algorithm(void)
+{
+	static struct choice choices[2 * ALGORITHMS + 1];
+	struct choice *c = choices;
+
+	if (c->word != NULL)
+		return choices;
+	for (uint32_t i = 0; i < ALGORITHMS; i++) {
+		*c++ = (struct choice){ traits_of(i)->name, i };
+		if (traits_of(i)->alias != NULL)
+			*c++ = (struct choice){ traits_of(i)->alias, i };
+	}
+	return choices;
+}
 
 int choice_parse(const char *what, const char *text, const struct choice *choices, uint32_t *value)
 {

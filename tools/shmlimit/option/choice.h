@@ -13,8 +13,10 @@ struct choice {
 	uint32_t value;
 };
 
-extern const struct choice choices_on_full[], choices_clock[], choices_algorithm[], choices_mode[], choices_yes[],
-	choices_lease[];
+extern const struct choice choices_on_full[], choices_clock[], choices_mode[], choices_yes[], choices_lease[];
+
+/* The words for algorithms. The first of one is that which is printed. */
+const struct choice *choices_algorithm(void);
 
 int choice_parse(const char *what, const char *text, const struct choice *choices, uint32_t *value);
 const char *choice_word(const struct choice *choices, uint32_t value);

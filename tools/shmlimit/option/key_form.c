@@ -10,13 +10,6 @@
 #include "key_form.h"
 #include "key_text.h"
 
-/* What the keys of a rule, or of all rules, show of how users store addresses. */
-struct traces {
-	int text;        /* a key is an address as text */
-	int v4, v6;      /* a key is a net of that family; its prefix, or -1 */
-	int of_the_rule; /* and these are the rule's own keys */
-};
-
 static void make_net(const struct address *address, unsigned v4, unsigned v6, struct key *key)
 {
 	int len = shmlimit_key_ip(address->bytes, address->len, v4, v6, key->bytes, sizeof(key->bytes));
@@ -24,7 +17,10 @@ static void make_net(const struct address *address, unsigned v4, unsigned v6, st
 	key->len = len > 0 ? (size_t)len : 0;
 }
 
-/* Has the key taken tokens that are not back yet? An algorithm that cannot be peeked at does not say. */
+/*
+ * Has the key taken tokens that are not back yet? An algorithm that cannot be peeked at does not
+ * say.
+ */
 static int lives(struct shmlimit *limiter, int rule, const struct key *key)
 {
 	struct shmlimit_result r;
@@ -34,7 +30,7 @@ static int lives(struct shmlimit *limiter, int rule, const struct key *key)
 }
 
 /* The longest prefix whose key lives becomes *net. Returns whether there is one. */
-static int find_net(struct shmlimit *limiter, int rule, const struct address *address, struct key *net)
+int key_find_net(struct shmlimit *limiter, int rule, const struct address *address, struct key *net)
 {
 	for (int bits = 128; bits > 0; bits--) {
 		if (address->len == 4 && bits > 32)
@@ -47,33 +43,37 @@ static int find_net(struct shmlimit *limiter, int rule, const struct address *ad
 	return 0;
 }
 
-static void note(const unsigned char *key, size_t len, struct traces *traces)
+static void note(const unsigned char *key, size_t len, struct key_traces *traces)
 {
 	char text[KEY_TEXT_LEN];
 	struct address ignored;
 
-	if (key_ip_show(text, key, len))
-		*(len == 6 ? &traces->v4 : &traces->v6) = key[1];
-	else if (address_read((const char *)key, len, &ignored))
+	if (key_ip_show(text, key, len)) {
+		int *longest = len == 6 ? &traces->v4 : &traces->v6;
+
+		if (key[1] > *longest)
+			*longest = key[1];
+	} else if (address_read((const char *)key, len, &ignored)) {
 		traces->text = 1;
+	}
 }
 
-static int has_any(const struct traces *traces)
+static int has_any(const struct key_traces *traces)
 {
 	return traces->text || traces->v4 >= 0 || traces->v6 >= 0;
 }
 
-/* The rule's own keys are what counts; those of other rules count if it has none. */
-static struct traces find_traces(struct shmlimit *limiter, int rule)
+/* Those of the rule, and those of all others. */
+static void find_traces(struct shmlimit *limiter, int rule, struct key_traces *own, struct key_traces *others)
 {
-	struct traces own = { 0, -1, -1, 1 }, others = { 0, -1, -1, 0 };
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 	unsigned char key[SHMLIMIT_KEY_MAX];
 	uint64_t now_ns = shmlimit_now(limiter);
 
+	*own = *others = (struct key_traces){ 0, -1, -1 };
 	if (shmlimit_info(limiter, &info) != 0 || info.store_keys == 0)
-		return others;
+		return;
 	for (uint64_t i = 0; i < info.slots + info.old_slots; i++) {
 		size_t key_len = 0;
 		int len;
@@ -82,8 +82,24 @@ static struct traces find_traces(struct shmlimit *limiter, int rule)
 			continue;
 		len = shmlimit_slot_key(limiter, i, &slot, key, sizeof(key), &key_len);
 		if (len > 0 && (size_t)len == key_len)
-			note(key, key_len, slot.rule == rule ? &own : &others);
+			note(key, key_len, slot.rule == rule ? own : others);
 	}
+}
+
+struct key_traces key_traces_of_others(struct shmlimit *limiter, int rule)
+{
+	struct key_traces own, others;
+
+	find_traces(limiter, rule, &own, &others);
+	return others;
+}
+
+/* The rule's own keys are what counts; those of other rules count if it has none. */
+static struct key_traces traces_of(struct shmlimit *limiter, int rule)
+{
+	struct key_traces own, others;
+
+	find_traces(limiter, rule, &own, &others);
 	return has_any(&own) ? own : others;
 }
 
@@ -96,7 +112,7 @@ static void add(struct key_forms *forms, const struct key *key)
 static void guess(struct shmlimit *limiter, int rule, const struct key *text, const struct address *address,
                   struct key_forms *forms)
 {
-	struct traces traces = find_traces(limiter, rule);
+	struct key_traces traces = traces_of(limiter, rule);
 	unsigned v4 = traces.v4 >= 0 ? (unsigned)traces.v4 : KEY_PREFIX_V4;
 	unsigned v6 = traces.v6 >= 0 ? (unsigned)traces.v6 : KEY_PREFIX_V6;
 	struct key net = { .text = NULL };
@@ -122,7 +138,7 @@ void key_forms(struct shmlimit *limiter, int rule, const struct key *given, stru
 	}
 	if (rule >= 0 && lives(limiter, rule, given))
 		add(forms, given);
-	if (rule >= 0 && find_net(limiter, rule, &address, &net))
+	if (rule >= 0 && key_find_net(limiter, rule, &address, &net))
 		add(forms, &net);
 	if (forms->count == 0)
 		guess(limiter, rule, given, &address, forms);

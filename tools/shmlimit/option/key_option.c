@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "address.h"
 #include "command.h"
 #include "decimal.h"
 #include "fail.h"
@@ -81,6 +82,19 @@ static int slash_parse(const char *whole, const char *text, unsigned *v4, unsign
 	return STATUS_OK;
 }
 
+static int fail_prefix(const char *prefix)
+{
+	return fail("--prefix %s: must be N or N,M: 0 to 32 bits of IPv4, 0 to 128 of IPv6", prefix);
+}
+
+/* Or a net. */
+static int is_address(const char *text)
+{
+	struct address address;
+
+	return address_read(text, strcspn(text, "/"), &address);
+}
+
 int key_ip_parse(const char *text, const char *prefix, struct key *key)
 {
 	unsigned v4 = KEY_PREFIX_V4, v6 = KEY_PREFIX_V6;
@@ -93,7 +107,7 @@ int key_ip_parse(const char *text, const char *prefix, struct key *key)
 	if (prefix != NULL && slash != NULL)
 		return fail("--key-ip %s --prefix %s: two prefixes: give only one", text, prefix);
 	if (prefix != NULL && !prefixes_parse(prefix, prefix + strlen(prefix), &v4, &v6))
-		return fail("--prefix %s: must be N or N,M: 0 to 32 bits of IPv4, 0 to 128 of IPv6", prefix);
+		return fail_prefix(prefix);
 	if (address_len < sizeof(address)) {
 		memcpy(address, text, address_len);
 		address[address_len] = '\0';
@@ -128,6 +142,7 @@ int key_parse(const struct call *call, const char *text, struct key *key)
 	const char *ip = call_option(call, "key-ip"), *hex = call_option(call, "key-hex");
 	const char *exact = call_option(call, "key-text");
 	const char *fingerprint = call_option(call, "fingerprint"), *prefix = call_option(call, "prefix");
+	unsigned v4, v6;
 
 	*key = (struct key){ .text = text };
 	if ((text != NULL) + (ip != NULL) + (exact != NULL) + (hex != NULL) + (fingerprint != NULL) > 1)
@@ -135,8 +150,13 @@ int key_parse(const struct call *call, const char *text, struct key *key)
 	/* Where many hosts share a limit --prefix is another option. */
 	if (strncmp(call->command->name, "global ", strlen("global ")) == 0)
 		prefix = NULL;
-	if (prefix != NULL && ip == NULL)
+	if (prefix != NULL && ip == NULL && text == NULL)
 		return fail("--prefix %s: missing address (usage: --key-ip ADDR --prefix N,M)", prefix);
+	/* Programs such as PAM hand on a host's address or its name. */
+	if (prefix != NULL && text != NULL && is_address(text))
+		ip = text;
+	if (prefix != NULL && ip == NULL && !prefixes_parse(prefix, prefix + strlen(prefix), &v4, &v6))
+		return fail_prefix(prefix);
 	if (ip != NULL)
 		return key_ip_parse(ip, prefix, key);
 	if (hex != NULL)

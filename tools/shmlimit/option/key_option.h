@@ -12,8 +12,8 @@
 #include "command.h"
 
 /*
- * A key as it was given, as an operand or by an option. Rows of the tables of commands that take one;
- * the operand KEY is then left out, and is NULL.
+ * A key as it was given, as an operand or by an option. Rows of the tables of commands that take
+ * one; the operand KEY is then left out, and is NULL.
  */
 #define KEY_OPTION_ROWS \
 	{ "key-ip", "ADDR", "instead of KEY: the key that servers make from an address, or from ADDR/N" }, \
@@ -23,7 +23,7 @@
 	}
 #define KEY_PREFIX_ROW \
 	{ \
-		"prefix", "N,M", "with --key-ip: bits of IPv4 and IPv6 that count (default 32,64)" \
+		"prefix", "N,M", "bits of --key-ip that count (default 32,64), or of a KEY that is an address" \
 	}
 #define KEY_FINGERPRINT_ROW \
 	{ \

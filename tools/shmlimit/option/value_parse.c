@@ -1,5 +1,6 @@
 /*
- * value_parse.c: numbers, durations and limits that a user gives. lib/base reads them; what is wrong is said here.
+ * value_parse.c: numbers, durations and limits that a user gives. lib/base reads them; what is
+ * wrong is said here.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -42,7 +43,10 @@ static int fail_duration(const char *what, const char *whole, const char *at, in
 	case EILSEQ:
 		return fail("%s %s: unit %s: must be shorter than the one before it, as in 1h30m", what, whole, at);
 	default:
-		return fail("%s %s: unit %s: must be " DURATION_UNITS, what, whole, *at == '\0' ? "missing" : at);
+		if (*at == '\0')
+			return fail("%s %s: unit missing: write %ss if these are seconds (or " DURATION_UNITS ")", what,
+			            whole, whole);
+		return fail("%s %s: unit %s: must be " DURATION_UNITS, what, whole, at);
 	}
 }
 

@@ -11,7 +11,10 @@
 #include "duration.h"
 #include "shmlimit.h"
 
-/* `what` begins the message, as in "--max-wait". They return a status; on an error nothing is stored. */
+/*
+ * `what` begins the message, as in "--max-wait". They return a status; on an error nothing is
+ * stored.
+ */
 int number_parse(const char *what, const char *text, uint64_t min, uint64_t max, uint64_t *value); /* 64Ki, 1.5k */
 int duration_parse(const char *what, const char *text, uint64_t *ns);                              /* 1.5s, 1h30m, 0 */
 int duration_range_parse(const char *what, const char *text, uint64_t least, uint64_t most, uint64_t *ns);

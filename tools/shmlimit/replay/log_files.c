@@ -1,8 +1,7 @@
 /*
- * log_files.c: the lines of logs. zlib reads what is compressed by gzip, what
- * is not, and what another program unpacks. Files are read in the order of their first times, since a shell
- * puts access.log before access.log.1, and access.log.10.gz before
- * access.log.2.gz.
+ * log_files.c: the lines of logs. zlib reads what is compressed by gzip, what is not, and what
+ * another program unpacks. Files are read in the order of their first times, since a shell puts
+ * access.log before access.log.1, and access.log.10.gz before access.log.2.gz.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,6 +15,7 @@
 
 #include "fail.h"
 #include "log_files.h"
+#include "log_record.h"
 
 #define BUFFER_SIZE (1u << 18) /* the longest line that is seen whole */
 #define BAD_TEXT 160           /* so much of a line is shown */
@@ -91,7 +91,7 @@ static int open_at(struct log_files *files)
 	}
 	gzbuffer(files->gz, BUFFER_SIZE);
 	files->begin = files->end = 0;
-	files->skip = 0;
+	files->skip = files->inside = 0;
 	files->fresh = 1;
 	files->ended = 0;
 	return STATUS_OK;
@@ -170,41 +170,54 @@ static int fill(struct log_files *files, int *got)
 	return STATUS_OK;
 }
 
-/* Hand over `len` bytes, and skip `more` behind them. The rest of a line that was handed over is not another one. */
-static void hand_over(struct log_files *files, size_t len, size_t more, struct span *line, int *found)
+static void hand_over(struct log_files *files, const struct log_record *record, struct span *line, int *found)
 {
-	*line = (struct span){ files->buffer + files->begin, len };
-	files->begin += len + more;
-	*found = !files->skip;
-	files->skip = 0;
+	*line = (struct span){ files->buffer + files->begin + record->begin, record->end - record->begin };
+	files->begin += record->next;
+	files->inside = record->inside;
+	*found = record->found;
 }
 
-/* A file that was cut while its writer had it open begins with NULs, as many as there were bytes before. */
+/* Skips what there is of a line that did not fit. */
+static void skip_rest(struct log_files *files)
+{
+	const char *from = files->buffer + files->begin, *newline = memchr(from, '\n', files->end - files->begin);
+
+	files->begin = newline != NULL ? (size_t)(newline + 1 - files->buffer) : files->end;
+	files->skip = newline == NULL;
+}
+
+/*
+ * A file that was cut while its writer had it open begins with NULs, as many as there were bytes
+ * before.
+ */
 static void skip_nuls(struct log_files *files)
 {
 	while (!files->skip && files->begin < files->end && files->buffer[files->begin] == '\0')
 		files->begin++;
 }
 
-/* A line of the file that is open. *found is 0 at its end. */
+/* A line of the file that is open, or one of several objects of a line. *found is 0 at its end. */
 static int line_at(struct log_files *files, struct span *line, int *found)
 {
 	int status = STATUS_OK, got = 1;
 
 	*found = 0;
 	while (status == STATUS_OK && !*found) {
-		const char *from, *newline;
+		struct log_record record;
 		size_t len;
 
 		skip_nuls(files);
-		from = files->buffer + files->begin;
 		len = files->end - files->begin;
-		newline = memchr(from, '\n', len);
-		if (newline != NULL) {
-			hand_over(files, (size_t)(newline - from), 1, line, found);
-		} else if (len == BUFFER_SIZE || (got == 0 && len > 0)) {
-			hand_over(files, len, 0, line, found);
-			files->skip = got != 0;
+		if (files->skip && len > 0) {
+			skip_rest(files);
+		} else if (len > 0 &&
+		           log_record_find(files->buffer + files->begin, len, files->inside, got == 0, &record)) {
+			hand_over(files, &record, line, found);
+		} else if (len == BUFFER_SIZE) {
+			record = (struct log_record){ .end = len, .next = len, .found = 1 };
+			hand_over(files, &record, line, found);
+			files->skip = 1;
 		} else if (got == 0) {
 			break;
 		} else {
@@ -313,8 +326,12 @@ static int check_understood(const struct log_file *file)
 {
 	if (file->understood > 0 || file->bad == 0)
 		return STATUS_OK;
-	return fail("%s: no line is in the common, combined or vhost_combined format, or JSON; line %" PRIu64 ": %s",
-	            shown(file), file->bad, file->bad_text);
+	return fail(
+		"%s: no line is in the common, combined or vhost_combined format, or JSON; line %" PRIu64 ": %s%s",
+		shown(file), file->bad, file->bad_text,
+		file->bad_text[strspn(file->bad_text, " \t\r,[]")] == '{'
+			? " (an object of several lines: jq -c . FILE | shmlimit replay ...)"
+			: " (any log can be made JSON with the members time, remote_addr and path: see shmlimit(1))");
 }
 
 /* Of the file that is read. */

@@ -1,6 +1,6 @@
 /*
- * log_files.h: the lines of logs, compressed or not, from the oldest file on. A compressed file that was cut, or that is
- * damaged, is read up to there, with a warning.
+ * log_files.h: the lines of logs, compressed or not, from the oldest file on. A compressed file
+ * that was cut, or that is damaged, is read up to there, with a warning.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,13 +27,17 @@ struct log_files {
 	char *buffer;
 	size_t begin, end; /* of what was read and not yet handed over */
 	int skip;          /* the rest of a line that did not fit */
+	int inside;        /* what is next is of the same line */
 };
 
-/* `paths` ends with NULL; none: standard input. Returns a status. Closing is the caller's in any case. */
+/*
+ * `paths` ends with NULL; none: standard input. Returns a status. Closing is the caller's in any
+ * case.
+ */
 int log_files_open(struct log_files *files, char **paths);
 /*
- * The next line, without its newline, or *found = 0: no more. Returns a status: of a file in which no line was
- * understood that is an error at its end. log_files_note(): was that line?
+ * The next line, without its newline, or *found = 0: no more. Returns a status: of a file in which
+ * no line was understood that is an error at its end. log_files_note(): was that line?
  */
 int log_files_line(struct log_files *files, struct span *line, int *found);
 void log_files_note(struct log_files *files, const struct span *line, int understood);

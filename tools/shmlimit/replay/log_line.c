@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "log_line.h"
@@ -12,7 +13,10 @@ static struct span from(struct span line, size_t n)
 	return (struct span){ line.at + n, line.len - n };
 }
 
-/* Without what is no part of it: NULs of a file that was cut while it was open, a byte order mark, the line's end. */
+/*
+ * Without what is no part of it: NULs of a file that was cut while it was open, a byte order mark,
+ * the line's end.
+ */
 static struct span bare(struct span line)
 {
 	while (line.len > 0 && *line.at == '\0')
@@ -29,8 +33,7 @@ int log_line_parse(const char *text, size_t len, struct log_line *out)
 	struct span line = bare((struct span){ text, len }), inner = log_prefix_skip(line);
 	const char *brace;
 
-	out->json = NULL;
-	out->bytes = -1;
+	*out = (struct log_line){ .bytes = -1 };
 	if (inner.len > 0 && *inner.at == '{')
 		return json_line_parse(inner, out);
 	if (log_text_parse(inner, out))
@@ -43,6 +46,8 @@ int log_line_parse(const char *text, size_t len, struct log_line *out)
 struct span log_field(const struct log_line *line, const char *name)
 {
 	struct span none = { "", 0 }, text = none;
+	char *end;
+	long n = strtol(name, &end, 10);
 
 	if (line->json != NULL)
 		text = json_line_field(line->json, name);
@@ -52,5 +57,17 @@ struct span log_field(const struct log_line *line, const char *name)
 		text = line->path;
 	else if (text.len == 0 && strcmp(name, "addr") == 0)
 		text = line->addr;
+	else if (text.len == 0 && n != 0 && *end == '\0' && line->text.len > 0)
+		text = log_text_field(line->text, n);
 	return text.len == 1 && *text.at == '-' ? none : text;
+}
+
+struct span log_method(const struct log_line *line)
+{
+	return line->text.len > 0 ? line->method : json_line_method(line->json);
+}
+
+int log_status(const struct log_line *line)
+{
+	return line->text.len > 0 ? line->status : json_line_status(line->json);
 }

@@ -58,7 +58,10 @@ static int month_named(struct cursor *c)
 	return 0;
 }
 
-/* Nanoseconds since 1970 of the Gregorian calendar: years are counted from March, so that a leap day is their last. */
+/*
+ * Nanoseconds since 1970 of the Gregorian calendar: years are counted from March, so that a leap
+ * day is their last.
+ */
 static int64_t day_of(struct cursor *c, int year, int month, int day)
 {
 	int64_t y = month > 2 ? year : year - 1, m = month > 2 ? month - 3 : month + 9;
@@ -80,7 +83,9 @@ static int64_t fraction(struct cursor *c)
 	return ns;
 }
 
-/* 09:22:45, with a fraction or none, as nanoseconds. A leap second is the first of the next minute. */
+/*
+ * 09:22:45, with a fraction or none, as nanoseconds. A leap second is the first of the next minute.
+ */
 static int64_t clock_read(struct cursor *c)
 {
 	int hour = digits(c, 2), minute, second;
@@ -184,7 +189,10 @@ size_t log_time_read(const char *text, size_t len, int64_t *unix_ns)
 	return 0;
 }
 
-/* A double of today's seconds is exact to a quarter of a microsecond, so microseconds are what was meant. */
+/*
+ * A double of today's seconds is exact to a quarter of a microsecond, so microseconds are what was
+ * meant.
+ */
 int log_time_of_number(double number, int64_t *unix_ns)
 {
 	int64_t units = units_of(number);

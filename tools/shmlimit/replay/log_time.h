@@ -19,7 +19,8 @@
  *	2026-11-21T09:22:45.123456Z         2026-11-21 09:22:45,123+01:00         without a zone: UTC
  *	1795249365.123                      seconds since 1970, or milliseconds, microseconds, nanoseconds
  *
- * Returns its length, or 0 if it is none. Numbers of seconds below 10^8, the year 1973, are taken for something else.
+ * Returns its length, or 0 if it is none. Numbers of seconds below 10^8, the year 1973, are taken
+ * for something else.
  */
 size_t log_time_read(const char *text, size_t len, int64_t *unix_ns);
 

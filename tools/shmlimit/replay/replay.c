@@ -26,7 +26,26 @@
 #define WINDOWS_SIZE (UINT64_C(1) << 28) /* bytes that windows may take unless --slots says more */
 #define PROGRESS_LINES (1u << 15)        /* often enough for the eye */
 
-enum { RULE, KEY, TOP, SLOTS, JSON, PLOT, SUGGEST, MAX_DENIED, SINCE, UNTIL, COST, FORWARDED, LIMIT_FIELD, LIMITS };
+enum {
+	RULE,
+	KEY,
+	TOP,
+	SLOTS,
+	JSON,
+	PLOT,
+	SUGGEST,
+	MAX_DENIED,
+	SINCE,
+	UNTIL,
+	COST,
+	FORWARDED,
+	LIMIT_FIELD,
+	LIMITS,
+	CLIENT,
+	PATH,
+	METHOD,
+	STATUS
+};
 
 /* clang-format off */
 static const struct command_option options[] = {
@@ -44,6 +63,10 @@ static const struct command_option options[] = {
 	[FORWARDED] = { "forwarded", "N", "of a list of addresses the Nth is the client: 1 the first (default), -1 the last" },
 	[LIMIT_FIELD] = { "limit-field", "FIELD", "each request brings its limit: user, or a member of JSON, says its plan" },
 	[LIMITS] = { "limits", "FILE", "lines PLAN LIMIT; * LIMIT is for all others (without it FIELD says the limit)" },
+	[CLIENT] = { "client", "FIELD", "where the client is: a member of JSON, the number of a field (-1 the last), or addr" },
+	[PATH] = { "path", "LIST", "only requests for these paths: /login, '/api/*', or several: /login,/signin" },
+	[METHOD] = { "method", "LIST", "only requests with these methods: POST, or several: POST,PUT" },
+	[STATUS] = { "status", "LIST", "only requests answered by these: 401, 4xx, 400-499, or several: 401,403" },
 	{ 0 },
 };
 /* clang-format on */
@@ -57,7 +80,6 @@ static int open_rule(struct replay_rule *rule, uint64_t slots)
 
 		if (rule->rule.capacity > SHMLIMIT_WINDOW_MAX)
 			return fail("--rule %s: window too large: must be %d or less", rule->text, SHMLIMIT_WINDOW_MAX);
-		o.window_max = (uint32_t)rule->rule.capacity;
 		if (slots == 0)
 			o.slots = most < SLOTS_DEFAULT ? most : SLOTS_DEFAULT;
 	}
@@ -66,7 +88,10 @@ static int open_rule(struct replay_rule *rule, uint64_t slots)
 	return temp_segment_open(&o, &rule->rule, &rule->text, 1, &rule->limiter);
 }
 
-/* 2026-11-21, with T09:00 or T09:00:30 and Z behind it or not, always UTC; or a duration before now. */
+/*
+ * 2026-11-21, with T09:00 or T09:00:30 and Z behind it or not, always UTC; or a duration before
+ * now.
+ */
 static int moment_parse(const char *what, const char *text, int64_t *unix_s)
 {
 	static const char *const forms[] = { "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d" };
@@ -194,6 +219,10 @@ static int parse(const struct call *call, struct replay *r)
 		return fail("--since %s: must be before --until %s", call->option[SINCE], call->option[UNTIL]);
 	if (status == STATUS_OK)
 		status = key_spec_parse(key, &r->spec);
+	r->clients.field = call->option[CLIENT];
+	r->filter = (struct replay_filter){ call->option[PATH], call->option[METHOD], call->option[STATUS] };
+	if (status == STATUS_OK)
+		status = filter_check(&r->filter);
 	if (status == STATUS_OK && call->option[FORWARDED] != NULL)
 		status = forwarded_parse(call->option[FORWARDED], &r->spec.forwarded);
 	if (status == STATUS_OK && call->option[TOP] != NULL)
@@ -286,7 +315,8 @@ const struct command command_replay = {
 	.purpose = "show from a web server's logs what limits would have denied",
 	.details = "Each FILE is a log in the common, combined or vhost_combined format, or of JSON objects (nginx,\n"
 		   "Caddy, Traefik, Envoy, pino), with or without what syslog, the journal, docker or containerd\n"
-		   "puts before a line; compressed by gzip, xz, zstd or bzip2, or not. The oldest is read first.\n"
+		   "puts before a line; where a proxy connected, with the client in a field of X-Forwarded-For or\n"
+		   "the like. A log may be compressed by gzip, xz, zstd or bzip2, or not. The oldest is read first.\n"
 		   "Without FILE, or for -, reads standard input. No segment is needed, and none is changed.\n",
 	.options = options,
 	.run = run,

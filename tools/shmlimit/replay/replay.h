@@ -28,7 +28,11 @@ struct key_spec {
 };
 
 int key_spec_parse(const char *text, struct key_spec *out); /* a status */
-/* Returns the key's length; 0: the line has none. *is_address becomes 0 if its address is a part of the key and is none. */
+int key_has_address(const struct key_spec *spec);
+/*
+ * Returns the key's length; 0: the line has none. *is_address becomes 0 if its address is a part of
+ * the key and is none.
+ */
 size_t key_make(const struct key_spec *spec, const struct log_line *line, unsigned char key[SHMLIMIT_KEY_MAX],
                 int *is_address);
 /* The same for people. Returns NULL without memory; else it is the caller's to free. */
@@ -110,12 +114,45 @@ struct replay_order {
 	struct replay_second second[ORDER_S];
 };
 
-/* A request of that time has come up. Returns 0 if it is too late; else, when order_take() is done, it can be added. */
+/*
+ * A request of that time has come up. Returns 0 if it is too late; else, when order_take() is done,
+ * it can be added.
+ */
 int order_expect(struct replay_order *order, int64_t unix_ns);
 int order_add(struct replay_order *order, const struct replay_request *request); /* 0 or -ENOMEM */
 /* The next one that has waited long enough, or any at the end. Returns 0: there is none. */
 int order_take(struct replay_order *order, int at_end, struct replay_request *request);
 void order_free(struct replay_order *order);
+
+/* replay_client.c: the clients of requests. */
+struct replay_clients {
+	const char *field;  /* --client: log_field()'s name, or addr; NULL: log_client() */
+	uint64_t requests;  /* whose client is known */
+	uint64_t found;     /* of these: has the field */
+	uint64_t forwarded; /* of these: not the address that connected */
+	unsigned looked_at; /* of those of public addresses */
+	unsigned unused;    /* of these: another public address was forwarded */
+	char unused_name[LOG_NAME_MAX], unused_by[TEXT_LEN]; /* of the first */
+	char first[TEXT_LEN];                                /* address */
+	int first_is_proxy, differ;
+};
+
+/* The client of a line, which is counted. */
+struct span client_of(struct replay_clients *clients, const struct log_line *line);
+/*
+ * Warns if proxies were taken for clients. A status: of a field that no line had that is an error.
+ */
+int client_check(const struct replay_clients *clients);
+
+/* replay_filter.c: which requests are looked at. NULL: any. Each is a list, joined by commas. */
+struct replay_filter {
+	const char *path; /* where * is any text */
+	const char *method;
+	const char *status; /* 401, 4xx, 400-499 */
+};
+
+int filter_check(const struct replay_filter *filter); /* a status */
+int filter_passes(const struct replay_filter *filter, const struct log_line *line);
 
 /* A share of all requests, exactly as it was typed: per cent. */
 struct share {
@@ -131,7 +168,9 @@ struct replay {
 	int cost_bytes; /* a request costs the bytes of its response, and not 1 */
 	struct share suggest, max_denied;
 	int64_t since_s, until_s; /* requests before and from then on are left out; until_s 0: none */
-	uint64_t lines, not_understood, without_key, no_address, too_late, outside;
+	struct replay_clients clients;
+	struct replay_filter filter;
+	uint64_t lines, not_understood, without_key, no_address, too_late, outside, filtered;
 	char *no_address_text;     /* the first client that is no address; or NULL */
 	int64_t first_ns, last_ns; /* -1: there was none */
 	struct replay_steps steps;

@@ -29,9 +29,9 @@ int replay_begin(struct replay *r)
 }
 
 /*
- * WHY uthash: a packaged hash table of one header, well kept; glibc's own cannot grow.
- * WHY NOT its own hash: it has no key. Keys are what strangers typed, and a log of some thousand paths that were
- * chosen to collide took 300 times as long.
+ * WHY uthash: a packaged hash table of one header, well kept; glibc's own cannot grow. WHY NOT its
+ * own hash: it has no key. Keys are what strangers typed, and a log of some thousand paths that
+ * were chosen to collide took 300 times as long.
  */
 static struct replay_key *key_find(struct replay *r, const unsigned char *key, size_t len)
 {
@@ -138,13 +138,18 @@ static int decide_waiting(struct replay *r, int at_end)
 	return status;
 }
 
-static int count_line(struct replay *r, const struct log_line *line)
+static int count_line(struct replay *r, struct log_line *line)
 {
 	unsigned char key[SHMLIMIT_KEY_MAX];
 	struct replay_request q = { .cost = r->cost_bytes ? (uint64_t)line->bytes : 1, .unix_ns = line->unix_ns };
 	size_t len;
 	int status, is_address;
 
+	line->addr = client_of(&r->clients, line);
+	if (!filter_passes(&r->filter, line)) {
+		r->filtered++;
+		return STATUS_OK;
+	}
 	if (line->unix_ns / LOG_SECOND < r->since_s || (r->until_s != 0 && line->unix_ns / LOG_SECOND >= r->until_s)) {
 		r->outside++;
 		return STATUS_OK;
@@ -179,7 +184,8 @@ int replay_line(struct replay *r, const struct span *text, int *understood)
 	int status = STATUS_OK, parsed = log_line_parse(text->at, text->len, &line);
 
 	r->lines++;
-	*understood = parsed && (!r->cost_bytes || line.bytes >= 0);
+	*understood = parsed && (!r->cost_bytes || line.bytes >= 0) &&
+	              (log_client(&line).len > 0 || r->clients.field != NULL);
 	if (*understood)
 		status = count_line(r, &line);
 	else
@@ -193,12 +199,14 @@ int replay_finish(struct replay *r)
 {
 	int status = decide_waiting(r, 1);
 
+	if (status == STATUS_OK && key_has_address(&r->spec))
+		status = client_check(&r->clients);
 	for (size_t i = 0; i < r->rules && status == STATUS_OK; i++) {
 		struct shmlimit_counters c = { .struct_size = sizeof(c) };
 
 		if (r->rule[i].limiter == NULL)
 			continue;
-		shmlimit_counters(r->rule[i].limiter, -1, &c);
+		shmlimit_counters(r->rule[i].limiter, SHMLIMIT_ALL_RULES, &c);
 		r->rule[i].no_room = c.evictions + c.no_slot;
 	}
 	if (r->too_late > 0)
@@ -206,6 +214,8 @@ int replay_finish(struct replay *r)
 		     " requests, "
 		     "earlier than a line before it (give logs as files, which are read in order of time)",
 		     r->too_late, r->lines, ORDER_S / 60, ORDER_MAX);
+	if (r->filtered > 0 && r->filtered + r->not_understood == r->lines)
+		fail("warning: no request is left: --path, --method and --status leave out all %" PRIu64, r->filtered);
 	if (r->no_address > 0)
 		fail("warning: lines whose client is no address: %" PRIu64 " of %" PRIu64
 		     " (the first: %s): if the log has its "
@@ -238,7 +248,10 @@ void replay_free(struct replay *r)
 	order_free(&r->order);
 }
 
-/* qsort_r's: the most denied first, then the most asked, then in an order that is the same each time. */
+/*
+ * qsort_r's: the most denied first, then the most asked, then in an order that is the same each
+ * time.
+ */
 static int worse(const void *left, const void *right, void *rule_number)
 {
 	const struct replay_key *a = *(struct replay_key *const *)left, *b = *(struct replay_key *const *)right;

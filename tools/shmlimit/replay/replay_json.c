@@ -62,7 +62,7 @@ static json_t *rules_json(struct replay *r)
 		json_append(&list, json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		                             "rule", rule->text,
 		                             "suggested", rule->pattern != NULL ? json_number(rule->suggested) : json_null(),
-		                             "algorithm", choice_word(choices_algorithm, rule->rule.algorithm),
+		                             "algorithm", choice_word(choices_algorithm(), rule->rule.algorithm),
 		                             "capacity", json_number(rule->rule.capacity),
 		                             "allowed", json_number(rule->allowed),
 		                             "denied", json_number(rule->denied),
@@ -100,9 +100,11 @@ json_t *replay_json(struct replay *r)
 	int any = r->first_ns >= 0;
 
 	/* clang-format off */
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	                 "lines", json_number(r->lines),
 	                 "not_understood", json_number(r->not_understood),
+	                 "forwarded", json_number(r->clients.forwarded),
+	                 "filtered", json_number(r->filtered),
 	                 "outside", json_number(r->outside),
 	                 "too_late", json_number(r->too_late),
 	                 "without_key", json_number(r->without_key),

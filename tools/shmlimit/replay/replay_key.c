@@ -47,6 +47,14 @@ int key_spec_parse(const char *text, struct key_spec *out)
 	return STATUS_OK;
 }
 
+int key_has_address(const struct key_spec *spec)
+{
+	for (size_t i = 0; i < spec->fields; i++)
+		if (spec->field[i] == KEY_ADDR)
+			return 1;
+	return 0;
+}
+
 static size_t put(unsigned char *key, size_t room, const void *from, size_t len)
 {
 	if (len > room)
@@ -55,14 +63,17 @@ static size_t put(unsigned char *key, size_t room, const void *from, size_t len)
 	return len;
 }
 
-/* Returns the length of an address's key, or 0: it is none. A log that leaves out a part of its addresses has nets. */
+/*
+ * Returns the length of an address's key, or 0: it is none. A log that leaves out a part of its
+ * addresses has nets.
+ */
 static size_t net_make(const struct key_spec *spec, struct span text, unsigned char net[SHMLIMIT_KEY_IP_MAX])
 {
 	unsigned v4 = spec->prefix_v4, v6 = spec->prefix_v6;
 	struct address address;
 	int bits, len;
 
-	if (!address_nth(text.at, text.len, spec->forwarded, &text.at, &text.len))
+	if (!log_element(text, spec->forwarded, &text))
 		return 0;
 	text = log_net_address(text, &bits);
 	if (!address_read(text.at, text.len, &address) || bits > 8 * (int)address.len)

@@ -90,7 +90,10 @@ static uint32_t cut(struct replay_entry *entry, uint32_t list, uint64_t n)
 	return rest;
 }
 
-/* Merges two sorted lists behind the entry `last`, the left one first where times are the same. Returns the last one. */
+/*
+ * Merges two sorted lists behind the entry `last`, the left one first where times are the same.
+ * Returns the last one.
+ */
 static uint32_t merge(struct replay_entry *entry, uint32_t last, uint32_t left, uint32_t right)
 {
 	while (left != 0 || right != 0) {
@@ -102,7 +105,10 @@ static uint32_t merge(struct replay_entry *entry, uint32_t last, uint32_t left, 
 	return last;
 }
 
-/* Merges runs of 1, 2, 4, ... entries, so entries of one time keep their order. Entry 0, which is never in use, is the head. */
+/*
+ * Merges runs of 1, 2, 4, ... entries, so entries of one time keep their order. Entry 0, which is
+ * never in use, is the head.
+ */
 static void sort(struct replay_entry *entry, struct replay_second *second)
 {
 	uint32_t merged = 0;

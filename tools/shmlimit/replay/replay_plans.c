@@ -1,8 +1,8 @@
 /*
  * replay_plans.c: limits that came with the requests: which one a request has, and what each did.
  *
- * A file has a plan and its limit in each line, "gold 100/minute burst 200"; the plan * is that of all others. Without a
- * file what a request says is its limit.
+ * A file has a plan and its limit in each line, "gold 100/minute burst 200"; the plan * is that of
+ * all others. Without a file what a request says is its limit.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,10 +1,11 @@
 /*
  * replay_suggest.c: the smallest limit that denies no more than so much of a log.
  *
- * A limit has a number left open, '?', and a larger number never denies more: at each moment the larger limit has
- * allowed a key as many requests or more, and what it has left besides is no less than the lead of the smaller one. So
- * the smallest number is found by halving, and a limit is tried by the library itself, on a key after the other: keys
- * do not see each other, and need a few slots only.
+ * A limit has a number left open, '?', and a larger number never denies more: at each moment the
+ * larger limit has allowed a key as many requests or more, and what it has left besides is no less
+ * than the lead of the smaller one. So the smallest number is found by halving, and a limit is
+ * tried by the library itself, on a key after the other: keys do not see each other, and need a few
+ * slots only.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,12 +19,16 @@
 #include "replay.h"
 #include "shmlimit_at.h"
 #include "temp_segment.h"
+#include "traits.h"
 #include "value_parse.h"
 
 #define SECOND UINT64_C(1000000000)
 #define NUMBER_MAX (UINT64_C(1) << 40) /* as many requests of one key are in no log */
 
-/* Its text, with the number in place of each '?'. Returns NULL without memory; else it is the caller's to free. */
+/*
+ * Its text, with the number in place of each '?'. Returns NULL without memory; else it is the
+ * caller's to free.
+ */
 static char *text_with(const char *pattern, uint64_t number)
 {
 	char *text = NULL;
@@ -52,7 +57,7 @@ int replay_rule_parse(const char *text, struct shmlimit_rule *rule)
 
 	*rule = (struct shmlimit_rule){ .struct_size = sizeof(*rule) };
 	status = limit_option_parse("--rule", text, rule);
-	if (status == STATUS_OK && rule->algorithm == SHMLIMIT_HOLD)
+	if (status == STATUS_OK && traits_of(rule->algorithm)->is_places)
 		return fail("--rule %s: no log says how long a place is held: use COUNT/PERIOD", text);
 	return status;
 }
@@ -73,8 +78,6 @@ static int open_number(struct replay_rule *rule, uint64_t number)
 
 	if (status != STATUS_OK)
 		return status;
-	if (rule->rule.algorithm == SHMLIMIT_WINDOW)
-		o.window_max = (uint32_t)rule->rule.capacity;
 	return temp_segment_open(&o, &rule->rule, &rule->pattern, 1, &rule->limiter);
 }
 
@@ -108,7 +111,10 @@ static int count_denied(struct replay *r, size_t i, uint64_t number, uint64_t mo
 	return status;
 }
 
-/* The largest number that is worth a try: a burst of all requests of a key, or as many in each second. */
+/*
+ * The largest number that is worth a try: a burst of all requests of a key, or as many in each
+ * second.
+ */
 static uint64_t largest_number(const struct replay *r, const struct replay_rule *rule)
 {
 	uint64_t largest = 1, seconds = (rule->rule.period_ns + SECOND - 1) / SECOND;
@@ -134,7 +140,10 @@ static int find(struct replay *r, size_t i, uint64_t most, uint64_t *number)
 		return fail("--rule '%s': no number denies so little (%" PRIu64 " denies more requests than %" PRIu64
 		            "; try a larger burst, or --suggest with a larger share)",
 		            rule->pattern, high, most);
-	/* BOUND: denied(low) > most, as of 0, and denied(high) <= most; each round halves what is between. */
+	/*
+	 * BOUND: denied(low) > most, as of 0, and denied(high) <= most; each round halves what is
+	 * between.
+	 */
 	while (status == STATUS_OK && high - low > 1) {
 		uint64_t middle = low + (high - low) / 2;
 
@@ -201,7 +210,10 @@ int share_parse(const char *what, const char *text, struct share *share)
 	return STATUS_OK;
 }
 
-/* BOUND: a decimal number's scale and a log's requests are below 2^64, and 100 * 2^64 * 2^57 fit into 128 bits. */
+/*
+ * BOUND: a decimal number's scale and a log's requests are below 2^64, and 100 * 2^64 * 2^57 fit
+ * into 128 bits.
+ */
 uint64_t share_of(const struct share *share, uint64_t requests)
 {
 	unsigned __int128 hundredths = (unsigned __int128)share->whole * share->scale + share->fraction;

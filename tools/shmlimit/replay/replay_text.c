@@ -45,6 +45,10 @@ static void print_log(const struct replay *r)
 	print_line("lines", "%" PRIu64, r->lines);
 	if (r->not_understood > 0)
 		print_line("not understood", "%" PRIu64, r->not_understood);
+	if (r->clients.forwarded > 0)
+		print_line("forwarded", "%" PRIu64, r->clients.forwarded);
+	if (r->filtered > 0)
+		print_line("filtered", "%" PRIu64, r->filtered);
 	if (r->outside > 0)
 		print_line("outside the time", "%" PRIu64, r->outside);
 	if (r->too_late > 0)

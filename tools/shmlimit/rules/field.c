@@ -13,6 +13,7 @@
 #include "field.h"
 #include "number_text.h"
 #include "limit_text.h"
+#include "traits.h"
 #include "value_parse.h"
 
 #define COLD_FACTOR_DEFAULT 3000u
@@ -32,41 +33,23 @@ const char *const field_names[FIELDS] = {
 	[FIELD_MODE] = "mode",
 };
 
-/* Nothing comes back at a rate, so nothing is owed: what there is ends after a period. */
-static int expires(uint32_t algorithm)
-{
-	return algorithm == SHMLIMIT_COUNTER || algorithm == SHMLIMIT_HOLD;
-}
-
 int field_applies(int field, uint32_t algorithm)
 {
-	switch (field) {
-	case FIELD_CAPACITY: /* the others' follows from what else is given */
-		return algorithm == SHMLIMIT_FUNNEL || algorithm == SHMLIMIT_GCRA || algorithm == SHMLIMIT_LEASE ||
-		       expires(algorithm);
-	case FIELD_RATE:
-		return !expires(algorithm);
-	case FIELD_PERIOD: /* the others' is a part of the rate */
-		return expires(algorithm);
-	case FIELD_NEXT_PAYS:
-		return algorithm == SHMLIMIT_FUNNEL || algorithm == SHMLIMIT_GCRA;
-	case FIELD_MAX_WAIT:
-		return algorithm != SHMLIMIT_LEASE && !expires(algorithm);
-	case FIELD_CREDIT:
-		return algorithm == SHMLIMIT_LEASE;
-	case FIELD_WARMUP:
-	case FIELD_COLD_FACTOR:
-		return algorithm == SHMLIMIT_WARMUP;
-	case FIELD_COUNT_REFUSED:
-		return algorithm == SHMLIMIT_WINDOW;
-	default:
-		return 1;
-	}
+	/* What is not here every algorithm has. */
+	static const unsigned sets[FIELDS] = {
+		[FIELD_CAPACITY] = SETS_CAPACITY,  [FIELD_RATE] = SETS_RATE,
+		[FIELD_PERIOD] = SETS_PERIOD,      [FIELD_WARMUP] = SETS_WARMUP,
+		[FIELD_COLD_FACTOR] = SETS_WARMUP, [FIELD_COUNT_REFUSED] = SETS_COUNT_REFUSED,
+		[FIELD_MAX_WAIT] = SETS_MAX_WAIT,  [FIELD_NEXT_PAYS] = SETS_NEXT_PAYS,
+		[FIELD_CREDIT] = SETS_CREDIT,
+	};
+
+	return sets[field] == 0 || (traits_of(algorithm)->sets & sets[field]) != 0;
 }
 
 int field_is_empty(int field, const struct shmlimit_rule *rule)
 {
-	return rule->algorithm == SHMLIMIT_GCRA && rule->capacity == 0 &&
+	return traits_of(rule->algorithm)->takes_limits && rule->capacity == 0 &&
 	       (field == FIELD_CAPACITY || field == FIELD_RATE);
 }
 
@@ -117,7 +100,7 @@ int field_parse(const char *rule_name, int field, const char *text, struct shmli
 	snprintf(what, sizeof(what), "rule %s: %s", rule_name, field_names[field]);
 	switch (field) {
 	case FIELD_ALGORITHM:
-		return choice_parse(what, text, choices_algorithm, &rule->algorithm);
+		return choice_parse(what, text, choices_algorithm(), &rule->algorithm);
 	case FIELD_CAPACITY:
 		return number_parse(what, text, 1, UINT64_MAX, &rule->capacity);
 	case FIELD_RATE:
@@ -159,7 +142,7 @@ const char *field_text(char text[TEXT_LEN], int field, const struct shmlimit_rul
 		return "-";
 	switch (field) {
 	case FIELD_ALGORITHM:
-		return choice_word(choices_algorithm, rule->algorithm);
+		return choice_word(choices_algorithm(), rule->algorithm);
 	case FIELD_CAPACITY:
 		snprintf(text, TEXT_LEN, "%" PRIu64, rule->capacity);
 		return text;

@@ -19,12 +19,39 @@
 #include "rules.h"
 #include "segment_options.h"
 #include "temp_segment.h"
+#include "top_keys.h"
 
 static int in_file(const struct rules_file *file, const char *name)
 {
 	for (size_t i = 0; i < file->count; i++)
 		if (strcmp(file->spec[i].name, name) == 0)
 			return 1;
+	return 0;
+}
+
+/* What a person has banned is not in a file. The rule is as the command ban makes it. */
+static int has_bans(const struct plan *plan, int id)
+{
+	struct top_keys keys = { .rule = id, .limit = 1, .denied = 1 };
+	struct shmlimit_rule is = { .struct_size = sizeof(is) };
+	size_t count = 0;
+
+	if (shmlimit_rule_get(plan->seen, id, &is) == 0 && is.algorithm == SHMLIMIT_COUNTER && is.capacity == 1 &&
+	    (is.flags & SHMLIMIT_RULE_PROTECTED) &&
+	    top_keys_scan(plan->seen, 0, plan->info.slots + plan->info.old_slots, &keys) == STATUS_OK)
+		count = keys.count;
+	free(keys.slot);
+	return count > 0;
+}
+
+static int is_gone(const struct plan *plan, int id, const char *name)
+{
+	if (rule_is_internal(name) || in_file(&plan->file, name))
+		return 0;
+	if (!has_bans(plan, id))
+		return 1;
+	fail("rule %s: kept, since keys are banned by it (to end these bans: shmlimit rule remove %s %s)", name,
+	     plan->segment, name);
 	return 0;
 }
 
@@ -37,14 +64,16 @@ static int list_gone(struct plan *plan)
 	for (int id = 0; id < (int)plan->info.rules; id++) {
 		char *name = plan->gone[plan->gone_count];
 
-		if (shmlimit_rule_name(plan->seen, id, name) == 0 && !rule_is_internal(name) &&
-		    !in_file(&plan->file, name))
+		if (shmlimit_rule_name(plan->seen, id, name) == 0 && is_gone(plan, id, name))
 			plan->gone_count++;
 	}
 	return STATUS_OK;
 }
 
-/* An input that lost its content, such as a pipe from a command that failed, must not remove every rule. */
+/*
+ * An input that lost its content, such as a pipe from a command that failed, must not remove every
+ * rule.
+ */
 static int check_pruning(const struct plan *plan)
 {
 	if (plan->file.count > 0 || plan->gone_count == 0 || plan->file.wrong > 0)
@@ -280,25 +309,6 @@ int plan_show(const struct plan *plan)
 	return STATUS_OK;
 }
 
-/* For the largest of all windows and places, before any rule is changed: it may fail. */
-static int make_cells(const struct plan *plan, struct shmlimit *limiter)
-{
-	const struct rule_spec *largest = NULL;
-	int error;
-
-	for (size_t i = 0; i < plan->file.count; i++) {
-		const struct rule_spec *spec = &plan->file.spec[i];
-
-		if ((spec->rule.algorithm == SHMLIMIT_WINDOW || spec->rule.algorithm == SHMLIMIT_HOLD) &&
-		    (largest == NULL || spec->rule.capacity > largest->rule.capacity))
-			largest = spec;
-	}
-	if (largest == NULL)
-		return STATUS_OK;
-	error = shmlimit_grow_windows(limiter, (uint32_t)largest->rule.capacity);
-	return error < 0 ? fail_rule(plan->segment, largest->name, error) : STATUS_OK;
-}
-
 /* What has to go goes first, so that there is room. */
 static int change(const struct plan *plan, struct shmlimit *limiter)
 {
@@ -309,7 +319,6 @@ static int change(const struct plan *plan, struct shmlimit *limiter)
 		if (error < 0 && error != -ESRCH) /* it is gone, whichever process removed it */
 			return fail_rule(plan->segment, plan->gone[i], error);
 	}
-	status = make_cells(plan, limiter);
 	for (size_t i = 0; i < plan->file.count && status == STATUS_OK; i++)
 		if (is_change(&plan->file.spec[i]))
 			status = rule_spec_set(&plan->file.spec[i], limiter, plan->segment);

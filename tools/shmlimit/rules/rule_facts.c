@@ -51,7 +51,7 @@ void rule_counters_all(struct shmlimit *limiter, struct shmlimit_counters *out)
 	if (breaker >= 0)
 		shmlimit_counters(limiter, breaker, &own);
 	out->struct_size = sizeof(*out);
-	shmlimit_counters(limiter, -1, out);
+	shmlimit_counters(limiter, SHMLIMIT_ALL_RULES, out);
 	out->allowed -= own.allowed;
 	out->denied -= own.denied;
 	out->shadow_denied -= own.shadow_denied;
@@ -86,7 +86,7 @@ json_t *rule_json(const struct rule_facts *facts)
 	return json_pack("{s:o, s:i, s:s, s:o, s:s?, s:o, s:o, s:o, s:b, s:o, s:o, s:b, s:o, s:b, s:s, s:o, s:o, s:o, s:o, s:o}",
 	                 "name", json_text(facts->name),
 	                 "id", facts->id,
-	                 "algorithm", choice_word(choices_algorithm, facts->rule.algorithm),
+	                 "algorithm", choice_word(choices_algorithm(), facts->rule.algorithm),
 	                 "capacity", json_number(facts->rule.capacity),
 	                 "rate", field_is_empty(FIELD_RATE, &facts->rule) ? NULL : rate,
 	                 "refill", json_number(facts->rule.refill),

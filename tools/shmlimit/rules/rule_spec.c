@@ -12,6 +12,7 @@
 #include "field.h"
 #include "rule_facts.h"
 #include "rules.h"
+#include "traits.h"
 
 int rule_spec_begin(struct rule_spec *spec, const char *name)
 {
@@ -47,11 +48,13 @@ const char *rule_spec_lacks(const struct rule_spec *spec)
 {
 	static const int needed[] = { FIELD_CAPACITY, FIELD_RATE, FIELD_PERIOD, FIELD_WARMUP };
 
+	const struct traits *traits = traits_of(spec->rule.algorithm);
+
 	/* Each call can say how long a count lives and how far it goes. */
-	if (spec->rule.algorithm == SHMLIMIT_COUNTER)
+	if (traits->takes_times && !traits->takes_limits)
 		return NULL;
 	/* Each call can bring its limit. */
-	if (spec->rule.algorithm == SHMLIMIT_GCRA && !is_given(spec, FIELD_CAPACITY) && !is_given(spec, FIELD_RATE))
+	if (traits->takes_limits && !is_given(spec, FIELD_CAPACITY) && !is_given(spec, FIELD_RATE))
 		return NULL;
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		if (field_applies(needed[i], spec->rule.algorithm) && !is_given(spec, needed[i]))
@@ -59,7 +62,10 @@ const char *rule_spec_lacks(const struct rule_spec *spec)
 	return NULL;
 }
 
-/* Has the rule none, or does it answer by its mode, with the numbers that "block" or "unlimited" gives it? */
+/*
+ * Has the rule none, or does it answer by its mode, with the numbers that "block" or "unlimited"
+ * gives it?
+ */
 static int has_no_rate(const struct shmlimit_rule *rule)
 {
 	struct shmlimit_rule same = { .struct_size = sizeof(same), .algorithm = rule->algorithm };
@@ -70,7 +76,9 @@ static int has_no_rate(const struct shmlimit_rule *rule)
 	       same.period_ns == rule->period_ns && (same.capacity == rule->capacity || same.capacity == 0);
 }
 
-/* Does the rate say the capacity too: as its count, since the two are one, or in a word of its own? */
+/*
+ * Does the rate say the capacity too: as its count, since the two are one, or in a word of its own?
+ */
 static int says_capacity(const struct rule_spec *spec, const struct shmlimit_rule *rate)
 {
 	return rate->mode != SHMLIMIT_ENFORCE || !field_applies(FIELD_CAPACITY, rate->algorithm) ||
@@ -88,8 +96,9 @@ static int fail_twice(const struct rule_spec *spec, const struct shmlimit_rule *
 }
 
 /*
- * The rule's rate, read for its algorithm, which for a new rule is the rate's if none is named. A plain rate is also the
- * burst of a new rule, and of one that had no rate since it was blocked or unlimited, which ends then.
+ * The rule's rate, read for its algorithm, which for a new rule is the rate's if none is named. A
+ * plain rate is also the burst of a new rule, and of one that had no rate since it was blocked or
+ * unlimited, which ends then.
  */
 static int set_rate(struct rule_spec *spec)
 {
@@ -126,23 +135,25 @@ static int set_rate(struct rule_spec *spec)
 static int fit(struct rule_spec *spec)
 {
 	struct shmlimit_rule *rule = &spec->rule;
+	const struct traits *traits = traits_of(rule->algorithm);
 
 	/* Of the rate, what the algorithm has is looked at as it is read. */
 	for (int field = 0; field < FIELDS; field++)
 		if (field != FIELD_RATE && (spec->given & 1u << field) && !field_applies(field, rule->algorithm))
 			return fail("rule %s: %s: a %s has none of its own: leave it out", spec->name,
-			            field_names[field], choice_word(choices_algorithm, rule->algorithm));
-	if (rule->algorithm == SHMLIMIT_LEASE && rule->credit > rule->capacity)
+			            field_names[field], choice_word(choices_algorithm(), rule->algorithm));
+	if ((traits->sets & SETS_CREDIT) && rule->credit > rule->capacity)
 		return fail("rule %s: credit %" PRIu32 ": must be at most the capacity, %" PRIu64, spec->name,
 		            rule->credit, rule->capacity);
-	if (rule->algorithm == SHMLIMIT_WARMUP)
+	if (traits->sets & SETS_WARMUP)
 		rule->capacity = 0;
-	if (rule->algorithm == SHMLIMIT_WINDOW && rule->refill != 0)
-		rule->capacity = rule->refill;
-	if (rule->algorithm == SHMLIMIT_WINDOW)
-		rule->refill = rule->capacity;
-	if (rule->algorithm == SHMLIMIT_COUNTER || rule->algorithm == SHMLIMIT_HOLD)
+	if ((traits->sets & SETS_RATE) == 0) {
 		rule->refill = 0;
+	} else if (traits->counts_capacity) {
+		if (rule->refill != 0)
+			rule->capacity = rule->refill;
+		rule->refill = rule->capacity;
+	}
 	return STATUS_OK;
 }
 
@@ -151,6 +162,7 @@ int rule_spec_complete(struct rule_spec *spec, struct shmlimit *limiter, const c
 	struct shmlimit_rule old = { .struct_size = sizeof(old) };
 	int id = shmlimit_rule_find(limiter, spec->name);
 	int error = id < 0 ? id : shmlimit_rule_get(limiter, id, &old), status;
+	const char *needs;
 
 	spec->exists = error == 0;
 	spec->old = old;
@@ -163,23 +175,21 @@ int rule_spec_complete(struct rule_spec *spec, struct shmlimit *limiter, const c
 		return status;
 	if ((error == -ESRCH || error == -EUCLEAN) && rule_spec_lacks(spec) == NULL)
 		return fit(spec);
-	if (error == -ESRCH && spec->line == 0 && (spec->given & 1u << FIELD_CAPACITY) &&
-	    spec->rule.algorithm != SHMLIMIT_HOLD && spec->rule.algorithm != SHMLIMIT_WARMUP)
+	needs = traits_of(spec->rule.algorithm)->needs;
+	if (error == -ESRCH && spec->line == 0 && (spec->given & 1u << FIELD_CAPACITY) && needs == NULL)
 		return fail(
 			"rule %s: not in segment %s yet, and a new rule needs a %s too, such as --rate 5/m (shmlimit "
 			"rule list %s lists its rules)",
 			spec->name, segment, rule_spec_lacks(spec), segment);
 	if (error == -ESRCH && (spec->line != 0 || spec->rule.algorithm != SHMLIMIT_FUNNEL))
 		return fail("rule %s: new, its %s is missing: must have %s", spec->name, rule_spec_lacks(spec),
-		            spec->rule.algorithm == SHMLIMIT_WARMUP ? "rate and warmup"
-		            : spec->rule.algorithm == SHMLIMIT_HOLD ? "capacity and period, or rate"
-		                                                    : "rate");
+		            needs != NULL ? needs : "rate");
 	if (error < 0)
 		return fail_rule(segment, spec->name, error);
 	if (spec->rule.algorithm != old.algorithm && (spec->given & (1u << FIELD_ALGORITHM | 1u << FIELD_RATE)))
 		return fail("rule %s: is a %s: an algorithm cannot be changed: remove the rule first (shmlimit rule "
 		            "remove %s %s)",
-		            spec->name, choice_word(choices_algorithm, old.algorithm), segment, spec->name);
+		            spec->name, choice_word(choices_algorithm(), old.algorithm), segment, spec->name);
 	for (int field = 0; field < FIELDS; field++)
 		if (!is_given(spec, field) && field_applies(field, old.algorithm))
 			field_copy(field, &old, &spec->rule);

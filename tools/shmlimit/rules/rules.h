@@ -48,8 +48,8 @@ struct rules_file {
 };
 
 /*
- * `path` "-": standard input. Says all that is wrong in the file; what is left is in *file. Returns a status; file->spec
- * is the caller's to free in any case.
+ * `path` "-": standard input. Says all that is wrong in the file; what is left is in *file. Returns
+ * a status; file->spec is the caller's to free in any case.
  */
 int rules_file_read(const char *path, struct rules_file *file);
 

@@ -161,7 +161,7 @@ static int segment_key(struct reader *reader, const char *key, const char *value
 	if (field == SEGMENT_OPTIONS && strcmp(key, "enabled") != 0)
 		return fail("section [" SEGMENT
 		            "]: %s: no such key: use enabled, slots, slots-max, mode, group, on-full, "
-		            "rules, rules-max, window-max, window-limit, store-keys or clock",
+		            "rules, rules-max, store-keys or clock",
 		            key);
 	if (field == SEGMENT_OPTIONS ? file->enabled >= 0 : file->segment_options_line[field] != 0)
 		return fail("section [" SEGMENT "]: %s: appears more than once", key);
@@ -176,12 +176,26 @@ static int segment_key(struct reader *reader, const char *key, const char *value
 	return status;
 }
 
+static int is_segment_key(const char *key)
+{
+	for (int field = 0; field < SEGMENT_OPTIONS; field++)
+		if (strcmp(segment_options_names[field], key) == 0)
+			return 1;
+	return strcmp(key, "enabled") == 0;
+}
+
 static int rule_key(struct rule_spec *spec, const char *key, const char *value)
 {
 	int field = 0;
 
+	/* As rule set has it. */
+	if (strcmp(key, "limit") == 0)
+		key = field_names[FIELD_RATE];
 	while (field < FIELDS && strcmp(field_names[field], key) != 0)
 		field++;
+	if (field == FIELDS && is_segment_key(key))
+		return fail("rule %s: %s: is an option of the segment: put it in the section [" SEGMENT "]", spec->name,
+		            key);
 	if (field == FIELDS)
 		return fail("rule %s: %s: no such key: use algorithm, capacity, rate, period, warmup, cold-factor, "
 		            "count-refused, max-wait, next-pays, credit, protected or mode",

@@ -26,14 +26,11 @@ const char *const segment_options_names[SEGMENT_OPTIONS] = {
 	[OPTION_ON_FULL] = "on-full",
 	[OPTION_RULES] = "rules",
 	[OPTION_RULES_MAX] = "rules-max",
-	[OPTION_WINDOW_MAX] = "window-max",
-	[OPTION_WINDOW_LIMIT] = "window-limit",
 	[OPTION_NAMES] = "store-keys",
 	[OPTION_CLOCK] = "clock",
 };
 /* clang-format on */
 
-/* WHY NOT 0: to the library it means the default. */
 static int mode_parse(const char *what, const char *text, uint32_t *mode)
 {
 	uint32_t bits = 0;
@@ -43,8 +40,8 @@ static int mode_parse(const char *what, const char *text, uint32_t *mode)
 			return fail("%s %s: not permissions (in octal, for example 0600 or 0660)", what, text);
 		bits = bits * 8 + (uint32_t)(*t - '0');
 	}
-	if (bits == 0 || bits > 0777)
-		return fail("%s %s: must be 0001 to 0777", what, text);
+	if (bits > 0777 || (bits & 0600) != 0600)
+		return fail("%s %s: must be 0600 to 0777 with the owner's read and write bits (0600)", what, text);
 	*mode = bits;
 	return STATUS_OK;
 }
@@ -101,14 +98,6 @@ int segment_options_parse(const char *what, int field, const char *text, struct 
 		status = number_parse(what, text, 1, SHMLIMIT_RULES_MAX, &number);
 		o->rules_max = (uint32_t)number;
 		return status;
-	case OPTION_WINDOW_MAX:
-		status = number_parse(what, text, 0, SHMLIMIT_WINDOW_MAX, &number);
-		o->window_max = (uint32_t)number;
-		return status;
-	case OPTION_WINDOW_LIMIT:
-		status = number_parse(what, text, 1, SHMLIMIT_WINDOW_MAX, &number);
-		o->window_limit = (uint32_t)number;
-		return status;
 	case OPTION_NAMES:
 		status = number_parse(what, text, 0, SHMLIMIT_KEY_MAX, &number);
 		o->store_keys = (uint32_t)names_kept(number);
@@ -149,10 +138,6 @@ const char *segment_options_text(char text[TEXT_LEN], int field, const struct sh
 	case OPTION_RULES_MAX:
 		snprintf(text, TEXT_LEN, "%" PRIu32, o->rules_max);
 		return text;
-	case OPTION_WINDOW_MAX:
-		return number_text(text, o->window_max);
-	case OPTION_WINDOW_LIMIT:
-		return number_text(text, o->window_limit);
 	case OPTION_NAMES:
 		snprintf(text, TEXT_LEN, "%" PRIu32, o->store_keys);
 		return text;
@@ -173,18 +158,35 @@ void segment_options_of(const struct shmlimit_info *info, struct shmlimit_option
 		.on_full = info->on_full,
 		.rules = info->rules,
 		.rules_max = info->rules_max,
-		.window_max = info->window_max,
-		.window_limit = info->window_limit,
 		.store_keys = info->store_keys,
 		.clock = info->clock,
 	};
 }
 
-/* Has it as much as is wanted, or more, of what grows with the rules? */
+/* Has it as much as is wanted, or more, of what grows? */
 static int has_grown(int field, const struct shmlimit_options *made, const struct shmlimit_options *wanted)
 {
 	return (field == OPTION_RULES && made->rules >= wanted->rules) ||
-	       (field == OPTION_WINDOW_MAX && made->window_max >= wanted->window_max);
+	       (field == OPTION_SLOTS && made->slots >= wanted->slots && made->slots_max > made->slots);
+}
+
+#define WAY_LEN (SHMLIMIT_PATH_MAX + 64)
+
+/* How the option is changed. WHY NOT destroy: the segment is in use. */
+static const char *way_to(char way[WAY_LEN], const char *name, int field, const struct shmlimit_options *made,
+                          const struct shmlimit_options *wanted)
+{
+	char path[SHMLIMIT_PATH_MAX] = "its file", text[TEXT_LEN];
+	const char *value = segment_options_text(text, field, wanted);
+
+	(void)shmlimit_path(name, path);
+	if (field == OPTION_SLOTS && wanted->slots >= 2 * made->slots && wanted->slots <= made->slots_max)
+		snprintf(way, WAY_LEN, "shmlimit grow %s --%s %s", name, segment_options_names[field], value);
+	else if (field == OPTION_MODE || field == OPTION_GROUP)
+		snprintf(way, WAY_LEN, "%s %s %s", field == OPTION_MODE ? "chmod" : "chgrp", value, path);
+	else
+		snprintf(way, WAY_LEN, "make a new segment, of another name or when no process uses this one");
+	return way;
 }
 
 /* No failure: the rules are none the worse for it. */
@@ -192,16 +194,14 @@ void segment_options_warn(const char *name, const struct shmlimit_info *info, in
                           const struct shmlimit_options *wanted)
 {
 	struct shmlimit_options made;
-	char old[TEXT_LEN], new[TEXT_LEN];
+	char old[TEXT_LEN], new[TEXT_LEN], way[WAY_LEN];
 
 	segment_options_of(info, &made);
 	if (!has_grown(field, &made, wanted) &&
 	    strcmp(segment_options_text(old, field, &made), segment_options_text(new, field, wanted)) != 0)
-		(void)fail("warning: %s %s: segment %s has %s, and keeps it; create the segment again to change it "
-		           "(shmlimit "
-		           "destroy %s)",
+		(void)fail("warning: %s %s: segment %s has %s, and keeps it (to change it: %s)",
 		           segment_options_names[field], segment_options_text(new, field, wanted), name,
-		           segment_options_text(old, field, &made), name);
+		           segment_options_text(old, field, &made), way_to(way, name, field, &made, wanted));
 }
 
 /* A file of that name that is no segment: it cannot be removed by shmlimit destroy. */
@@ -221,15 +221,17 @@ int segment_options_fail(const char *name, int error)
 	case EEXIST:
 		if (is_foreign(name))
 			return fail_segment(name, -EMEDIUMTYPE);
-		return fail("segment %s: exists already (remove it with: shmlimit destroy %s)", name, name);
+		return fail("segment %s: exists already (use another name, or remove it when no process uses it: "
+		            "shmlimit destroy %s)",
+		            name, name);
 	case ENOSPC:
 	case ENOMEM:
-		return fail("segment %s: no room in /dev/shm: use fewer slots, a smaller window-max or store-keys, "
-		            "or destroy other segments (shmlimit list)",
+		return fail("segment %s: no room in /dev/shm: use fewer slots or a smaller store-keys, or destroy "
+		            "segments that no process uses (shmlimit list)",
 		            name);
 	case EDQUOT:
-		return fail("segment %s: larger than a file may be here: use fewer slots, a smaller rules-max, "
-		            "window-max or store-keys, or a higher limit (ulimit -f)",
+		return fail("segment %s: larger than a file may be here: use fewer slots, a smaller rules-max or "
+		            "store-keys, or a higher limit (ulimit -f)",
 		            name);
 	case ENODEV:
 		return fail("segment %s: /dev/shm is no tmpfs, or /proc is missing: mount both (mount -t tmpfs -o "
@@ -258,9 +260,6 @@ int segment_options_fail_as(const char *name, const struct shmlimit_options *o, 
 		return fail("segment %s: slots-max %" PRIu64 ": must be as many as slots or more", name, o->slots_max);
 	if (error == -EINVAL && o->rules_max != 0 && o->rules > o->rules_max)
 		return fail("segment %s: rules-max %" PRIu32 ": must be as many as rules or more", name, o->rules_max);
-	if (error == -EINVAL && o->window_limit != 0 && o->window_max > o->window_limit)
-		return fail("segment %s: window-limit %" PRIu32 ": must be as much as window-max or more", name,
-		            o->window_limit);
 	return segment_options_fail(name, error);
 }
 

@@ -12,6 +12,8 @@
 #include "escape.h"
 #include "fail.h"
 
+#define WIDEST 64 /* bytes of a cell that others are put under; a longer one moves the rest of its own line */
+
 static int make_room(struct table *table)
 {
 	size_t room = table->room > 0 ? 2 * table->room : 64;
@@ -62,19 +64,23 @@ void table_words(struct table *table, const char *words)
 	}
 }
 
+/* WHY NOT as wide as the longest: one long name would push all other lines out of sight. */
 static size_t column_width(const struct table *table, size_t column, size_t columns)
 {
 	size_t width = 0;
 
-	for (size_t i = column; i < table->count; i += columns)
-		if (strlen(table->cell[i]) > width)
-			width = strlen(table->cell[i]);
+	for (size_t i = column; i < table->count; i += columns) {
+		size_t len = strlen(table->cell[i]);
+
+		if (len > width && len <= WIDEST)
+			width = len;
+	}
 	return width;
 }
 
 static void print_cell(const char *text, size_t width, int right, int last)
 {
-	int pad = (int)(width - strlen(text));
+	int pad = strlen(text) < width ? (int)(width - strlen(text)) : 0;
 
 	printf("%*s", right ? pad : 0, "");
 	fputs(text, stdout);

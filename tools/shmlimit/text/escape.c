@@ -29,8 +29,9 @@ size_t utf8_read(const void *from, size_t len, uint32_t *c)
 }
 
 /*
- * Does it print as it is? A terminal must know the character (main() lets nothing but UTF-8 be known), and show it in
- * a place of its own: what moves or joins its neighbours changes what they seem to say. A file is read elsewhere.
+ * Does it print as it is? A terminal must know the character (main() lets nothing but UTF-8 be
+ * known), and show it in a place of its own: what moves or joins its neighbours changes what they
+ * seem to say. A file is read elsewhere.
  */
 static int is_printable(uint32_t c, unsigned how)
 {

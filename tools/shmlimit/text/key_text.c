@@ -12,7 +12,10 @@
 #include "key_text.h"
 #include "print.h"
 
-/* As shmlimit_key_ip() makes it: family, bits of the prefix, address. No text begins with a byte of 4 or 6. */
+/*
+ * As shmlimit_key_ip() makes it: family, bits of the prefix, address. No text begins with a byte of
+ * 4 or 6.
+ */
 int key_ip_show(char text[KEY_TEXT_LEN], const void *bytes, size_t len)
 {
 	const unsigned char *key = bytes;

@@ -29,7 +29,10 @@ void print_line(const char *name, const char *format, ...)
 	putchar('\n');
 }
 
-/* JSON has escapes of its own. They hide nothing from a program, and a terminal gets printable ASCII only. */
+/*
+ * JSON has escapes of its own. They hide nothing from a program, and a terminal gets printable
+ * ASCII only.
+ */
 static char *json_escaped(json_t *root, size_t flags)
 {
 	static const char del[] = "\\u007f";
@@ -73,7 +76,10 @@ int print_json(json_t *root)
 	return STATUS_OK;
 }
 
-/* WHY NOT a number always: most programs read one as a double, and no digit of a counter or a time is to be lost. */
+/*
+ * WHY NOT a number always: most programs read one as a double, and no digit of a counter or a time
+ * is to be lost.
+ */
 json_t *json_number(uint64_t value)
 {
 	char digits[TEXT_LEN];

@@ -28,8 +28,8 @@ struct top_sample {
 };
 
 /*
- * Of the segment `name`, in place of what *sample was. What on_failure decided is known to those that may write to
- * the segment. Returns a status; the sample is the caller's to free in any case.
+ * Of the segment `name`, in place of what *sample was. What on_failure decided is known to those
+ * that may write to the segment. Returns a status; the sample is the caller's to free in any case.
  */
 int top_sample_take(const char *name, struct shmlimit *limiter, const struct shmlimit_info *info,
                     struct top_sample *sample);
@@ -92,12 +92,18 @@ void top_close(struct top *top);
 #define TOP_INTERVAL_DEFAULT UINT64_C(1000000000)
 
 int top_interval_parse(const char *text, uint64_t *ns); /* a duration, or a number of seconds; a status */
-/* A look, and then `count` more (0: any number), each an interval later and shown: so all have rates. Returns a status. */
+/*
+ * A look, and then `count` more (0: any number), each an interval later and shown: so all have
+ * rates. Returns a status.
+ */
 int top_each(struct top *top, uint64_t count, int (*show)(struct top *top, uint64_t i));
 
 /* In words, for both ways of showing: the segment, and what happens in it. */
 #define TOP_LINE_LEN (SHMLIMIT_NAME_MAX + 4 * TEXT_LEN)
-/* The segment's name is cut, which a tilde shows, so that the line fits into that number of columns. */
+/*
+ * The segment's name is cut, which a tilde shows, so that the line fits into that number of
+ * columns.
+ */
 void top_segment_text(char text[TOP_LINE_LEN], const struct top *top, size_t columns);
 void top_all_text(char text[TOP_LINE_LEN], const struct top *top);
 const char *top_key_text(char text[KEY_TEXT_LEN], const struct top *top, const struct top_key *slot);

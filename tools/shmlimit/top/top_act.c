@@ -1,6 +1,6 @@
 /*
- * top_act.c: what top changes, when the user asks for it. It reads through a read-only handle; here the segment is
- * opened once more. The result is in top->news.
+ * top_act.c: what top changes, when the user asks for it. It reads through a read-only handle; here
+ * the segment is opened once more. The result is in top->news.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -76,13 +76,14 @@ void top_ban_key(struct top *top, const struct top_key *slot)
 	}
 	error = segment_try(top->name, 0, &limiter);
 	if (error == 0) {
-		error = ban_begin(limiter, BAN_RULE, &key, TOP_BAN_NS);
+		error = ban_begin(limiter, BAN_RULE, &key, TOP_BAN_NS, BAN_LONGER);
 		shmlimit_close(limiter);
 	}
 	if (error < 0)
 		tell(top, "not banned: %s", ban_error(error) != NULL ? ban_error(error) : shmlimit_strerror(error));
 	else
-		tell(top, "%.60s: banned for 1h by rule " BAN_RULE, key_show(text, key.bytes, key.len, key.len));
+		tell(top, "%.60s: banned for 1h or longer by rule " BAN_RULE,
+		     key_show(text, key.bytes, key.len, key.len));
 }
 
 int top_rule_mode(const struct top *top, const char *rule)

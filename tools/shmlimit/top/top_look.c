@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fail.h"
 #include "key_text.h"
@@ -22,7 +23,10 @@ static uint64_t slots_of(const struct top *top)
 	return top->info.slots + top->info.old_slots;
 }
 
-/* What came first in the last look, without which a large table would show one part after the other. */
+/*
+ * What came first in the last look, without which a large table would show one part after the
+ * other.
+ */
 static int look_again(struct top *top, const struct top_key *kept, size_t n, uint64_t end)
 {
 	int status = STATUS_OK;
@@ -128,7 +132,7 @@ void top_segment_text(char text[TOP_LINE_LEN], const struct top *top, size_t col
 {
 	const uint64_t *states = top->keys.states;
 	size_t name_len = strlen(top->name), room;
-	char part[TEXT_LEN] = "", facts[4 * TEXT_LEN];
+	char part[TEXT_LEN] = "", owner[TEXT_LEN] = "", facts[4 * TEXT_LEN];
 	int is_cut;
 
 	if (top->limiter == NULL) {
@@ -137,8 +141,10 @@ void top_segment_text(char text[TOP_LINE_LEN], const struct top *top, size_t col
 	}
 	if (top->looked < slots_of(top))
 		snprintf(part, sizeof(part), " of %" PRIu64 " looked at", top->looked);
-	snprintf(facts, sizeof(facts), ", %s, %" PRIu64 " slots: live %.1f %%, refilled %.1f %%%s",
-	         top->info.enabled ? "enabled" : "disabled", top->info.slots,
+	if (top->info.uid != 0 && top->info.uid != geteuid())
+		segment_owner(&top->info, owner);
+	snprintf(facts, sizeof(facts), "%s%s, %s, %" PRIu64 " slots: live %.1f %%, refilled %.1f %%%s",
+	         *owner != '\0' ? ", of " : "", owner, top->info.enabled ? "enabled" : "disabled", top->info.slots,
 	         100.0 * (double)states[SHMLIMIT_SLOT_LIVE] / (double)top->looked,
 	         100.0 * (double)states[SHMLIMIT_SLOT_REFILLED] / (double)top->looked, part);
 	/* The facts are to be seen whatever the segment is called. */

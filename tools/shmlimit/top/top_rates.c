@@ -65,7 +65,10 @@ void top_rows(const struct top_sample *before, const struct top_sample *now, str
 	for (size_t i = 0; i < now->rules; i++) {
 		const struct top_count *rule = &now->rule[i], *then = &none;
 
-		/* Both are in the order of ids. A rule that was not there, or had another name, began with nothing. */
+		/*
+		 * Both are in the order of ids. A rule that was not there, or had another name,
+		 * began with nothing.
+		 */
 		while (b < before->rules && before->rule[b].id < rule->id)
 			b++;
 		if (b < before->rules && before->rule[b].id == rule->id &&

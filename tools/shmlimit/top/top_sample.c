@@ -10,7 +10,7 @@
 #include "monotonic.h"
 #include "named_segment.h"
 #include "rule_facts.h"
-#include "shmlimit_global.h"
+#include "many_hosts.h"
 #include "top.h"
 
 /* WHY NOT shmlimit_now(): the segment's clock may be a coarse one. */
@@ -24,7 +24,7 @@ static int count_failures(const char *name, struct top_sample *sample)
 	for (size_t i = 0; i < sample->rules; i++) {
 		struct top_count *count = &sample->rule[i];
 
-		count->on_failure = error == 0 ? shmlimit_global_failures(limiter, count->id) : UINT64_MAX;
+		count->on_failure = error == 0 ? many_hosts_failures(limiter, count->id) : UINT64_MAX;
 		sample->all.on_failure += error == 0 ? count->on_failure : 0;
 	}
 	shmlimit_close(limiter);

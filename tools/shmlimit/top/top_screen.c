@@ -322,7 +322,9 @@ static void select_row(struct screen *s, int step)
 	strcpy(s->selected, s->top->row[row].name);
 }
 
-/* The keys of the rule that is chosen, or of all again. Rules stay all of them, to choose another. */
+/*
+ * The keys of the rule that is chosen, or of all again. Rules stay all of them, to choose another.
+ */
 static void choose_rule(struct screen *s)
 {
 	struct top *top = s->top;
@@ -500,7 +502,9 @@ static int act(struct screen *s, int key, int *again)
 
 enum { TIME_OVER, KEY_TYPED, TERMINAL_GONE };
 
-/* Until the time, a key, or a signal, which counts as a key: getch() says which of those there was. */
+/*
+ * Until the time, a key, or a signal, which counts as a key: getch() says which of those there was.
+ */
 static int await(const struct screen *s, uint64_t until_ns, const sigset_t *open)
 {
 	struct pollfd terminal = { .fd = STDIN_FILENO, .events = POLLIN };

@@ -1,6 +1,6 @@
 /*
- * top_terminal.c: what a terminal can do. WHY a file of its own: <term.h> makes macros of common words, and so comes
- * last.
+ * top_terminal.c: what a terminal can do. WHY a file of its own: <term.h> makes macros of common
+ * words, and so comes last.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,4 +1,4 @@
--- What resty.shmlimit calls of libshmlimit and libshmlimit-gate, for LuaJIT's FFI. tests/server/lua_cdef compares each member and
+-- What resty.shmlimit calls of libshmlimit and libshmlimit-gate, for LuaJIT's FFI. tools/lua/tests/cdef compares each member and
 -- each function with the headers.
 --
 -- SPDX-License-Identifier: BSD-2-Clause
@@ -14,10 +14,9 @@ struct shmlimit;
 struct shmlimit_options {
 	uint32_t struct_size, mode;
 	uint64_t slots;
-	uint32_t rules, window_max, on_full, clock, gid, owner, store_keys, flags;
+	uint32_t rules, rules_max, on_full, clock, gid, owner, store_keys, flags;
 	uint64_t slots_max;
-	uint32_t window_limit, rules_max;
-	uint64_t reserved[1];
+	uint64_t reserved[2];
 };
 struct shmlimit_rule {
 	uint32_t struct_size, algorithm, mode, flags;
@@ -52,10 +51,9 @@ struct shmlimit_info {
 	uint64_t size, slots;
 	uint32_t rules, rules_used, on_full, clock, enabled, mode, uid, gid;
 	uint64_t created_unix_ns;
-	uint32_t window_max, store_keys;
+	uint32_t rules_max, store_keys;
 	uint64_t old_slots, slots_max, undecided_passed, undecided_refused;
-	uint32_t window_limit, rules_max;
-	uint64_t reserved[1];
+	uint64_t slots_asked, reserved[1];
 };
 struct shmlimit_request {
 	int32_t rule;
@@ -79,6 +77,7 @@ int shmlimit_rule_ensure(struct shmlimit *limiter, const char *rule_name, const 
 int shmlimit_rule_find(struct shmlimit *limiter, const char *rule_name);
 int shmlimit_rule_remove(struct shmlimit *limiter, const char *rule_name);
 int shmlimit_rule_parse(const char *text, struct shmlimit_rule *rule, struct shmlimit_problem *wrong);
+int shmlimit_rate_from_double(double rate, uint64_t per_ns, uint64_t *refill, uint64_t *period_ns);
 int shmlimit_limit_parse(const char *text, struct shmlimit_limit *limit, struct shmlimit_problem *wrong);
 int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
 	struct shmlimit_result *r);
@@ -160,6 +159,8 @@ int shmlimit_gate_open(const char *spec, struct shmlimit_gate **out);
 void shmlimit_gate_close(struct shmlimit_gate *gate);
 int shmlimit_gate_check(const char *spec, struct shmlimit_gate_wrong *wrong);
 size_t shmlimit_gate_limits(const struct shmlimit_gate *gate);
+int shmlimit_gate_forwarded(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n, const char *peer,
+	size_t length, const char *field, const char *advice);
 int shmlimit_gate_attach(struct shmlimit_gate *gate);
 int shmlimit_gate_ask(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
 	struct shmlimit_gate_answer *out);

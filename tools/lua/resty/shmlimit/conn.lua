@@ -2,12 +2,12 @@
 --
 -- Each request that goes on holds a place of its key for `hold` seconds. Its worker renews the place in time, so the request may take
 -- longer; that of a worker that was killed is free again.
--- All objects of a segment share a HOLD rule with room for any of their limits. A key's places are looked at before one is
+-- All objects of a segment share a HOLD rule with room for the largest of their limits. A key's places are looked at before one is
 -- entered, and counted after: of several that enter the last place at once, those that are above the limit leave again.
 --
 -- SPDX-License-Identifier: BSD-2-Clause
 local segment = require "resty.shmlimit.segment"
-local assert, type, floor, max, min, setmetatable = assert, type, math.floor, math.max, math.min, setmetatable
+local assert, type, floor, max, setmetatable = assert, type, math.floor, math.max, setmetatable
 local ngx = rawget(_G, "ngx")
 local key_of = segment.key
 
@@ -21,17 +21,13 @@ local function check(limit, burst)
 	return type(limit) == "number" and type(burst) == "number" and limit > 0 and burst >= 0
 end
 
--- A segment that is created has 16 bytes a place in each slot, so one for more places has fewer slots: some 32 MiB of both.
-local function room(places)
-	local window_max = 16
-	while window_max < places do
-		window_max = window_max * 2
+-- The rule that has room for this number of places: objects of several limits share it, and it is enlarged for the largest.
+local function spec(self, places)
+	local capacity = 16
+	while capacity < places do
+		capacity = capacity * 2
 	end
-	return { window_max = window_max, slots = min(65536, max(64, 2 ^ 21 / window_max)) }
-end
-
-local function lacks_room(from, places, most)
-	return "segment " .. from.name .. " has room for " .. places .. " places of a key: create it with window_max = " .. floor(most)
+	return { algorithm = "hold", capacity = capacity, period = self.hold }
 end
 
 -- The limiter, and the rule's id.
@@ -43,7 +39,7 @@ local function rule(self)
 	elseif from.ids[self.rule_name] then
 		return limiter, from.ids[self.rule_name]
 	end
-	return from:rule(self.rule_name, { algorithm = "hold", capacity = from.places, period = self.hold })
+	return from:rule(self.rule_name, spec(self, self.max + self.burst))
 end
 
 function M.new(name, conn, burst, default_conn_delay, hold)
@@ -54,7 +50,7 @@ function M.new(name, conn, burst, default_conn_delay, hold)
 	if conn + burst > PLACES_MAX then
 		return nil, "conn and burst must be at most 65536 together"
 	end
-	local from, err = segment.get(name, room, conn + burst)
+	local from, err = segment.get(name)
 	if not from then
 		return nil, err
 	end
@@ -62,8 +58,6 @@ function M.new(name, conn, burst, default_conn_delay, hold)
 	limiter, err = from:current()
 	if not limiter then
 		return nil, err
-	elseif conn + burst >= from.places + 1 then
-		return nil, lacks_room(from, from.places, conn + burst)
 	end
 	local self = setmetatable({ segment = from, max = conn, burst = burst, unit_delay = default_conn_delay, committed = false,
 		hold = hold, rule_name = hold == HOLD and "~conn" or "~conn." .. hold }, mt)
@@ -147,10 +141,14 @@ function M:incoming(key, commit)
 		return nil, id
 	end
 	local most = self.max + self.burst
-	if most >= self.segment.places + 1 then
-		return nil, lacks_room(self.segment, self.segment.places, most)
-	end
 	local ok, free, _, _, all = limiter:peek(id, key)
+	if ok ~= nil and most >= all + 1 then
+		id, err = limiter:rule_set(self.rule_name, spec(self, most))
+		if not id then
+			return nil, err
+		end
+		ok, free, _, _, all = limiter:peek(id, key)
+	end
 	if ok == nil then
 		return self.segment:failed(free)
 	end

@@ -5,6 +5,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 local ffi = require "ffi"
 require "resty.shmlimit.cdef"
+local forwarded = require "resty.shmlimit.forwarded"
 
 local G = ffi.load("libshmlimit-gate.so.1")
 local C = ffi.load("libshmlimit.so.1")
@@ -15,7 +16,7 @@ local Gate = { _VERSION = "1.0.0" }
 Gate.__index = Gate
 
 local KEYS_MAX, PENDING, EAGAIN = 16, 2, 11
-local OUTCOMES = { [0] = "unlimited", "passed", "rejected", "rejected_dry_run", "failed" }
+local OUTCOMES = { [0] = "unlimited", "passed", "rejected", "rejected_dry_run", "failed", "delayed", "delayed_dry_run" }
 local YIELDS = { rewrite = true, access = true, content = true, timer = true, server_rewrite = true, ssl_cert = true }
 
 local LIMIT_T = ffi.typeof("struct shmlimit_limit")
@@ -71,7 +72,7 @@ function Gate.new(spec)
 		cancel(unused, waiting, huge)
 		G.shmlimit_gate_close(unused)
 	end)
-	return setmetatable({ handle = handle, waiting = waiting }, Gate)
+	return setmetatable({ handle = handle, waiting = waiting, looks = forwarded.wanted(handle) }, Gate)
 end
 
 -- Open the segment now, so that problems show at the start.
@@ -153,6 +154,11 @@ end
 
 local function decide(self, n, held)
 	local rc = -EAGAIN
+	if self.looks then
+		for i = 1, n do
+			forwarded.look(anchors[2 * i - 1])
+		end
+	end
 	if ngx and YIELDS[ngx.get_phase()] then
 		rc = G.shmlimit_gate_begin(self.handle, keys, n, answer, held, pending)
 		if rc == PENDING then

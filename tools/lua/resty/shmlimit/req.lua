@@ -12,21 +12,11 @@ local key_of = segment.key
 local M = { _VERSION = "1.0.0" }
 local mt = { __index = M }
 
--- The limit of a rate, as whole tokens in a whole period: exact for a rate of up to seven decimal places, and for any other to
--- 10^-9 of it. The library rounds the time of each token up, by 1/16 ns at most, so that just the burst of one instant passes the
--- longest wait is longer by as much.
+-- The limit of a rate, which the library reads as what its shortest decimal says. It rounds the time of each token up, by 1/4 ns
+-- at most; so that just the burst of one instant passes, the longest wait is longer by as much.
 local function compile(rate, burst)
-	local refill, period = rate, 1
-	while refill % 1 ~= 0 and period < 1e7 do
-		period = period * 10
-		refill = rate * period
-	end
-	if refill % 1 ~= 0 then
-		refill = rate < 0.1 and 1 or 1e6
-		period = refill / rate
-	end
-	local longest = burst / rate + (burst / 16 + 1) * 1e-9
-	return { rate = rate, burst = burst, limit = shmlimit.limit { capacity = 1, refill = refill, period = period, max_wait = longest }, longest = longest }
+	local longest = burst / rate + (burst / 4 + 1) * 1e-9
+	return { rate = rate, burst = burst, limit = shmlimit.limit { capacity = 1, refill = rate, period = 1, max_wait = longest }, longest = longest }
 end
 
 -- Those of the last rates and bursts, since most programs call new() with each request. Below 0, since LuaJIT compiles no access to

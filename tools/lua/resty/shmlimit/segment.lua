@@ -25,7 +25,7 @@ local function attach(self)
 	if not limiter then
 		return nil, err
 	end
-	self.limiter, self.ids, self.held, self.places = limiter, {}, {}, limiter:window_max()
+	self.limiter, self.ids, self.held = limiter, {}, {}
 	self.renewed = self.renewed or {} -- conn's timers
 	return limiter
 end
@@ -76,9 +76,8 @@ end
 
 local M = {}
 
--- The segment of a name, which is created if it is missing, with what the function `options` returns for these places; or one
--- that M.open() returned, with options of its own.
-function M.get(segment, options, places)
+-- The segment of a name, which is created if it is missing; or one that M.open() returned, with options of its own.
+function M.get(segment)
 	if type(segment) == "table" and getmetatable(segment) == Segment then
 		return segment
 	elseif type(segment) ~= "string" then
@@ -87,7 +86,7 @@ function M.get(segment, options, places)
 	if opened[segment] then
 		return opened[segment]
 	end
-	return M.open(segment, options and options(places))
+	return M.open(segment)
 end
 
 -- With the options of shmlimit.open(). It is created if it is missing.
@@ -104,6 +103,13 @@ function M.open(name, options)
 	return self
 end
 
+-- In nginx a proxy whose address is a key is reported, where libshmlimit-gate is installed.
+local look = function() end
+if rawget(_G, "jit") and rawget(_G, "ngx") then
+	local found, forwarded = pcall(require, "resty.shmlimit.forwarded")
+	look = found and forwarded.look or look
+end
+
 -- A key of lua-resty's limiters is a string, or a number as it is printed; else an error.
 function M.key(key)
 	if type(key) == "number" then
@@ -116,6 +122,7 @@ function M.key(key)
 	elseif #key > 1024 then
 		return nil, "key too long"
 	end
+	look(key)
 	return key
 end
 

@@ -12,13 +12,16 @@ use Shmlimit\{Answer, Gate, Limit};
 
 /**
  * PSR-15: asks a gate before the next handler, and adds the header fields to its response. A limit on how many at once counts a
- * request until the handler has returned. Give the gate
+ * request until the handler has returned, or has ended the script. Give the gate
  * `report: $logger->warning(...)` to have problems logged.
  */
 final class Middleware implements MiddlewareInterface
 {
     private readonly \Closure $limits;
     private readonly ?\Closure $charge;
+    /** @var array<int, string> the places of requests that are handled */
+    private array $held = [];
+    private bool $leavesAtEnd = false;
 
     /** @param callable(ServerRequestInterface): list<Limit> $limits the limits of a request */
     public function __construct(
@@ -36,12 +39,15 @@ final class Middleware implements MiddlewareInterface
 
     public function process(ServerRequestInterface $request, RequestHandlerInterface $handler): ResponseInterface
     {
-        $answer = $this->gate->enter(...($this->limits)($request));
+        $limits = ($this->limits)($request);
+        $answer = $this->gate->enter(...$limits);
         $response = null;
+        $number = $this->hold($answer->places);
         try {
+            $this->gate->forwarded($request->getServerParams(), ...$limits);
             $response = $answer->refusal === 0 ? $handler->handle($request) : $this->refuse($request, $answer);
         } finally {
-            $this->end($request, $response, $answer->places);
+            $this->end($request, $response, $number);
         }
         foreach ($answer->fields as $name => $value) {
             $response = $response->withHeader($name, $value);
@@ -49,13 +55,36 @@ final class Middleware implements MiddlewareInterface
         return $response;
     }
 
-    private function end(ServerRequestInterface $request, ?ResponseInterface $response, ?string $places): void
+    /** What exit() or a fatal error ends runs no `finally`, so places are left when the script ends, too. Returns their number. */
+    private function hold(?string $places): ?int
     {
+        if ($places === null) {
+            return null;
+        }
+        if (!$this->leavesAtEnd) {
+            $this->leavesAtEnd = true;
+            register_shutdown_function(function (): void {
+                while (($places = array_pop($this->held)) !== null) {
+                    $this->gate->leave($places);
+                }
+            });
+        }
+        $this->held[] = $places;
+        return array_key_last($this->held);
+    }
+
+    private function end(ServerRequestInterface $request, ?ResponseInterface $response, ?int $number): void
+    {
+        if ($number === null) {
+            return;
+        }
+        $places = $this->held[$number];
         try {
-            if ($this->charge !== null && $places !== null) {
+            if ($this->charge !== null) {
                 $this->gate->settle($places, ($this->charge)($request, $response));
             }
         } finally {
+            unset($this->held[$number]);
             $this->gate->leave($places);
         }
     }

@@ -15,10 +15,6 @@ final class Segment
 {
     private const ENOENT = 2;
     private const ESRCH = 3;
-    /** Of shared memory for the windows of one size. */
-    private const WINDOW_BYTES = 1 << 25;
-    private const WINDOW_LEAST = 128;
-    private const WINDOW_MOST = 65536;
     private const KEY_MAX = 1024;
 
     public const BACKEND = ['backend', 'backend_prefix', 'deadline_ms', 'on_failure', 'share'];
@@ -28,8 +24,6 @@ final class Segment
     private int $lookedS = -1;
     /** @var array<string, list<int>> what setRule() was given within this second */
     private array $rules = [];
-    /** @var array<int, self> the segments of windows, by the largest limit that they have room for */
-    private array $windows = [];
 
     public function __construct(
         public readonly string $name,
@@ -40,7 +34,6 @@ final class Segment
         private readonly ?string $group = null,
         /** The user id that a segment may belong to besides root's and this process's. */
         private readonly int $owner = 0,
-        private readonly int $windowMax = 0,
         /** With which all hosts share counts and token buckets. */
         public readonly ?Backend $backend = null,
     ) {
@@ -92,8 +85,7 @@ final class Segment
     }
 
     /**
-     * A limiter that has this rule; of sliding windows, in a segment of their own, NAME.window, or NAME.windowN for
-     * limits of more than 128. Throws Error; where only a change of the rule is refused, the old one stays in force, and
+     * A limiter that has this rule. Throws Error; where only a change of the rule is refused, the old one stays in force, and
      * PHP's error log says so.
      */
     public function limiter(
@@ -105,9 +97,6 @@ final class Segment
         int $maxWaitNs = 0,
     ): Limiter {
         $terms = [$capacity, $refill, $periodNs, $algorithm, $maxWaitNs];
-        if ($algorithm === Limiter::WINDOW && $capacity > $this->windowMax && $this->windowMax < self::WINDOW_MOST) {
-            return $this->window($capacity)->limiter($rule, ...$terms);
-        }
         $limiter = $this->opened();
         if (($this->rules[$rule] ?? null) !== $terms) {
             try {
@@ -145,16 +134,6 @@ final class Segment
         return true;
     }
 
-    private function window(int $capacity): self
-    {
-        for ($size = self::WINDOW_LEAST; $size < $capacity && $size < self::WINDOW_MOST;) {
-            $size *= 2;
-        }
-        $slots = max(intdiv(self::WINDOW_BYTES, 16 * $size + 16), 16);
-        $name = "$this->name.window" . ($size > self::WINDOW_LEAST ? $size : '');
-        return $this->windows[$size] ??= new self($name, $slots, $this->mode, $this->group, $this->owner, $size);
-    }
-
     /** Looks at the segment's name, and at the rules, once a second. */
     private function opened(): Limiter
     {
@@ -178,7 +157,7 @@ final class Segment
                 throw $error;
             }
         }
-        Limiter::create($this->name, $this->slots, $this->mode, $this->gid(), $this->windowMax);
+        Limiter::create($this->name, $this->slots, $this->mode, $this->gid());
         return new Limiter($this->name, false, $this->owner);
     }
 

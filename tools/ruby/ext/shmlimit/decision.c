@@ -309,14 +309,23 @@ static VALUE limiter_take_all(int argc, VALUE *argv, VALUE self)
 /* throttle(key, capacity, count, period, quantity = 1) */
 static VALUE limiter_throttle(int argc, VALUE *argv, VALUE self)
 {
-	uint64_t number[4] = { 0, 0, 0, 1 };
+	uint64_t number[4] = { 0, 0, 0, 1 }, period_ns;
 	int64_t reply[5];
 	VALUE key, list;
 	int answer;
 
 	rb_check_arity(argc, 4, 5);
 	for (int i = 1; i < argc; i++)
-		number[i - 1] = native_u64(argv[i], "a number of throttle");
+		if (i != 2)
+			number[i - 1] = native_u64(argv[i], "a number of throttle");
+	if (number[2] > UINT64_MAX / SECOND_NS)
+		rb_raise(rb_eRangeError, "a period of throttle must be at most %" PRIu64 " s",
+		         (uint64_t)(UINT64_MAX / SECOND_NS));
+	period_ns = number[2] * SECOND_NS;
+	number[1] = native_rate(argv[2], &period_ns);
+	if (period_ns % SECOND_NS != 0)
+		rb_raise(rb_eRangeError, "count %" PRIsVALUE ": must be of whole seconds", argv[2]);
+	number[2] = period_ns / SECOND_NS;
 	key = rb_str_new_frozen(native_key(argv[0]).owner);
 	/* BOUND: LOCK_TRIES. */
 	for (int tries = 0;; tries++) {
@@ -340,7 +349,7 @@ static VALUE limiter_reset(int argc, VALUE *argv, VALUE self)
 {
 	struct key key = { 0 };
 	struct limiter *l;
-	int rule = -1, answer;
+	int rule = SHMLIMIT_ALL_RULES, answer;
 
 	rb_check_arity(argc, 0, 2);
 	if (argc > 1 && !NIL_P(argv[1]) && NIL_P(argv[0]))

@@ -50,7 +50,8 @@ struct places {
 };
 
 /* What an answer says, by SHMLIMIT_GATE_UNLIMITED ... */
-static const char *const outcome_names[] = { "unlimited", "passed", "rejected", "rejected_dry_run", "failed" };
+static const char *const outcome_names[] = { "unlimited", "passed",  "rejected",       "rejected_dry_run",
+	                                     "failed",    "delayed", "delayed_dry_run" };
 #define OUTCOMES (sizeof(outcome_names) / sizeof(outcome_names[0]))
 
 /* In small letters, as Rack 3 wants them, and HTTP/2 has them. */
@@ -514,6 +515,22 @@ static VALUE gate_allow(int argc, VALUE *argv, VALUE self)
 	return a.answer.status == 0 ? Qtrue : Qfalse;
 }
 
+/* forwarded(peer, field, advice): was it reported now that the peer, which is the key, is a proxy? */
+static VALUE gate_forwarded(VALUE self, VALUE peer, VALUE field, VALUE advice)
+{
+	struct gate *g = gate_of(self);
+	const char *address = StringValueCStr(peer), *name = StringValueCStr(field), *how = StringValueCStr(advice);
+	size_t length = strlen(address);
+	struct shmlimit_gate_key key = { .bytes = address, .length = (uint32_t)length };
+	int answer = shmlimit_gate_forwarded(g->handle, &key, 1, address, length, name, how);
+
+	RB_GC_GUARD(peer);
+	RB_GC_GUARD(field);
+	RB_GC_GUARD(advice);
+	pass_reports(g);
+	return answer == 1 ? Qtrue : Qfalse;
+}
+
 void gate_init(VALUE shmlimit)
 {
 	VALUE gate = rb_define_class_under(shmlimit, "Gate", rb_cObject);
@@ -536,6 +553,7 @@ void gate_init(VALUE shmlimit)
 	rb_define_method(gate, "attach", gate_attach, 0);
 	rb_define_method(gate, "close", gate_close, 0);
 	rb_define_method(gate, "limits", gate_limits, 0);
+	rb_define_method(gate, "forwarded", gate_forwarded, 3);
 	rb_define_method(gate, "ask", gate_ask, -1);
 	rb_define_method(gate, "allow?", gate_allow, -1);
 	rb_define_method(gate, "enter", gate_enter, -1);

@@ -119,7 +119,7 @@ static int create(void *arg)
 	return shmlimit_create(c->name, &c->options, NULL);
 }
 
-/* _create(name, mode, slots, rules, window_max, on_full, coarse, gid, store_keys, slots_max) */
+/* _create(name, mode, slots, rules, on_full, coarse, gid, store_keys, slots_max) */
 static VALUE limiter_create(int argc, VALUE *argv, VALUE class)
 {
 	struct wanted_segment c = { .options = { .struct_size = sizeof(c.options) } };
@@ -128,19 +128,18 @@ static VALUE limiter_create(int argc, VALUE *argv, VALUE class)
 	int error;
 
 	(void)class;
-	rb_check_arity(argc, 10, 10);
+	rb_check_arity(argc, 9, 9);
 	name = rb_str_new_frozen(rb_str_to_str(argv[0]));
 	c.name = StringValueCStr(name);
 	c.options.mode = NUM2UINT(argv[1]);
 	c.options.slots = native_u64(argv[2], "slots");
 	c.options.rules = NUM2UINT(argv[3]);
-	c.options.window_max = NUM2UINT(argv[4]);
-	c.options.on_full = NUM2UINT(argv[5]);
-	c.options.clock = RTEST(argv[6]) ? SHMLIMIT_CLOCK_COARSE : SHMLIMIT_CLOCK_PRECISE;
-	c.options.flags = NIL_P(argv[7]) ? 0 : SHMLIMIT_OPTION_GROUP;
-	c.options.gid = NIL_P(argv[7]) ? 0 : NUM2UINT(argv[7]);
-	c.options.store_keys = NUM2UINT(argv[8]);
-	c.options.slots_max = native_u64(argv[9], "slots_max");
+	c.options.on_full = NUM2UINT(argv[4]);
+	c.options.clock = RTEST(argv[5]) ? SHMLIMIT_CLOCK_COARSE : SHMLIMIT_CLOCK_PRECISE;
+	c.options.flags = NIL_P(argv[6]) ? 0 : SHMLIMIT_OPTION_GROUP;
+	c.options.gid = NIL_P(argv[6]) ? 0 : NUM2UINT(argv[6]);
+	c.options.store_keys = NUM2UINT(argv[7]);
+	c.options.slots_max = native_u64(argv[8], "slots_max");
 	error = native_wait(&use, create, &c);
 	if (error != 0)
 		native_raise(error, c.name);
@@ -233,15 +232,19 @@ static int call_on_rule(VALUE self, VALUE name, int (*function)(void *), struct 
 /* From algorithm, mode, flags, capacity, refill, period, max_wait, warmup, cold_factor, credit. May run Ruby code. */
 static struct shmlimit_rule rule_of(int argc, const VALUE *argv)
 {
+	uint64_t period_ns, refill;
+
 	rb_check_arity(argc, 10, 10);
+	period_ns = native_ns(argv[5], "period");
+	refill = native_rate(argv[4], &period_ns);
 	return (struct shmlimit_rule){
 		.struct_size = sizeof(struct shmlimit_rule),
 		.algorithm = NUM2UINT(argv[0]),
 		.mode = NUM2UINT(argv[1]),
 		.flags = NUM2UINT(argv[2]),
 		.capacity = native_u64(argv[3], "capacity"),
-		.refill = native_u64(argv[4], "refill"),
-		.period_ns = native_ns(argv[5], "period"),
+		.refill = refill,
+		.period_ns = period_ns,
 		.max_wait_ns = native_ns(argv[6], "max_wait"),
 		.warmup_ns = native_ns(argv[7], "warmup"),
 		.cold_factor_milli = NIL_P(argv[8]) ? 0 : (uint32_t)(NUM2DBL(argv[8]) * 1000 + 0.5),

@@ -10,8 +10,6 @@
 
 #include "native.h"
 
-#define SECOND_NS UINT64_C(1000000000)
-
 static VALUE error_class;
 static ID id_errno;
 
@@ -71,6 +69,25 @@ uint64_t native_ns(VALUE seconds, const char *what)
 		return whole > UINT64_MAX / SECOND_NS ? UINT64_MAX : whole * SECOND_NS;
 	}
 	return ns_of_float(RFLOAT_VALUE(rb_Float(seconds)), what);
+}
+
+uint64_t native_rate(VALUE refill, uint64_t *period_ns)
+{
+	uint64_t count;
+	double rate;
+	int error;
+
+	if (!RB_FLOAT_TYPE_P(refill))
+		return native_u64(refill, "refill");
+	rate = RFLOAT_VALUE(refill);
+	error = shmlimit_rate_from_double(rate, *period_ns, &count, period_ns);
+	if (error == -ERANGE)
+		rb_raise(rb_eRangeError, "refill %" PRIsVALUE ": the nearest that can be is %" PRIsVALUE, refill,
+		         DBL2NUM(rate < 1 ? (double)*period_ns * 0x1p-60 : 0x1p64 - 2048));
+	if (error != 0)
+		rb_raise(rb_eRangeError, "refill %" PRIsVALUE ": must be a finite number above 0, of a period above 0",
+		         refill);
+	return count;
 }
 
 VALUE native_seconds(uint64_t ns)

@@ -14,6 +14,8 @@
 
 #include "shmlimit_gate.h"
 
+#define SECOND_NS UINT64_C(1000000000)
+
 /* A handle that must not be closed while a thread without the GVL uses it. */
 struct use {
 	int threads;
@@ -36,6 +38,12 @@ struct key native_key(VALUE key);
 uint64_t native_u64(VALUE number, const char *what);
 /* Seconds, as any number, to nanoseconds; nil is 0. */
 uint64_t native_ns(VALUE seconds, const char *what);
+/*
+ * Tokens that come back every *period_ns: an Integer, or a Float, which is what its shortest decimal says, and then
+ * *period_ns is changed.
+ */
+uint64_t native_rate(VALUE refill, uint64_t *period_ns);
+
 /* Nanoseconds to seconds; UINT64_MAX is Float::INFINITY. */
 VALUE native_seconds(uint64_t ns);
 

@@ -86,13 +86,13 @@ module Shmlimit
       end
 
       # Create a segment, and open it. group is a name or a number.
-      def create(name, slots: 0, mode: 0, group: nil, rules: 0, window_max: 0, on_full: :evict, coarse_clock: false,
+      def create(name, slots: 0, mode: 0, group: nil, rules: 0, on_full: :evict, coarse_clock: false,
                  store_keys: 0, slots_max: 0)
         if group.is_a?(String)
           require "etc"
           group = Etc.getgrnam(group).gid
         end
-        _create(name, mode, slots, rules, window_max, ON_FULL.fetch(on_full), coarse_clock, group, store_keys, slots_max)
+        _create(name, mode, slots, rules, ON_FULL.fetch(on_full), coarse_clock, group, store_keys, slots_max)
         new(name)
       end
     end

@@ -18,7 +18,8 @@ module Shmlimit
   # customer's plan; rate_error= decides where it cannot be read. Without a block the key of each limit is the address that the server names, REMOTE_ADDR.
   #
   # A limit of how many at once, rate="20 at once", counts a request until its response was sent or the client is gone, which
-  # is when the server closes the body.
+  # is when the server closes the body, or, where the application takes over the connection (rack.hijack), as for a WebSocket, when
+  # that is closed.
   #
   # A limit with estimate=500 takes 500 before; charge: is called with the environment, the status and the header fields when the
   # server closes the body, and says what the request has used in all: an Integer, or an Array with one for each limit, nil where
@@ -27,7 +28,10 @@ module Shmlimit
   # The outcome is in env["shmlimit.outcome"], the Answer in env["shmlimit.answer"].
   class Middleware
     TEXTS = { 429 => "Too Many Requests\n", 503 => "Service Unavailable\n" }.freeze
-    private_constant :TEXTS
+    # That proxies write, by their names in the environment.
+    FORWARDED = %w[X-Forwarded-For Forwarded X-Real-IP CF-Connecting-IP].to_h { |field| ["HTTP_#{field.upcase.tr('-', '_')}", field] }.freeze
+    ADVICE = "a block that returns Rack::Request.new(env).ip believes proxies on private addresses"
+    private_constant :TEXTS, :FORWARDED, :ADVICE
 
     # refused: an application that answers requests that a limit refused; its response gets the header fields too.
     def initialize(app, spec, refused: nil, charge: nil, &keys)
@@ -49,11 +53,32 @@ module Shmlimit
     private
 
     def hold(env, answer)
+      taken = false
+      status = headers = nil
+      take_over = lambda do |io|
+        taken = true
+        when_closed(io) { finish(env, status, headers, answer.places) }
+      end
+      hijack = env["rack.hijack"]
+      env["rack.hijack"] = -> { take_over.call(hijack.call) } if hijack
       status, headers, body = respond(env, answer)
-      held = Rack::BodyProxy.new(body) { finish(env, status, headers, answer.places) }
+      partial = headers["rack.hijack"] if env["rack.hijack?"]
+      headers["rack.hijack"] = ->(io) { partial.call(take_over.call(io)) } if partial
+      held = Rack::BodyProxy.new(body) { finish(env, status, headers, answer.places) unless taken }
       [status, headers, held]
     ensure
-      @gate.leave(answer.places) unless held
+      @gate.leave(answer.places) unless held || taken
+    end
+
+    # The connection that an application takes over.
+    def when_closed(io, &finish)
+      io.define_singleton_method(:close) do
+        super()
+      ensure
+        finish&.call
+        finish = nil
+      end
+      io
     end
 
     def finish(env, status, headers, places)
@@ -72,10 +97,21 @@ module Shmlimit
     def enter(env)
       if @keys.nil?
         address = env["REMOTE_ADDR"].to_s
+        look(env, address)
         return @limits == 1 ? @gate.enter(address) : @gate.enter(*([address] * @limits))
       end
       keys = @keys.call(env)
+      look(env, keys)
       keys.is_a?(Array) && @limits > 1 ? @gate.enter(*keys) : @gate.enter(keys)
+    end
+
+    # Says once that behind a proxy all clients are one. Where the field has the peer's address, that was put in the place of a proxy's.
+    def look(env, keys)
+      name, field = FORWARDED.find { |name, _| env.key?(name) }
+      return unless name
+
+      peer = env["REMOTE_ADDR"].to_s
+      @gate.forwarded(peer, field, ADVICE) if [keys].flatten.include?(peer) && !env[name].include?(peer)
     end
 
     def refuse(env, answer)

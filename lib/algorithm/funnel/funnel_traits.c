@@ -1,0 +1,15 @@
+/*
+ * funnel_traits: what is known of FUNNEL without deciding. See traits.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "traits.h"
+
+const struct traits traits_funnel = {
+	.name = "funnel", /* the word that is printed */
+	.alias = "token-bucket",
+	.sets = SETS_CAPACITY | SETS_RATE | SETS_MAX_WAIT | SETS_NEXT_PAYS,
+	.strict_halves = 1,
+	.is_billed = 1,
+	.in_gate = 1,
+};

@@ -1,0 +1,142 @@
+/*
+ * fast_hold: to enter and to leave a place where that takes few looks at cells. The slot
+ * is the key's, and one of the cells is free: as hold.h says, that cell is swapped, then the
+ * word. In everything else the general path decides, and so it denies.
+ *
+ * An entry need not count the places that are held. Where none is beyond the capacity, a
+ * cell below it that is not in force is one too few. WHY NOT where there are more than 64 cells:
+ * the search could take that many looks, and the reach would not go down again, which the
+ * general path sees to. An entry with a result looks at all cells within reach, to say how
+ * many places are left.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_FAST_HOLD_H
+#define SHMLIMIT_LIB_FAST_HOLD_H
+
+#include "first.h"
+#include "hold.h"
+#include "ring.h"
+
+#define FAST_HOLD_CELLS 64u
+
+/*
+ * Where this process left a place of a key last: a cell that is likely to be free. It may be
+ * another key's.
+ */
+static inline uint64_t *fast_hold_hint(const struct shmlimit *l, uint64_t hash)
+{
+	return &l->self->left[hash % LIMITER_HINTS];
+}
+
+/*
+ * Fill *r for one place more, which begins now. The cells are read after the word: so a
+ * place that was entered since lets the swap of the word fail, and no place in force is missed. One
+ * whose end is impossible lasts as long as the new one: see hold_left_ns(). BOUND: once over the
+ * cells within reach.
+ */
+static inline void fast_hold_report(const struct first *f, const uint64_t *cells, uint64_t reach, uint64_t now_ns,
+                                    struct shmlimit_result *r)
+{
+	uint64_t held = 1, longest_ns = hold_end_ns(hold_end_of_period(&f->view.params, now_ns), now_ns);
+
+	for (uint64_t i = 0; i < reach; i++) {
+		uint64_t cell = load_acquire(&cells[i]), left_ns = hold_end_ns(cell, now_ns);
+
+		if (!hold_is_held(cell, f->seen.word, now_ns))
+			continue;
+		held++;
+		if (__builtin_expect(left_ns > longest_ns, 0) && left_ns <= f->view.params.ahead)
+			longest_ns = left_ns;
+	}
+	hold_report(&f->view.params, held, longest_ns, 0, r);
+}
+
+/*
+ * The answer, as decide() gives it, or FIRST_NOT. *failed: an entry lost the swap of the word; what
+ * it tried stands in *q->hold, and its cell is taken back.
+ */
+FAST int fast_enter(const struct shmlimit *l, const struct request *q, uint32_t *failed, struct shmlimit_result *r)
+{
+	struct hold_request *asked = q->hold;
+	uint64_t i, n, most, reach, before, *cells;
+	struct hold_place place;
+	struct first f;
+
+	if (__builtin_expect(!first_find(l, q, SHMLIMIT_HOLD, 1, &f), 0))
+		return FIRST_NOT;
+	most = f.view.params.capacity;
+	reach = hold_reach(f.seen.word, UINT64_MAX);
+	n = reach < most ? reach + 1 : most;
+	cells = cells_glance(l, f.t, f.slot, &f.view.params);
+	if (__builtin_expect(
+		    reach > most || n > FAST_HOLD_CELLS || most > params_tokens(&f.view.params) || cells == NULL, 0))
+		return FIRST_NOT;
+
+	i = load_relaxed(fast_hold_hint(l, q->hash));
+	i = i < n ? i : 0;
+	/* BOUND: once over the cells. */
+	for (uint64_t looks = 1;; looks++) {
+		before = load_acquire(&cells[i]);
+		if (!hold_is_held(before, f.seen.word, q->when.ns))
+			break;
+		if (looks >= n)
+			return FIRST_NOT;
+		i = i + 1 < n ? i + 1 : 0;
+	}
+	if (r != NULL)
+		fast_hold_report(&f, cells, reach, q->when.ns, r);
+	place = (struct hold_place){ (uint32_t)i, hold_cell(&f.view.params, before, f.seen.word, q->when.ns) };
+	/* INVARIANT I3: the cell was read while the slot was the key's: it is no window's. */
+	if (__builtin_expect(!slot_unchanged(f.slot, f.seen) || !cell_cas(&cells[i], before, place.value), 0))
+		return FIRST_NOT;
+	/* ORDER: full; before the slot's swap. Pairs with places_read() of a reclaimer. */
+	asked->tried = place;
+	/* The linearization point (I4, I13). ORDER pairs with slot_cas() of the other processes. */
+	if (__builtin_expect(!slot_cas(f.slot, f.seen, f.seen.tag,
+	                               hold_word_next(f.seen.word, reach > i ? reach : i + 1, q->when.ns)),
+	                     0)) {
+		(void)cell_cas(&cells[i], place.value, hold_without(place.value));
+		*failed = 1;
+		return FIRST_NOT;
+	}
+	asked->place = place;
+	decide_show(q, SHMLIMIT_ALLOWED);
+	return decide_count(l, q, rule_mode(&f.view), SHMLIMIT_ALLOWED, q->when.ns);
+}
+
+/*
+ * The same of a place that is left. q->hold->done: it was, but the slot changed during the call,
+ * and is to be looked at again.
+ */
+FAST int fast_leave(const struct shmlimit *l, const struct request *q)
+{
+	struct hold_request *asked = q->hold;
+	uint64_t *cells, *cell, *hint = fast_hold_hint(l, q->hash);
+	struct first f;
+
+	if (__builtin_expect(
+		    !first_find(l, q, SHMLIMIT_HOLD, 0, &f) || asked->place.cell >= params_tokens(&f.view.params), 0))
+		return FIRST_NOT;
+	cells = cells_glance(l, f.t, f.slot, &f.view.params);
+	if (__builtin_expect(cells == NULL, 0))
+		return FIRST_NOT;
+	cell = &cells[asked->place.cell];
+	if (__builtin_expect(load_acquire(cell) != asked->place.value ||
+	                             !hold_is_held(asked->place.value, f.seen.word, q->when.ns) ||
+	                             !cell_cas(cell, asked->place.value, hold_without(asked->place.value)),
+	                     0))
+		return FIRST_NOT;
+	asked->done = 1;
+	/* Threads share the hint: it is written where it differs. */
+	if (load_relaxed(hint) != asked->place.cell)
+		store_relaxed(hint, asked->place.cell);
+	/*
+	 * ORDER both after the swap, which pairs with migration's reading of the cell: see hold.h.
+	 */
+	return __builtin_expect(slot_unchanged(f.slot, f.seen) && rule_record_holds(f.record, &f.view), 1)
+	               ? SHMLIMIT_ALLOWED
+	               : FIRST_NOT;
+}
+
+#endif

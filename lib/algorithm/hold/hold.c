@@ -1,0 +1,588 @@
+/*
+ * hold: HOLD's row: places that are held. See hold.h for the protocol.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+
+#include "algorithm.h"
+#include "hold.h"
+#include "holder.h"
+
+/* ---- Arithmetic ---- */
+
+/* Six tables are apart by this. */
+#define CARRIED_NONCES 170
+/* A reading of the clock may be older than another process's by so much. */
+#define SLACK_NS ((uint64_t)1000000000)
+
+int hold_compile(const struct shmlimit_rule *rule, unsigned size, struct layout_params *params)
+{
+	if (rule->capacity == 0 || rule->period_ns == 0)
+		return -EDOM;
+	if (rule->capacity > SHMLIMIT_WINDOW_MAX)
+		return -EFBIG;
+	if (rule->flags != 0 || rule->max_wait_ns != 0 || (rule->refill != 0 && rule->refill != rule->capacity))
+		return -EINVAL;
+	if (rule->period_ns > HOLD_PERIOD_MAX_NS)
+		return -ERANGE;
+	params->capacity = params->count = rule->capacity;
+	params->period_ns = params->back = rule->period_ns;
+	params->ahead =
+		rule->period_ns + (rule->period_ns / 2 < SLACK_NS ? rule->period_ns / 2 : SLACK_NS) + HOLD_TICK_NS;
+	params->scale[1] = (uint64_t)1 << 54; /* a tick of funnel_time() is a nanosecond: 2^118 */
+	params->num = params->den = 1;
+	params->shape = params_shape(HOLD_STAMP_SHIFT, HOLD_TICK_BITS, SHMLIMIT_HOLD, 0);
+	params_set_cells_size(params, cells_size_at_least(rule->capacity, size));
+	return 0;
+}
+
+/* ---- Reading cells ---- */
+
+/* What the cells of a slot say. */
+struct places {
+	uint64_t held; /* in force */
+	uint64_t top;  /* the first `top` cells contain all of them */
+	/* a cell that may be entered, and what it holds; NONE: there is none */
+	uint64_t free, before;
+	uint64_t soonest_ns, longest_ns; /* until the first, the last of them ends */
+	int stepped;                     /* some end later than they can */
+	int bound;                       /* some are bound to a process */
+};
+
+#define NONE UINT64_MAX
+
+/* A record that was scribbled over may have a capacity beyond all cells. */
+static uint64_t cells_of(const struct look *k)
+{
+	return k->params->capacity < params_tokens(k->params) ? k->params->capacity : params_tokens(k->params);
+}
+
+/*
+ * How many cells a denied entry has looked at: those within reach, and all below the capacity. One
+ * beyond reach is in force where an entry is at work, or where it had ended and the clock stepped
+ * back since.
+ */
+static uint64_t looked_at(const struct look *k, uint64_t word)
+{
+	uint64_t most = cells_of(k), reach = hold_reach(word, params_tokens(k->params));
+
+	return reach > most ? reach : most;
+}
+
+/*
+ * Does a cell end later than it can? Not by *now_ns, which is read again after the cell: the place
+ * may have been entered since.
+ */
+static int is_impossible(const struct look *k, uint64_t cell, uint64_t word, uint64_t *now_ns)
+{
+	if (!hold_is_impossible(k->params, cell, word, *now_ns))
+		return 0;
+	if (!k->given)
+		*now_ns = when_read(k->l).ns;
+	return hold_is_impossible(k->params, cell, word, *now_ns);
+}
+
+/* BOUND: once over the cells: those within reach, and beyond them until one is free. */
+static struct places places_read(const struct look *k, uint64_t word)
+{
+	struct places p = { .free = NONE, .soonest_ns = UINT64_MAX };
+	uint64_t most = cells_of(k), reach = hold_reach(word, params_tokens(k->params)), now_ns = k->at.now_ns;
+	const uint64_t *cells;
+
+	if (k->slot == NULL)
+		return p;
+	cells = ring_cells(k);
+	/* This process does not see them: all may be held. */
+	if (cells == NULL) {
+		p.held = p.top = reach;
+		p.soonest_ns = p.longest_ns = reach != 0 ? k->params->back : 0;
+		return p;
+	}
+	for (uint64_t i = 0; i < reach || (p.free == NONE && i < most); i++) {
+		uint64_t cell = load_acquire(&cells[i]), left_ns;
+
+		p.stepped |= is_impossible(k, cell, word, &now_ns);
+		left_ns = hold_left_ns(k->params, cell, word, now_ns);
+		if (left_ns == 0) {
+			if (p.free == NONE && i < most) {
+				p.free = i;
+				p.before = cell;
+			}
+			continue;
+		}
+		p.held++;
+		p.bound |= (cell & HOLD_BOUND) != 0;
+		p.top = i + 1;
+		p.soonest_ns = left_ns < p.soonest_ns ? left_ns : p.soonest_ns;
+		p.longest_ns = left_ns > p.longest_ns ? left_ns : p.longest_ns;
+	}
+	return p;
+}
+
+/*
+ * Nanoseconds until `ended` of the places in force have ended, 1 to all of them. BOUND: once over
+ * the cells for each bit of the time between the first end and the last. WHY NOT a sorted list: a
+ * decision allocates nothing, and only a lowered capacity and a peek for several places ask for
+ * others than the first and the last.
+ */
+static uint64_t wait_for_place(const struct look *k, uint64_t word, const struct places *p, uint64_t ended)
+{
+	const uint64_t *cells = ring_cells(k);
+	uint64_t low = p->soonest_ns, high = p->longest_ns;
+
+	if (ended == 1 || ended == p->held || cells == NULL)
+		return ended == 1 ? low : high;
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2, n = 0;
+
+		for (uint64_t i = 0; i < p->top; i++)
+			n += hold_left_ns(k->params, load_acquire(&cells[i]), word, k->at.now_ns) - 1 < middle;
+		if (n >= ended)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* What its cell holds of the place that a caller names, if it is in force; else 0. */
+static uint64_t held_as(const struct look *k, const struct hold_place *place, uint64_t word)
+{
+	const uint64_t *cells = k->slot == NULL ? NULL : ring_cells(k);
+	uint64_t cell;
+
+	if (cells == NULL || place->cell >= params_tokens(k->params))
+		return 0;
+	cell = load_acquire(&cells[place->cell]);
+	return hold_is_same(cell, place->value) && hold_is_held(cell, word, k->at.now_ns) ? cell : 0;
+}
+
+/* ---- Holders ---- */
+
+static uint64_t *owner_of(const struct look *k, uint64_t cell)
+{
+	return &ring_cells(k)[params_tokens(k->params) + cell];
+}
+
+/* Does a place end with its process, and is that dead? ORDER the cell was read before its owner. */
+static int is_orphan(const struct look *k, struct holder_round *round, uint64_t i, uint64_t cell, uint64_t word)
+{
+	uint32_t holder;
+
+	if ((cell & HOLD_BOUND) == 0 || !hold_is_held(cell, word, k->at.now_ns))
+		return 0;
+	holder = hold_holder(cell, load_acquire(owner_of(k, i)));
+	return holder != 0 && holder_is_dead(round, holder);
+}
+
+/* Do pids say something here? */
+static int knows_holders(const struct look *k)
+{
+	uint64_t space = load_relaxed(&k->l->header->pid_namespace);
+
+	return space != 0 && space == holder_namespace();
+}
+
+static int has_orphans(const struct look *k, uint64_t word)
+{
+	uint64_t n = looked_at(k, word);
+	struct holder_round round;
+
+	if (!knows_holders(k))
+		return 0;
+	round = holder_round_begin();
+	for (uint64_t i = 0; i < n; i++)
+		if (is_orphan(k, &round, i, load_acquire(&ring_cells(k)[i]), word))
+			return 1;
+	return 0;
+}
+
+/* Returns whether there were any: then what was decided is out of date. */
+static int bury(const struct look *k, struct slot_seen seen)
+{
+	uint64_t n = looked_at(k, seen.word), *cells = ring_cells(k);
+	struct holder_round round;
+	int buried = 0;
+
+	if (!knows_holders(k))
+		return 0;
+	round = holder_round_begin();
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t cell = load_acquire(&cells[i]);
+
+		if (!is_orphan(k, &round, i, cell, seen.word))
+			continue;
+		/* INVARIANT I3: as in hold_row_before_swap(). */
+		if (!slot_unchanged(k->slot, seen))
+			return 1;
+		buried |= cell_cas(&cells[i], cell, hold_without(cell));
+	}
+	return buried;
+}
+
+/* ---- Operations ---- */
+
+/* One place, or none where a peek asks. Returns whether it is to be entered. */
+static int hold_ask(const struct look *k, const struct request *q, uint64_t word, const struct places *p,
+                    struct verdict *v)
+{
+	uint64_t most = cells_of(k);
+
+	/* Fewer than `most` in force: then one of as many cells is not, and was found. */
+	if (q->amount <= most && p->held <= most - q->amount)
+		return q->amount != 0 && q->op != OP_PEEK;
+	v->answer = SHMLIMIT_DENIED;
+	if (q->amount == 0)
+		v->answer = SHMLIMIT_ALLOWED;
+	else if (q->amount > most)
+		v->retry_after_ns = FUNNEL_NEVER;
+	else
+		v->retry_after_ns = wait_for_place(k, word, p, p->held - (most - q->amount));
+	return 0;
+}
+
+static void hold_enter(const struct look *k, const struct places *p, struct hold_balance *b, struct verdict *v)
+{
+	uint64_t reach = p->free != NONE && p->free >= p->top ? p->free + 1 : p->top;
+
+	b->place = (struct hold_place){ (uint32_t)p->free, hold_cell(k->params, p->before, b->word, k->at.now_ns) };
+	b->before = p->before;
+	v->word = hold_word_next(b->word, reach, k->at.now_ns);
+	v->changed = 1;
+}
+
+/*
+ * A place that is held begins again, at its old value or at what this call tried before. For a key
+ * that moves to a larger table takes with it what was tried, before the call takes that back.
+ */
+static int hold_renew(const struct look *k, struct hold_request *asked, struct hold_balance *b, struct verdict *v)
+{
+	uint64_t reach = hold_reach(b->word, params_tokens(k->params));
+
+	if (asked->tried.value != 0 && held_as(k, &asked->tried, b->word) != 0)
+		asked->place = asked->tried;
+	b->before = held_as(k, &asked->place, b->word);
+	asked->done = b->before != 0;
+	if (!asked->done)
+		return 0;
+	/* To be bound again: a renewed place is not. */
+	asked->holder = hold_holder(b->before, load_acquire(owner_of(k, asked->place.cell)));
+	b->place = (struct hold_place){ asked->place.cell, hold_cell(k->params, b->before, b->word, k->at.now_ns) };
+	v->word = hold_word_next(b->word, reach > b->place.cell ? reach : b->place.cell + 1, k->at.now_ns);
+	v->changed = 1;
+	return 1;
+}
+
+/*
+ * The cell is swapped here, for nothing else changes: the slot is looked at again after it.
+ * Done and then decided again, since another process changed the slot, it is done still; but
+ * if the key has moved to a larger table since, the place may be there too.
+ */
+static void hold_leave(const struct look *k, struct hold_request *asked, const struct hold_balance *b)
+{
+	uint64_t cell = held_as(k, &asked->place, b->word);
+
+	if (cell != 0 && cell_cas(&ring_cells(k)[asked->place.cell], cell, hold_without(cell)))
+		asked->done = 1;
+}
+
+/* The place is bound, or it is to be. */
+static void hold_bind(const struct look *k, struct hold_request *asked, struct hold_balance *b, struct verdict *v)
+{
+	uint64_t cell = held_as(k, &asked->place, b->word);
+
+	asked->done = cell != 0;
+	if (cell == 0)
+		return;
+	asked->place.value = cell;
+	if (hold_holder(cell, load_acquire(owner_of(k, asked->place.cell))) == asked->holder)
+		return;
+	b->before = cell;
+	b->place = (struct hold_place){ asked->place.cell, cell | HOLD_BOUND };
+	v->word = hold_word_next(b->word, hold_reach(b->word, params_tokens(k->params)), k->at.now_ns);
+	v->changed = 1;
+}
+
+static void hold_row_apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
+                           struct shmlimit_result *r)
+{
+	struct places p;
+	int enters;
+
+	*v = (struct verdict){ .answer = SHMLIMIT_ALLOWED, .word = b->hold.word };
+	if (q->op == OP_RENEW)
+		(void)hold_renew(k, q->hold, &b->hold, v);
+	else if (q->op == OP_LEAVE)
+		hold_leave(k, q->hold, &b->hold);
+	else if (q->op == OP_BIND)
+		hold_bind(k, q->hold, &b->hold, v);
+	if (operation_is_holders(q->op))
+		return;
+	p = places_read(k, b->hold.word);
+	if (q->op == OP_ENTER && q->hold->tried.value != 0 && p.held <= cells_of(k) &&
+	    hold_renew(k, q->hold, &b->hold, v)) {
+		enters = 0; /* it is counted */
+	} else {
+		enters = hold_ask(k, q, b->hold.word, &p, v);
+		if (enters)
+			hold_enter(k, &p, &b->hold, v);
+		/* A denial writes then. At the first try it is not to: see decide.c. */
+		b->stepped = b->doubtful = v->answer == SHMLIMIT_DENIED && q->op != OP_PEEK &&
+		                           (p.stepped || (p.bound && has_orphans(k, b->hold.word)));
+	}
+	if (r == NULL)
+		return;
+	if (v->changed) {
+		uint64_t left_ns = hold_end_ns(b->hold.place.value, k->at.now_ns);
+
+		p.longest_ns = left_ns > p.longest_ns ? left_ns : p.longest_ns;
+	}
+	hold_report(k->params, p.held + (enters != 0), p.longest_ns, v->retry_after_ns, r);
+}
+
+/* A denied entry found places that end later than they can: they end one period from now. */
+static int hold_step_back(const struct look *k, struct slot_seen seen)
+{
+	uint64_t n = looked_at(k, seen.word), now_ns = k->at.now_ns;
+	uint64_t *cells = ring_cells(k);
+
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t cell = load_acquire(&cells[i]);
+
+		if (!is_impossible(k, cell, seen.word, &now_ns))
+			continue;
+		/*
+		 * INVARIANT I3: as in hold_row_before_swap(). A cell that has another value by then
+		 * is left as it is.
+		 */
+		if (!slot_unchanged(k->slot, seen))
+			return 0;
+		(void)cell_cas(&cells[i], cell, hold_shortened(k->params, cell, now_ns));
+	}
+	return 1;
+}
+
+/*
+ * Cells whose time is over are not held from now on: in this slot a place in force keeps them from
+ * being freed.
+ */
+static void hold_row_sweep(const struct look *k, struct slot_seen seen)
+{
+	uint64_t *cells = ring_cells(k);
+
+	for (uint64_t i = 0; i < params_tokens(k->params) && cells != NULL; i++) {
+		uint64_t cell = load_acquire(&cells[i]);
+
+		if ((cell & HOLD_HELD) == 0 || ((cell ^ seen.word) & HOLD_CLAIM) != 0 ||
+		    hold_is_held(cell, seen.word, k->at.now_ns))
+			continue;
+		/* INVARIANT I3: as in hold_row_before_swap(). */
+		if (!slot_unchanged(k->slot, seen))
+			return;
+		(void)cell_cas(&cells[i], cell, hold_without(cell));
+	}
+}
+
+/*
+ * May an owner be written for this value of a cell? WHY NOT if it has another: the cell may be
+ * bound by now, and an entry may have read that owner before.
+ */
+static int is_ownerless(uint64_t cell, uint64_t owner, uint32_t holder)
+{
+	uint32_t other = hold_holder(cell | HOLD_BOUND, owner);
+
+	return (cell & HOLD_BOUND) == 0 && (other == 0 || other == holder);
+}
+
+/*
+ * The owner's swap, then the cell's. Returns 0 where another process was quicker, or it is to be
+ * tried again.
+ */
+static int bind_before_swap(const struct look *k, struct hold_request *asked, struct slot_seen seen,
+                            const struct hold_balance *h)
+{
+	uint64_t *cell = &ring_cells(k)[h->place.cell], *owner = owner_of(k, h->place.cell);
+	uint64_t was = load_acquire(owner), unbound = hold_unbound(h->before);
+
+	/* INVARIANT I3: both were read while the slot was the key's: they are no window's. */
+	if (!slot_unchanged(k->slot, seen))
+		return 0;
+	if (!is_ownerless(h->before, was, asked->holder)) {
+		if (cell_cas(cell, h->before, unbound))
+			asked->place.value = unbound;
+		return 0;
+	}
+	/* ORDER: full; the owner before the cell. Pairs with is_orphan(). */
+	if (!cell_cas(owner, was, hold_owner(h->before, asked->holder)) || !cell_cas(cell, h->before, h->place.value))
+		return 0;
+	asked->place = h->place;
+	return 1;
+}
+
+/* The cell's swap, before the word's. Returns 0 where another process was quicker. */
+static int hold_row_before_swap(const struct look *k, const struct request *q, struct slot_seen seen,
+                                const struct balance *b)
+{
+	const struct hold_balance *h = &b->hold;
+
+	/* Without addresses for them: decide_slowly() answers by on_full. */
+	if (ring_cells(k) == NULL)
+		return 0;
+	if (b->stepped)
+		return !bury(k, seen) && hold_step_back(k, seen);
+	if (q->op == OP_BIND)
+		return bind_before_swap(k, q->hold, seen, h);
+	/* INVARIANT I3: the cell was read while the slot was the key's: it is no window's. */
+	if (!slot_unchanged(k->slot, seen) || !cell_cas(&ring_cells(k)[h->place.cell], h->before, h->place.value))
+		return 0;
+	/* ORDER: full; before the slot's swap. Pairs with places_read() of a reclaimer. */
+	if (q->op == OP_ENTER || q->op == OP_RENEW)
+		q->hold->place = q->hold->tried = h->place;
+	else if (q->undo != NULL)
+		q->undo->place = h->place;
+	return 1;
+}
+
+/* The word's swap failed: the cell is what it was. */
+static void hold_row_lost(const struct look *k, const struct request *q, const struct balance *b)
+{
+	const struct hold_balance *h = &b->hold;
+	uint64_t was = q->op == OP_RENEW ? h->before : hold_without(h->place.value);
+
+	if (q->op == OP_BIND)
+		return; /* the place is bound */
+	(void)cell_cas(&ring_cells(k)[h->place.cell], h->place.value, was);
+	if (q->op == OP_RENEW)
+		q->hold->place.value = h->before;
+	else if (q->op == OP_ENTER)
+		q->hold->place.value = 0;
+	else if (q->undo != NULL)
+		q->undo->place.value = 0;
+}
+
+/* ---- The row ---- */
+
+static void hold_row_range(const struct layout_params *params, struct shmlimit_range *out)
+{
+	out->resolution_ps = 1000 * HOLD_TICK_NS;
+	out->refill_ns = params->back;
+	out->ahead_ns = out->back_ns = HOLD_FUTURE_NS - HOLD_TICK_NS;
+}
+
+static void hold_row_read(const struct look *k, uint64_t word, struct balance *b)
+{
+	(void)k;
+	b->hold = (struct hold_balance){ .word = word };
+	b->stepped = b->doubtful = b->was_empty = 0;
+}
+
+static void hold_row_none(const struct look *k, struct balance *b)
+{
+	hold_row_read(k, 0, b);
+}
+
+static uint64_t hold_row_wait(const struct look *k, const struct balance *b)
+{
+	return places_read(k, b->hold.word).longest_ns;
+}
+
+static uint64_t hold_row_idle_ns(const struct look *k, uint64_t word)
+{
+	uint64_t ticks = hold_stamp(k->at.now_ns - (word >> HOLD_STAMP_SHIFT << HOLD_STAMP_TICK_BITS));
+
+	return ticks > ((uint64_t)1 << HOLD_STAMP_BITS) - HOLD_STAMP_AHEAD ? 0 : ticks << HOLD_STAMP_TICK_BITS;
+}
+
+/* Places end when they were to: they are as they were. */
+static uint64_t hold_row_convert(const struct look *k, uint64_t word, const struct layout_params *to)
+{
+	(void)k;
+	(void)to;
+	return word;
+}
+
+static const char *hold_row_fault(const struct layout_params *params, uint64_t word)
+{
+	return hold_reach(word, UINT64_MAX) > params_tokens(params) ? "more places than there are cells" : NULL;
+}
+
+static const char *hold_row_mend(const struct layout_params *params, uint64_t word, uint64_t *mended)
+{
+	*mended = word - ((hold_reach(word, UINT64_MAX) - hold_reach(word, params_tokens(params))) << HOLD_REACH_SHIFT);
+	return "set to what there are";
+}
+
+static void hold_row_show(const struct look *k, const struct balance *b, struct shmlimit_slot *out)
+{
+	struct places p = places_read(k, b->hold.word);
+
+	out->remaining = p.held < k->params->capacity ? k->params->capacity - p.held : 0;
+	out->reset_after_ns = p.longest_ns;
+}
+
+static uint64_t hold_row_begin(const struct look *k, uint64_t nonce)
+{
+	return hold_word_next((nonce * 0x9e3779b97f4a7c15u) >> 53, 0, k->at.now_ns);
+}
+
+/*
+ * What a cell is elsewhere: in a larger table, or of a larger size. One that may be entered is as
+ * if entered often before: what a late entry into the old cell tried is then no value of the new
+ * one.
+ */
+static uint64_t migrated(uint64_t cell, uint64_t word, uint64_t now_ns)
+{
+	if (hold_is_held(cell, word, now_ns))
+		return cell & ~HOLD_BOUND; /* the owner stays where it was */
+	return ((cell + CARRIED_NONCES * HOLD_NONCE) & HOLD_NONCES) | (word & HOLD_CLAIM);
+}
+
+static int hold_row_migrate(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen,
+                            uint64_t *carried)
+{
+	uint64_t reach = hold_reach(word, params_tokens(k->params)), most = cells_of(to),
+		 cells = params_tokens(k->params);
+
+	/* There may be more cells: they are as if never entered. */
+	for (uint64_t i = 0; i < reach || i < most; i++) {
+		uint64_t here = i < cells ? load_acquire(&ring_cells(k)[i]) : 0;
+		uint64_t cell = migrated(here, word, k->at.now_ns);
+		uint64_t *there = &ring_cells(to)[i], before = load_acquire(there);
+
+		/*
+		 * INVARIANT I13: a carrier that is late finds the slot committed, or the cell
+		 * written.
+		 */
+		if (!slot_unchanged(to->slot, seen) || (before != cell && !cell_cas(there, before, cell)))
+			return 0;
+	}
+	*carried = word;
+	return 1;
+}
+
+static const struct algorithm_cells hold_cells_row = {
+	.begin = hold_row_begin,
+	.before_swap = hold_row_before_swap,
+	.lost = hold_row_lost,
+	.migrate = hold_row_migrate,
+	.sweep = hold_row_sweep,
+};
+
+const struct algorithm algorithm_hold = {
+	.traits = &traits_hold,
+	.cells = &hold_cells_row,
+	.operations = OPERATIONS_HOLD,
+	.one_at_a_time = 1,
+	.compile = hold_compile,
+	.range = hold_row_range,
+	.none = hold_row_none,
+	.read = hold_row_read,
+	.apply = hold_row_apply,
+	.wait = hold_row_wait,
+	.idle_ns = hold_row_idle_ns,
+	.convert = hold_row_convert,
+	.fault = hold_row_fault,
+	.mend = hold_row_mend,
+	.show = hold_row_show,
+};

@@ -1,0 +1,249 @@
+/*
+ * hold: places that are held (HOLD): how many at once. Here is the arithmetic of a
+ * place, and the protocol; hold.c has the row.
+ *
+ * A slot's cells (see cells.h) are its places, one each:
+ *
+ *	cell:  [ end : 40 ][ held : 1 ][ nonce : 10 ][ short : 1 ][ bound : 1 ][ claim : 11 ]
+ *	word:  [ stamp : 35 ]                           [ reach : 17 ][ 0 ][ claim : 11 ]
+ *	owner: [ holder : 32 ][ of the end, held and nonce of its place : 32 ]
+ *
+ *	end    when the place ends by itself, in ticks of 2^16 ns, rounded up
+ *	held   it was not left
+ *	nonce  how often the cell was entered, so that no value of it comes again
+ *	short  its end was brought forward since it was entered: step 4
+ *	bound  its owner says which process it ends with: step 7
+ *	claim  a number of the key's claim of the slot. A cell of another claim holds nothing
+ *	stamp  grows with each entry, so that no word comes again
+ *	reach  the number of cells, from the first on, that may be in force
+ *	owner  of cell i: cell N + i, where the rule's size is for N places. It counts where cell i
+ *	       is bound and its 32 bits agree
+ *
+ * A place is in force if its cell is held, is of the word's claim and has not ended.
+ *
+ *  1. Enter: read the word, then the cells. Fewer than `capacity` in force: look at the
+ *     slot again and swap a cell that is not in force for a new value. Then swap the
+ *     word for a later stamp, whose reach covers the cell. That admits. If it fails,
+ *     swap the cell back and start over.
+ *  2. Renew: the same, from exactly the value that was entered.
+ *  3. Leave: swap exactly the value that was entered for one that is not held.
+ *  4. Step back: a denied entry swaps each cell that ends later than the rule can mean for one that
+ *     ends a period from now, with the same nonce, and is `short`. So a clock that stepped back
+ *     locks a key out for a period at most, and the holder finds its place still (hold_is_same()).
+ *  5. Sweep (sweep.c): swap each cell that has ended for one that is not held, as leaving does.
+ *     Else its time would come round beside a place of the key that is renewed for years.
+ *  6. Reclaim (table.c): read the word, then the cells; none is in force: swap exactly that word.
+ *  7. Bind: as renewing, but swap the owner first, from what was read, then the cell for the same
+ *     one with `bound`. A place that is bound already, or has the owner of another call that binds
+ *     it, gets another nonce first, unbound.
+ *  8. Bury: a denied entry reads each bound cell, then its owner. They agree, and the kernel says that
+ *     the holder is dead: swap exactly that cell for one that is not held, as leaving does.
+ *
+ * INVARIANT I13. Never more than `capacity` places of a key are in force. All entries are in
+ * cells below the capacity, and a cell has one value. Where the capacity was lowered, places
+ * beyond it are counted too, and the count is that of the word which the entry swaps.
+ *
+ * Why a slot with a place in force is not reclaimed. An entry swaps its cell before
+ * the word. A reclaimer that read the word after that swap sees the cell; one that read
+ * it before loses its own swap, for words do not come again.
+ *
+ * Why nothing is left in a slot of another key. An entry that is late finds another tag, or
+ * another claim, and takes its cell back; killed before it does, it leaves a
+ * value of another claim, which holds nothing. Of 2048 claims two are alike: then one place
+ * is missing until it ends. A late entry does not write to a window's log: it looks
+ * at the slot after it read the cell, and a log's times do not come again.
+ *
+ * A key that moves to a larger table, or whose rule gets a larger size, takes its cells with it,
+ * also what an entry is trying just then, which cannot become valid in the old ones. The entry
+ * finds it in the new ones, and goes on with it there. Leaving changes no word: so it looks at the
+ * rule again, after its swap. A place that was left after it was copied is then found, and left, in
+ * the new cells.
+ *
+ * Killed between the two swaps, an entry leaves a place that ends by itself.
+ *
+ * INVARIANT A place whose holder lives is not buried. A cell is bound after its owner was written,
+ * and an owner changes by a swap from what was read while its cell was not bound, and which was not
+ * this value's. So each value of a cell gets one owner (tests/model/bind). A process that is
+ * stopped before that swap, until the cell is another holder's and bound, finds another owner: it
+ * has the nonce and end of its place. Killed between these swaps, a place is not bound, and ends by
+ * itself. So does one that was shortened, moved to other cells, or lost its owner. Whatever
+ * burying does, leaving could do: I13 needs no more than a dead holder.
+ *
+ * WHY NOT a count in the word: a killed holder's share of it would be lost. WHY NOT the
+ * swap of the cell alone: a reclaimer that had looked at the cells before it would free
+ * the slot, and the key would get a second set of places (tests/model/hold, NO_STAMP).
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_HOLD_H
+#define SHMLIMIT_LIB_HOLD_H
+
+#include "layout.h"
+
+#define HOLD_TICK_BITS 16u
+#define HOLD_TICK_NS ((uint64_t)1 << HOLD_TICK_BITS)
+#define HOLD_END_SHIFT 24
+#define HOLD_HELD ((uint64_t)1 << 23)
+#define HOLD_SHORT ((uint64_t)1 << 12)
+#define HOLD_BOUND ((uint64_t)1 << 11)
+#define HOLD_NONCE_SHIFT 13
+#define HOLD_NONCE ((uint64_t)1 << HOLD_NONCE_SHIFT)
+#define HOLD_NONCES (HOLD_HELD - HOLD_NONCE)
+#define HOLD_CLAIM (HOLD_BOUND - 1)
+#define HOLD_REACH_SHIFT 12
+#define HOLD_STAMP_SHIFT 29
+#define HOLD_STAMP_BITS 35
+/*
+ * A stamp is a time in ticks of 256 ns, or one more than the last, where that is as late: five
+ * minutes ahead at most.
+ */
+#define HOLD_STAMP_TICK_BITS 8
+#define HOLD_STAMP_AHEAD ((uint64_t)1 << 30)
+/*
+ * Cells tell times modulo 2^56 ns: two years. Half of that is the future, and a quarter the longest
+ * period.
+ */
+#define HOLD_RANGE_SHIFT (HOLD_END_SHIFT - HOLD_TICK_BITS)
+#define HOLD_FUTURE_NS ((uint64_t)1 << 55)
+#define HOLD_PERIOD_MAX_NS ((uint64_t)1 << 54)
+
+/*
+ * Fill *params from a HOLD rule, whose keys have cells of this size at least.
+ * Returns 0, or -EDOM capacity or period is 0; -EFBIG the capacity is above SHMLIMIT_WINDOW_MAX;
+ * -EINVAL a flag, max_wait_ns or a count other than the capacity is set; -ERANGE the
+ * period is above 2^54 ns. On error *params is undefined.
+ */
+int hold_compile(const struct shmlimit_rule *rule, unsigned size, struct layout_params *params);
+
+/*
+ * From now to a cell's end, in 256ths of a nanosecond, so that it is signed: below 0 where the end
+ * was in the past.
+ */
+static inline int64_t hold_end(uint64_t cell, uint64_t now_ns)
+{
+	return (int64_t)((cell >> HOLD_END_SHIFT << HOLD_END_SHIFT) - (now_ns << HOLD_RANGE_SHIFT));
+}
+
+/* The same in nanoseconds, where it is above 0. */
+static inline uint64_t hold_end_ns(uint64_t cell, uint64_t now_ns)
+{
+	return (uint64_t)hold_end(cell, now_ns) >> HOLD_RANGE_SHIFT;
+}
+
+/* Is a cell in force? */
+static inline int hold_is_held(uint64_t cell, uint64_t word, uint64_t now_ns)
+{
+	return ((cell ^ ((word & HOLD_CLAIM) | HOLD_HELD)) & (HOLD_CLAIM | HOLD_HELD)) == 0 &&
+	       hold_end(cell, now_ns) > 0;
+}
+
+/*
+ * Is it, and further ahead than the rule can mean? The clock stepped back, or the period is shorter
+ * than it was.
+ */
+static inline int hold_is_impossible(const struct layout_params *params, uint64_t cell, uint64_t word, uint64_t now_ns)
+{
+	return hold_is_held(cell, word, now_ns) && hold_end_ns(cell, now_ns) > params->ahead;
+}
+
+/* The end of a period that begins now, where a cell has it. */
+static inline uint64_t hold_end_of_period(const struct layout_params *params, uint64_t now_ns)
+{
+	return (now_ns + params->back + HOLD_TICK_NS - 1) >> HOLD_TICK_BITS << HOLD_END_SHIFT;
+}
+
+/* The value of a place that begins now in a cell that held `before`. */
+static inline uint64_t hold_cell(const struct layout_params *params, uint64_t before, uint64_t word, uint64_t now_ns)
+{
+	return hold_end_of_period(params, now_ns) | HOLD_HELD | ((before + HOLD_NONCE) & HOLD_NONCES) |
+	       (word & HOLD_CLAIM);
+}
+
+/* The same place, which ends one period from now. */
+static inline uint64_t hold_shortened(const struct layout_params *params, uint64_t cell, uint64_t now_ns)
+{
+	return hold_end_of_period(params, now_ns) | (cell & (((uint64_t)1 << HOLD_END_SHIFT) - 1)) | HOLD_SHORT;
+}
+
+/*
+ * How long a cell is in force from now; 0: it is not. One whose end is impossible is in force for a
+ * period from the next denial, to the end of a tick: as long as from a denial now.
+ */
+static inline uint64_t hold_left_ns(const struct layout_params *params, uint64_t cell, uint64_t word, uint64_t now_ns)
+{
+	if (!hold_is_held(cell, word, now_ns))
+		return 0;
+	return hold_end_ns(hold_is_impossible(params, cell, word, now_ns) ? hold_shortened(params, cell, now_ns) : cell,
+	                   now_ns);
+}
+
+/* Is that place, which was entered as `value`, in the cell: as it was, or shortened? */
+static inline int hold_is_same(uint64_t cell, uint64_t value)
+{
+	uint64_t differ = (cell ^ value) & ~(HOLD_SHORT | HOLD_BOUND);
+
+	if (((cell ^ value) & ~HOLD_BOUND) == 0)
+		return 1;
+	return (cell & HOLD_SHORT) != 0 && differ << (64 - HOLD_END_SHIFT) == 0 && (int64_t)(cell - value) < 0;
+}
+
+/* The same place with another nonce, not bound. */
+static inline uint64_t hold_unbound(uint64_t cell)
+{
+	return (cell & ~(HOLD_NONCES | HOLD_BOUND)) | ((cell + HOLD_NONCE) & HOLD_NONCES);
+}
+
+/* What the owner says of a place that is bound to `holder`. */
+static inline uint64_t hold_owner(uint64_t cell, uint32_t holder)
+{
+	return (uint64_t)holder << 32 | (uint32_t)(cell >> HOLD_NONCE_SHIFT);
+}
+
+/* Which process a place is bound to; 0: none. */
+static inline uint32_t hold_holder(uint64_t cell, uint64_t owner)
+{
+	uint32_t holder = (uint32_t)(owner >> 32);
+
+	return (cell & HOLD_BOUND) != 0 && owner == hold_owner(cell, holder) ? holder : 0;
+}
+
+/* The same place, left. */
+static inline uint64_t hold_without(uint64_t cell)
+{
+	return cell & ~HOLD_HELD;
+}
+
+static inline uint64_t hold_reach(uint64_t word, uint64_t most)
+{
+	uint64_t reach = word >> HOLD_REACH_SHIFT & 131071u;
+
+	return reach < most ? reach : most;
+}
+
+static inline uint64_t hold_stamp(uint64_t ns)
+{
+	return ns >> HOLD_STAMP_TICK_BITS & (((uint64_t)1 << HOLD_STAMP_BITS) - 1);
+}
+
+/* The answer where `held` places are in force, the last of them until longest_ns from now. */
+static inline void hold_report(const struct layout_params *params, uint64_t held, uint64_t longest_ns,
+                               uint64_t retry_after_ns, struct shmlimit_result *r)
+{
+	r->limit = params->capacity;
+	r->remaining = held < params->capacity ? params->capacity - held : 0;
+	r->wait_ns = 0;
+	r->retry_after_ns = retry_after_ns;
+	r->reset_after_ns = longest_ns;
+}
+
+/* A word that never was before, of the same claim. */
+static inline uint64_t hold_word_next(uint64_t word, uint64_t reach, uint64_t now_ns)
+{
+	uint64_t last = word >> HOLD_STAMP_SHIFT, stamp = hold_stamp(now_ns);
+
+	if (hold_stamp((last - stamp) << HOLD_STAMP_TICK_BITS) < HOLD_STAMP_AHEAD)
+		stamp = last + 1;
+	return stamp << HOLD_STAMP_SHIFT | reach << HOLD_REACH_SHIFT | (word & HOLD_CLAIM);
+}
+
+#endif

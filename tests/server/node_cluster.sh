@@ -1,7 +1,0 @@
-#!/bin/sh
-# node_cluster: the workers of node:cluster together admit exactly the limit, also while some of them are killed.
-#
-# SPDX-License-Identifier: BSD-2-Clause
-. "${0%/*}/../tap.sh"
-. "$SOURCE/tests/server/node.inc"
-laws node_cluster.cjs

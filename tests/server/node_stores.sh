@@ -1,8 +1,0 @@
-#!/bin/sh
-# node_stores: the stores for limiters that people use already, by the interfaces that those have for stores.
-#
-# SPDX-License-Identifier: BSD-2-Clause
-. "${0%/*}/../tap.sh"
-. "$SOURCE/tests/server/node.inc"
-block tools/node/README.md js express-rate-limit >"$TMP/readme.js"
-laws node_stores.cjs

@@ -1,7 +1,0 @@
-#!/bin/sh
-# python_limit: the laws of the decorator, of its rates and of the segment that it creates.
-#
-# SPDX-License-Identifier: BSD-2-Clause
-. "${0%/*}/../tap.sh"
-. "$SOURCE/tests/server/python.inc"
-unittests python_limit

@@ -1,0 +1,273 @@
+/*
+ * ids: a number that is no rule's id, such as the error of a look-up, is no rule to any call. All rules have a word
+ * of their own.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <limits.h>
+
+#include "unit.h"
+#include "shmlimit_at.h"
+#include "shmlimit_lease.h"
+
+static struct shmlimit *l;
+
+static const struct shmlimit_limit limit = {
+	.struct_size = sizeof(limit), .capacity = 5, .refill = 5, .period_ns = SECOND
+};
+static const struct shmlimit_count_request one = { .struct_size = sizeof(one), .n = 1, .bound = 9 };
+static struct shmlimit_place place = { .struct_size = sizeof(place), .value = 1 };
+
+#define KEY "k", 1
+#define NOW (1000 * SECOND)
+#define CALL(name, ...) \
+	static int name(int id) \
+	{ \
+		return shmlimit_##name(l, id, __VA_ARGS__); \
+	}
+/* And its variant with a given time. */
+#define CALLS(name, ...) \
+	CALL(name, __VA_ARGS__) \
+	static int name##_at(int id) \
+	{ \
+		return shmlimit_##name##_at(l, id, __VA_ARGS__, NOW); \
+	}
+
+CALLS(take, KEY, 1, NULL)
+CALLS(peek, KEY, 1, NULL)
+CALLS(reserve, KEY, 1, SECOND, NULL)
+CALL(acquire, KEY, 1, SECOND, NULL)
+CALLS(charge, KEY, 1, NULL)
+CALLS(refund, KEY, 1, NULL)
+CALLS(take_limit, KEY, 1, &limit, NULL)
+CALLS(peek_limit, KEY, 1, &limit, NULL)
+CALLS(reserve_limit, KEY, 1, &limit, NULL)
+CALL(acquire_limit, KEY, 1, &limit, NULL)
+CALLS(charge_limit, KEY, 1, &limit, NULL)
+CALLS(refund_limit, KEY, 1, &limit, NULL)
+CALLS(count, KEY, &one, NULL)
+CALLS(enter, KEY, &place, NULL)
+CALLS(renew, KEY, &place)
+CALLS(leave, KEY, &place)
+CALL(reset, KEY)
+CALL(reset_fingerprint, 3)
+CALLS(lease_deposit, KEY, 1, 1, SECOND, NULL)
+CALLS(lease_deny, KEY, 1, SECOND, NULL)
+CALLS(lease_abandon, KEY)
+
+static const struct shmlimit_lease_request wanted = {
+	.struct_size = sizeof(wanted), .cost = 1, .lease_ns = SECOND, .claim_ns = SECOND
+};
+static struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
+
+CALLS(lease_take, KEY, &wanted, &lease, NULL)
+CALLS(bind, KEY, &place, (uint32_t)getpid())
+
+static int reset_rule(int id)
+{
+	return shmlimit_reset(l, id, NULL, 0);
+}
+
+static int rule_algorithm(int id)
+{
+	return shmlimit_rule_algorithm(l, id);
+}
+
+static int rule_get(int id)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+
+	return shmlimit_rule_get(l, id, &rule);
+}
+
+static int rule_version(int id)
+{
+	uint64_t version;
+
+	return shmlimit_rule_version(l, id, &version);
+}
+
+static int rule_name(int id)
+{
+	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+
+	return shmlimit_rule_name(l, id, name);
+}
+
+static int rule_range(int id)
+{
+	struct shmlimit_range range = { .struct_size = sizeof(range) };
+
+	return shmlimit_rule_range(l, id, &range);
+}
+
+static int counters(int id)
+{
+	struct shmlimit_counters c = { .struct_size = sizeof(c) };
+
+	return shmlimit_counters(l, id, &c);
+}
+
+static struct shmlimit_request request_of(int id)
+{
+	return (struct shmlimit_request){ .rule = id, .key = "k", .key_len = 1, .cost = 1 };
+}
+
+static int take_all(int id)
+{
+	const struct shmlimit_request request = request_of(id);
+
+	return shmlimit_take_all(l, &request, 1, NULL, NULL);
+}
+
+static int take_all_at(int id)
+{
+	const struct shmlimit_request request = request_of(id);
+
+	return shmlimit_take_all_at(l, &request, 1, NULL, NULL, NOW);
+}
+
+/* Its own error, or that of its request. */
+static int take_many(int id)
+{
+	const struct shmlimit_request request = request_of(id);
+	int answer, error = shmlimit_take_many(l, &request, 1, &answer, NULL);
+
+	return error != 0 ? error : answer;
+}
+
+static int take_many_at(int id)
+{
+	const struct shmlimit_request request = request_of(id);
+	int answer, error = shmlimit_take_many_at(l, &request, 1, &answer, NULL, NOW);
+
+	return error != 0 ? error : answer;
+}
+
+static const struct {
+	const char *name;
+	int (*call)(int id);
+	int takes_all; /* SHMLIMIT_ALL_RULES is something to it */
+} calls[] = {
+	{ "take", take, 0 },
+	{ "take_at", take_at, 0 },
+	{ "peek", peek, 0 },
+	{ "peek_at", peek_at, 0 },
+	{ "reserve", reserve, 0 },
+	{ "reserve_at", reserve_at, 0 },
+	{ "acquire", acquire, 0 },
+	{ "charge", charge, 0 },
+	{ "charge_at", charge_at, 0 },
+	{ "refund", refund, 0 },
+	{ "refund_at", refund_at, 0 },
+	{ "take_limit", take_limit, 0 },
+	{ "take_limit_at", take_limit_at, 0 },
+	{ "peek_limit", peek_limit, 0 },
+	{ "peek_limit_at", peek_limit_at, 0 },
+	{ "reserve_limit", reserve_limit, 0 },
+	{ "reserve_limit_at", reserve_limit_at, 0 },
+	{ "acquire_limit", acquire_limit, 0 },
+	{ "charge_limit", charge_limit, 0 },
+	{ "charge_limit_at", charge_limit_at, 0 },
+	{ "refund_limit", refund_limit, 0 },
+	{ "refund_limit_at", refund_limit_at, 0 },
+	{ "take_all", take_all, 0 },
+	{ "take_all_at", take_all_at, 0 },
+	{ "take_many", take_many, 0 },
+	{ "take_many_at", take_many_at, 0 },
+	{ "count", count, 0 },
+	{ "count_at", count_at, 0 },
+	{ "enter", enter, 0 },
+	{ "enter_at", enter_at, 0 },
+	{ "renew", renew, 0 },
+	{ "renew_at", renew_at, 0 },
+	{ "bind", bind, 0 },
+	{ "bind_at", bind_at, 0 },
+	{ "leave", leave, 0 },
+	{ "leave_at", leave_at, 0 },
+	{ "lease_take", lease_take, 0 },
+	{ "lease_take_at", lease_take_at, 0 },
+	{ "lease_deposit", lease_deposit, 0 },
+	{ "lease_deposit_at", lease_deposit_at, 0 },
+	{ "lease_deny", lease_deny, 0 },
+	{ "lease_deny_at", lease_deny_at, 0 },
+	{ "lease_abandon", lease_abandon, 0 },
+	{ "lease_abandon_at", lease_abandon_at, 0 },
+	{ "reset of a key", reset, 1 },
+	{ "reset of a rule", reset_rule, 1 },
+	{ "reset_fingerprint", reset_fingerprint, 0 },
+	{ "counters", counters, 1 },
+	{ "rule_get", rule_get, 0 },
+	{ "rule_algorithm", rule_algorithm, 0 },
+	{ "rule_version", rule_version, 0 },
+	{ "rule_name", rule_name, 0 },
+	{ "rule_range", rule_range, 0 },
+};
+
+/* Of each key of both rules, what is left. */
+static unsigned left(const char *rule)
+{
+	struct shmlimit_result r;
+
+	if (shmlimit_peek(l, shmlimit_rule_find(l, rule), KEY, 1, &r) < 0)
+		bail("peek");
+	return (unsigned)r.remaining;
+}
+
+int main(void)
+{
+	static const int ids[] = { -1,
+		                   -2,
+		                   -3,
+		                   -5,
+		                   -11,
+		                   -22,
+		                   -95,
+		                   -117,
+		                   -4095,
+		                   2,
+		                   63,
+		                   64,
+		                   4095,
+		                   4096,
+		                   INT_MAX,
+		                   INT_MIN + 1,
+		                   SHMLIMIT_ALL_RULES };
+	const struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule), .capacity = 5, .refill = 5, .period_ns = 86400 * SECOND
+	};
+
+	l = unit_create("ids", NULL);
+	for (int i = 0; i < 2; i++) {
+		int id = shmlimit_rule_set(l, i == 0 ? "login" : "page", &rule);
+
+		if (shmlimit_take(l, id, KEY, 3, NULL) != SHMLIMIT_ALLOWED)
+			bail("take");
+	}
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		int wrong = 0, worst = 0;
+
+		for (size_t k = 0; k < sizeof(ids) / sizeof(ids[0]); k++) {
+			int answer;
+
+			if (ids[k] == SHMLIMIT_ALL_RULES && calls[i].takes_all)
+				continue;
+			answer = calls[i].call(ids[k]);
+			if (answer != -ESRCH) {
+				wrong++;
+				worst = answer;
+			}
+		}
+		ok(wrong == 0, "%s: what is no rule's id is no rule (%d answers, such as %d)", calls[i].name, wrong,
+		   worst);
+	}
+	ok(left("login") == 2 && left("page") == 2, "none of these calls has changed a key");
+	is(shmlimit_reset(l, SHMLIMIT_ALL_RULES, KEY), -EINVAL, "a key of all rules is refused");
+	ok(left("login") == 2 && left("page") == 2, "a call that is refused has changed no key");
+	is(counters(SHMLIMIT_ALL_RULES), 0, "all rules have counters");
+	is(shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0), 2, "all rules are reset by a word of their own");
+	ok(left("login") == 5 && left("page") == 5, "each key of each rule is full then");
+	shmlimit_close(l);
+	return tap_done();
+}
