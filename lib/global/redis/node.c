@@ -178,8 +178,9 @@ static void connect_on(struct node *n, uint64_t now_ns)
 	} while (step == BACKEND_GO_ON);
 	if (step == BACKEND_READY) {
 		close_breaker(n);
+		/* WHY NOT now_ns: the greeting may have been sent after it. */
 		if (n->trip_ns == 0)
-			note_trip(n, n->line->backend.greeted_ns, now_ns);
+			note_trip(n, n->line->backend.greeted_ns, monotonic_now_ns());
 		n->attempt_ns = 0;
 		n->line->since_ns = n->since_ns = now_ns;
 		return;
