@@ -67,6 +67,12 @@ static inline uint64_t books_length(struct books *b)
 	return n < BOOKS_MAX ? n : BOOKS_MAX;
 }
 
+/* A tenth of the room is left: more than all workers, and the end of a round, write before the next clearing. */
+static inline int books_are_nearly_full(struct books *b)
+{
+	return books_length(b) >= BOOKS_MAX / 10 * 9;
+}
+
 static inline void books_clear(struct books *b)
 {
 	for (uint64_t i = books_length(b); i-- > 0;)

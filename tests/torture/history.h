@@ -61,6 +61,12 @@ static inline uint64_t history_length(struct history *h)
 	return n < HISTORY_MAX ? n : HISTORY_MAX;
 }
 
+/* A tenth of the room is left: more than all workers write before each of them asks again. */
+static inline int history_is_nearly_full(struct history *h)
+{
+	return history_length(h) >= HISTORY_MAX / 10 * 9;
+}
+
 static inline void history_clear(struct history *h)
 {
 	for (uint64_t i = history_length(h); i-- > 0;)

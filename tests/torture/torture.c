@@ -289,10 +289,18 @@ static void wild_call(struct rng *rng)
 	             shmlimit_strerror(answer));
 }
 
+/* Where the main process gets little time, a round has more calls than there is room to write down. */
+static int may_be_written(void)
+{
+	return !history_is_nearly_full(&play->history) && !books_are_nearly_full(&play->books);
+}
+
 static void use(struct rng *rng)
 {
+	enum { WILD_CALL = 75, KINDS = 100 };
+
 	for (;;) {
-		uint64_t which = rng_below(rng, 100);
+		uint64_t which = may_be_written() ? rng_below(rng, KINDS) : WILD_CALL;
 
 		if (which < 50)
 			watched_take(rng);
@@ -300,7 +308,7 @@ static void use(struct rng *rng)
 			leased_call(rng);
 		else if (which < 65)
 			watched_peek(rng);
-		else if (which < 75)
+		else if (which < WILD_CALL)
 			take_all(rng);
 		else
 			wild_call(rng);
