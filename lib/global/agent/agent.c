@@ -49,7 +49,7 @@ static void take_requests(struct agent *a, uint64_t now_ns)
 	}
 }
 
-/* The server of the URL answers: what was reported of it is over. */
+/* What was reported is over. */
 static void report_back(const struct shmlimit_global *g)
 {
 	char line[URL_TEXT_MAX + 32];
@@ -60,17 +60,31 @@ static void report_back(const struct shmlimit_global *g)
 	g->options.report(g->options.arg, line);
 }
 
+/*
+ * What is reported is that the URL's server fails or, while it works, that another node does. WHY
+ * NOT each node by itself: the report names none of them.
+ */
+static void report_opening(struct agent *a, unsigned place)
+{
+	if (place != 0 && a->nodes[0]->failing)
+		return;
+	if (place == 0 && a->failed != 0)
+		handle_recovered(a->g);
+	handle_report(a->g, &a->nodes[place]->failure, NULL);
+	a->failed = place;
+}
+
 /* Report changes of a node's state, and count its failures. */
 static void report_health(struct agent *a, unsigned place)
 {
 	const struct node *node = a->nodes[place];
 
 	if (node->openings != a->openings[place]) {
-		handle_report(a->g, &node->failure, NULL);
+		report_opening(a, place);
 		shmlimit_lease_count(a->g->limiter, SHMLIMIT_LEASE_BACKEND_ERRORS, 1);
 		shmlimit_lease_count(a->g->limiter, SHMLIMIT_LEASE_BREAKER_OPENINGS, 1);
 		a->openings[place] = node->openings;
-	} else if (!node->failing && node->line->answered && place == 0) {
+	} else if (!node->failing && node->line->answered && place == a->failed) {
 		report_back(a->g);
 		handle_recovered(a->g);
 	}

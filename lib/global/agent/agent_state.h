@@ -47,7 +47,8 @@ struct agent {
 	struct mailbox_watch watch;
 	unsigned count;
 	struct node *nodes[CLUSTER_NODES];    /* the first is that of the URL */
-	uint64_t openings[CLUSTER_NODES];     /* of each node's breaker, that were reported */
+	uint64_t openings[CLUSTER_NODES];     /* of each node's breaker, that were counted */
+	unsigned failed;                      /* the place of the node that was reported last */
 	unsigned char warned[CLUSTER_NODES];  /* that the node drops keys */
 	unsigned char of_slot[CLUSTER_SLOTS]; /* of a cluster: a node's place */
 	unsigned prefetches;

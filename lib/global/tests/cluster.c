@@ -271,6 +271,39 @@ static void agent_without_first(void)
 	shmlimit_global_close(g);
 }
 
+/*
+ * The first node is still gone, while keys of all are asked for. What a handle of the process that asks has reported is
+ * in the number, too.
+ */
+static void reports_of_one_node(void)
+{
+	int rule = lease_rule(l, "reports", 3, 1, 86400000000000);
+	struct shmlimit_lease_counters c = { .struct_size = sizeof(c) };
+	uint64_t before;
+	struct shmlimit_global *g;
+	char url[64];
+
+	snprintf(url, sizeof(url), "redis://127.0.0.1:%d", port[1]);
+	shmlimit_lease_counters(l, &c);
+	before = c.breaker_openings;
+	reports.n = 0;
+	g = global_open(l, url,
+	                (struct shmlimit_global_options){ .deadline_ns = PATIENT_NS,
+	                                                  .open_ns = 1000000,
+	                                                  .flags = SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD,
+	                                                  .report = reports_take,
+	                                                  .arg = &reports });
+	agent_await(l);
+	for (int key = 0; c.breaker_openings < before + 20; key++) {
+		shmlimit_global_take(g, rule, &key, sizeof(key), 1, NULL);
+		shmlimit_lease_counters(l, &c);
+	}
+	shmlimit_global_close(g);
+	ok(reports.n >= 1 && reports.n <= 3,
+	   "a node that is gone is reported once, not with each of its %d failures: %d, %s",
+	   (int)(c.breaker_openings - before), reports.n, reports.last);
+}
+
 /* What the agent says of each node. The first one is called by the URL. */
 static void servers(void)
 {
@@ -376,5 +409,6 @@ int main(void)
 	without_first(rule);
 	alone_without_first();
 	agent_without_first();
+	reports_of_one_node();
 	return tap_done();
 }
