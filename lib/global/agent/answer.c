@@ -11,14 +11,14 @@ void answer_send(struct agent *a, struct request_run *p, enum request_state stat
 	struct request_answer with = { p->result.limit, p->result.remaining, p->result.retry_after_ns,
 		                       p->result.reset_after_ns };
 
+	if (p->receipt.word == 0)
+		return; /* the agent asked by itself: no request was made */
 	mailbox_set(state == REQUEST_FAILED ? &board->failed : &board->served,
 	            (state == REQUEST_FAILED ? board->failed : board->served) + 1);
 	if (p->text.kind == REQUEST_DEBIT && state != REQUEST_ALLOWED)
 		mailbox_set(&board->unpaid, board->unpaid + p->text.cost);
 	if (p->text.cost == 0 || (!request_is_awaited(p->text.kind) && !request_is_count(p->text.kind)))
 		state = REQUEST_FREE;
-	if (p->receipt.word == 0)
-		return; /* the agent asked by itself */
 	if (!mailbox_answer(a->g->mailbox, &p->receipt, state, &with)) {
 		mailbox_set(&board->late, board->late + 1);
 		/* The process stopped waiting after its tokens were taken: give them back. */

@@ -117,7 +117,7 @@ void prefetch_watch(struct agent *a, struct request_run *p)
 	prefetch_add(a, p);
 	p->watched = 1;
 	p->since_ns = p->look_ns = monotonic_now_ns();
-	if (p->text.cost != 0)
+	if (p->receipt.word != 0)
 		p->used_ns = p->since_ns;
 	p->held = p->on_way.question.leased;
 	p->spent = 0;

@@ -423,6 +423,7 @@ static void far_away(void)
 	struct shmlimit_global *g;
 	int rule = lease_rule(l, "far", 1000, 1000, 1000000000), ahead = 0;
 	time_t end = time(NULL) + 60;
+	uint64_t made, answered;
 
 	proxy_begin(&proxy, &server);
 	atomic_store(&proxy.at->delay_ms, 10);
@@ -444,6 +445,16 @@ static void far_away(void)
 		}
 	}
 	ok(ahead, "a key in use is leased ahead before its tokens are spent, or end");
+	/* A key that was in use a moment ago still is, for the agent. */
+	do {
+		shmlimit_global_take(g, rule, "far", 3, 1, NULL);
+		await(agent_status(l).waiting == 0);
+		made = agent_trips(l);
+		answered = agent_status(l).answered;
+		usleep(300000);
+	} while (agent_trips(l) < made + 2 && time(NULL) < end);
+	ok(agent_trips(l) >= made + 2, "a key that was just in use is leased ahead by the agent itself");
+	is(agent_status(l).answered, answered, "what the agent asks for by itself is no request that it answered");
 	ok(agent_stop(&agent), "the agent of a backend that is far away ends well");
 	proxy_end(&proxy);
 	shmlimit_global_close(g);
