@@ -39,5 +39,5 @@ $(O)/tests/schedule/mailbox.t: test_wrap := -Wl,--wrap=syscall,--wrap=clock_gett
 $(O)/tests/schedule/mailbox.t: $(O)/points/lib/global/host/mailbox.o
 # It runs a simulation, where that can be built.
 $(O)/tests/global/shares.t: | $(if $(call lacking,demo bench)$(SAN),,$(O)/bench/shares)
-$(O)/fuzz/url: $(O)/lib/global/redis/url.o
+$(O)/fuzz/url: $(O)/lib/global/redis/errors.o $(O)/lib/global/redis/url.o
 $(O)/fuzz/mailbox: $(O)/lib/global/host/mailbox.o

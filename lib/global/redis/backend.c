@@ -75,15 +75,19 @@ void backend_leave(struct backend *b)
 	url_next(&b->url);
 }
 
-/* What the URL has wrong, where the server's behaviour tells; or "". */
+/*
+ * What is wrong with the URL's scheme, where the server's behaviour shows it; or "". A server that
+ * has loaded the script before has the right one: it is not well now.
+ */
 static const char *wrong_scheme(const struct backend *b, int error)
 {
 	const struct connection *c = &b->connection;
 
+	if (b->sha[0] != '\0')
+		return "";
 	if (c->tls != NULL && !c->secured && error == -ETIMEDOUT)
 		return "to the TLS handshake; a port without TLS needs redis://";
-	if (c->tls == NULL && c->connected && b->url.path[0] == '\0' && b->greeting != GREETING_DONE &&
-	    (error == -EPIPE || error == -ECONNRESET))
+	if (c->tls == NULL && c->connected && b->url.path[0] == '\0' && (error == -EPIPE || error == -ECONNRESET))
 		return "closed before an answer; a port for TLS needs rediss://";
 	return "";
 }
@@ -443,8 +447,8 @@ void backend_answer(const redisReply *reply, struct backend_question *q)
  * Send the questions whose failure is `which`, and read the answers. Returns 0 or -errno. *done is
  * the number of answers.
  */
-static int exchange_again(struct backend *b, struct backend_question *questions, size_t n,
-                          enum backend_error_kind which, uint64_t until_ns, size_t *done)
+static int exchange_questions(struct backend *b, struct backend_question *questions, size_t n,
+                              enum backend_error_kind which, uint64_t until_ns, size_t *done)
 {
 	struct outbox out = { 0 };
 	int error;
@@ -520,9 +524,9 @@ static int attempt(struct backend *b, struct backend_question *questions, size_t
 
 	if (reach(b, until_ns, failure) != 0)
 		return 1;
-	error = exchange_again(b, questions, n, ERROR_WAITED, until_ns, done);
+	error = exchange_questions(b, questions, n, ERROR_WAITED, until_ns, done);
 	if (error == 0)
-		error = exchange_again(b, questions, n, ERROR_SCRIPT, until_ns, done);
+		error = exchange_questions(b, questions, n, ERROR_SCRIPT, until_ns, done);
 	for (size_t i = 0; i < n; i++)
 		leave_replica(b, &questions[i].failure);
 	if (error == 0)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "errors.h"
 #include "scheme.h"
 #include "url.h"
 
@@ -18,14 +19,13 @@
 /* It goes to logs and terminals, and may repeat a byte of the URL: none that these act on. */
 __attribute__((format(printf, 2, 3))) static int wrong(char *why, const char *format, ...)
 {
+	char text[URL_WHY_MAX];
 	va_list ap;
 
 	va_start(ap, format);
-	vsnprintf(why, URL_WHY_MAX, format, ap);
+	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	for (char *c = why; *c != '\0'; c++)
-		if (*c < ' ' || *c > '~')
-			*c = '?';
+	backend_error_copy(why, URL_WHY_MAX, text, strlen(text));
 	return -EINVAL;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "backend.h"
 #include "server.h"
 
 #define RULE "login"
@@ -110,6 +111,53 @@ static void failing(const char *what, const char *url, uint64_t deadline_ns, int
 		denied += shmlimit_global_take(g, rule, "key", 3, 1, &r) == SHMLIMIT_DENIED;
 	is(20 - denied, CAPACITY / 2, "%s: this host has its share if so configured", what);
 	shmlimit_global_close(g);
+}
+
+/* ---- A server that was reached before ---- */
+
+/* A server of its own port, and then a process there that shuts each connection. */
+static void scheme(void)
+{
+	static struct server tcp;
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+	struct rng rng = { .state = rng_seed() };
+	const char *words[] = { "--port", NULL, "--bind", "127.0.0.1", NULL };
+	char text[64], why[URL_WHY_MAX];
+	struct backend_error failure;
+	struct backend known, unknown;
+	struct url url;
+	pid_t pid;
+
+	address.sin_port = htons((uint16_t)server_port(&rng));
+	snprintf(text, sizeof(text), "%d", ntohs(address.sin_port));
+	words[1] = text;
+	server_begin(&tcp, words);
+	snprintf(text, sizeof(text), "redis://127.0.0.1:%d", ntohs(address.sin_port));
+	if (url_parse(text, &url, why) != 0)
+		bail("%s", why);
+	backend_begin(&known, &url);
+	backend_begin(&unknown, &url);
+	is(backend_ready(&known, monotonic_ns() + PATIENT_NS, &failure), 0, "a server of a port is reached");
+	backend_shut(&known);
+	server_kill(&tcp);
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) != 0 || listen(listener, 8) != 0)
+		bail("listen: %s", strerror(errno));
+	pid = fork_bound();
+	while (pid == 0)
+		close(accept(listener, NULL, NULL));
+	is(backend_ready(&unknown, monotonic_ns() + PATIENT_NS, &failure), 1, "a server that hangs up is an error");
+	is_str(failure.said, "closed before an answer; a port for TLS needs rediss://",
+	       "of a server that never answered, the scheme may be wrong");
+	is(backend_ready(&known, monotonic_ns() + PATIENT_NS, &failure), 1,
+	   "a server that hangs up is an error after it was reached, too");
+	is_str(failure.said, "", "of a server that was reached before, the scheme is right");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(listener);
+	backend_end(&known);
+	backend_end(&unknown);
 }
 
 /* ---- Backends that are not what they should be ---- */
@@ -513,6 +561,7 @@ int main(void)
 	rule = lease_rule(l, RULE, CAPACITY, 1, 86400000000000);
 	arguments();
 	impostors();
+	scheme();
 	unreachable();
 	permissions();
 	keys();
