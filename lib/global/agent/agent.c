@@ -285,7 +285,7 @@ static int has_questions(const struct agent *a)
  */
 static void await_answers(struct agent *a)
 {
-	uint64_t until_ns = monotonic_now_ns() + a->nodes[0]->silence_ns / 2;
+	uint64_t until_ns = monotonic_now_ns() + a->nodes[0]->patience.silence_ns / 2;
 
 	while (a->mine != 0 && has_questions(a) && monotonic_now_ns() < until_ns && is_agent(a)) {
 		wait_for_work(a, LOOK_NS);

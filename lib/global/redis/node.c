@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backoff.h"
 #include "node.h"
@@ -73,7 +74,7 @@ static void open_breaker(struct node *n, const struct backend_error *failure, ui
 	n->failure = *failure;
 	n->failures = 0;
 	n->openings++;
-	n->open_until_ns = now_ns + backoff_ns(n->open_ns, n->rng += UINT64_C(0x9e3779b97f4a7c15));
+	n->open_until_ns = now_ns + backoff_ns(n->patience.open_ns, n->rng += UINT64_C(0x9e3779b97f4a7c15));
 }
 
 static void shut_both(struct node *n, const struct backend_error *failure)
@@ -128,7 +129,7 @@ static void lost(struct node *n, struct node_line *line, const struct backend_er
  */
 static void note_trip(struct node *n, uint64_t asked_ns, uint64_t now_ns)
 {
-	uint64_t trip_ns = now_ns - asked_ns, most_ns = TRIP_MOST * n->silence_ns;
+	uint64_t trip_ns = now_ns - asked_ns, most_ns = TRIP_MOST * n->patience.silence_ns;
 
 	if (n->trip_ns != 0 && asked_ns < n->tripped_ns)
 		return;
@@ -137,10 +138,19 @@ static void note_trip(struct node *n, uint64_t asked_ns, uint64_t now_ns)
 	n->tripped_ns = now_ns;
 }
 
-/* At least two usual round trips. */
-static uint64_t patience_ns(const struct node *n, uint64_t ns)
+static uint64_t two_trips_or(const struct node *n, uint64_t ns)
 {
 	return 2 * n->trip_ns > ns ? 2 * n->trip_ns : ns;
+}
+
+static uint64_t silence_ns(const struct node *n)
+{
+	return two_trips_or(n, n->patience.silence_ns);
+}
+
+static uint64_t late_ns(const struct node *n)
+{
+	return two_trips_or(n, n->patience.silence_ns / LATE_PARTS);
 }
 
 /*
@@ -188,7 +198,8 @@ static void connect_on(struct node *n, uint64_t now_ns)
 	if (failure.kind != ERROR_LATE)
 		fail_all(n, &failure, now_ns);
 	/* The attempt goes on, but questions no longer wait for it. */
-	if (n->attempt_ns != 0 && now_ns - n->attempt_ns >= n->open_after * n->silence_ns && !n->failing)
+	if (n->attempt_ns != 0 && now_ns - n->attempt_ns >= n->patience.open_after * n->patience.silence_ns &&
+	    !n->failing)
 		open_breaker(n, &failure, now_ns);
 }
 
@@ -322,7 +333,7 @@ static void count_silence(struct node *n, uint64_t now_ns)
 	struct backend_error late = { .kind = ERROR_LATE };
 
 	n->since_ns = now_ns;
-	if (++n->failures >= n->open_after)
+	if (++n->failures >= n->patience.open_after)
 		open_breaker(n, &late, now_ns);
 }
 
@@ -330,11 +341,7 @@ static void count_silence(struct node *n, uint64_t now_ns)
 
 void node_begin(struct node *n, const struct url *url, const struct node_patience *patience, uint64_t rng)
 {
-	*n = (struct node){ .late_ns = patience->silence_ns / LATE_PARTS,
-		            .silence_ns = patience->silence_ns,
-		            .open_ns = patience->open_ns,
-		            .open_after = patience->open_after,
-		            .rng = rng };
+	*n = (struct node){ .patience = *patience, .rng = rng };
 	n->line = &n->lines[0];
 	n->late = &n->lines[1];
 	backend_begin(&n->line->backend, url);
@@ -379,10 +386,10 @@ void node_step(struct node *n, uint64_t now_ns)
 		write_queued(n, now_ns);
 	if (n->line->backend.ready)
 		exchange_line(n, n->line, now_ns);
-	if (node_is_asked(n) && !n->failing && now_ns - n->since_ns >= patience_ns(n, n->silence_ns))
+	if (node_is_asked(n) && !n->failing && now_ns - n->since_ns >= silence_ns(n))
 		count_silence(n, now_ns);
 	if (n->line->sent.first != NULL && n->late->sent.first == NULL && !n->failing &&
-	    now_ns - n->line->since_ns >= patience_ns(n, n->late_ns))
+	    now_ns - n->line->since_ns >= late_ns(n))
 		change_lines(n);
 }
 
@@ -413,7 +420,7 @@ static uint64_t until(uint64_t then_ns, uint64_t now_ns)
 
 uint64_t node_idle_ns(const struct node *n, uint64_t now_ns, struct pollfd pollfds[2])
 {
-	uint64_t idle_ns = UINT64_MAX, late_ns = until(n->line->since_ns + patience_ns(n, n->late_ns), now_ns);
+	uint64_t idle_ns = UINT64_MAX, change_ns = until(n->line->since_ns + late_ns(n), now_ns);
 
 	pollfds[0] = pollfd_of(n->line);
 	pollfds[1] = pollfd_of(n->late);
@@ -422,9 +429,9 @@ uint64_t node_idle_ns(const struct node *n, uint64_t now_ns, struct pollfd pollf
 	if (n->failing && n->attempt_ns == 0)
 		return until(n->open_until_ns, now_ns);
 	if (node_is_asked(n))
-		idle_ns = until(n->since_ns + patience_ns(n, n->silence_ns), now_ns);
-	if (n->line->sent.first != NULL && n->late->sent.first == NULL && late_ns < idle_ns)
-		return late_ns;
+		idle_ns = until(n->since_ns + silence_ns(n), now_ns);
+	if (n->line->sent.first != NULL && n->late->sent.first == NULL && change_ns < idle_ns)
+		return change_ns;
 	if (n->attempt_ns != 0)
 		return LOOK_AGAIN_NS < idle_ns ? LOOK_AGAIN_NS : idle_ns;
 	return n->line->backend.ready ? idle_ns : 0;

@@ -53,26 +53,27 @@ struct node_line {
 	uint64_t since_ns;   /* time of the last reply, or of sending the oldest unanswered question */
 };
 
+/* How long a server may be silent, and what follows. */
+struct node_patience {
+	uint64_t silence_ns, open_ns;
+	unsigned open_after;
+};
+
 struct node {
 	struct node_line lines[2], *line, *late; /* line: for new questions; late: the other one */
 	struct resolver *lookup;
 	struct node_list queued, done;
 	int failing;
 	struct backend_error failure; /* why it fails */
-	uint64_t late_ns, silence_ns, open_ns, rng;
-	uint64_t trip_ns, tripped_ns;  /* smoothed round trip, 0: not known; when it was measured */
-	unsigned open_after, failures; /* failures: in a row */
-	uint64_t attempt_ns;           /* when it began to connect; 0: it is not connecting */
-	uint64_t since_ns;             /* as of the lines, of both */
+	struct node_patience patience;
+	uint64_t rng;
+	uint64_t trip_ns, tripped_ns; /* smoothed round trip, 0: not known; when it was measured */
+	unsigned failures;            /* in a row */
+	uint64_t attempt_ns;          /* when it began to connect; 0: it is not connecting */
+	uint64_t since_ns;            /* as of the lines, of both */
 	uint64_t open_until_ns;
 	uint64_t openings;
 	uint64_t used_ns;
-};
-
-/* How long a server may be silent, and what follows. */
-struct node_patience {
-	uint64_t silence_ns, open_ns;
-	unsigned open_after;
 };
 
 void node_begin(struct node *node, const struct url *url, const struct node_patience *patience, uint64_t rng);
