@@ -325,6 +325,7 @@ static void change_lines(struct node *n)
 	n->line = line;
 	backend_end(&line->backend);
 	backend_begin(&line->backend, &n->late->backend.url);
+	strcpy(line->backend.sha, n->late->backend.sha);
 }
 
 /* Neither connection says anything. */
