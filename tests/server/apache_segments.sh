@@ -13,15 +13,7 @@ need_module "$apache_module" apache2-dev
 configure_apache() {
 	{
 		cat <<-END
-			LoadModule mpm_event_module $apache_modules/mod_mpm_event.so
-			LoadModule authz_core_module $apache_modules/mod_authz_core.so
-			LoadModule headers_module $apache_modules/mod_headers.so
-			LoadModule shmlimit_module $apache_module
-			$([ "$(id -u)" -ne 0 ] || printf '%s\n' 'User www-data' 'Group www-data')
-			PidFile $TMP/apache.pid
-			DefaultRuntimeDir $TMP
-			ServerName localhost
-			ErrorLog $TMP/apache.err
+			$(apache_begin event headers)
 			Listen 127.0.0.1:$port
 			DocumentRoot $TMP/html
 			ShmlimitRule inherited all rate=2/day

@@ -65,7 +65,6 @@ charges() {
 	shmlimit destroy "$SEGMENT"
 }
 
-as_root() { [ "$(id -u)" -ne 0 ] || echo "$1"; }
 configure_nginx() {
 	cat >"$TMP/nginx.conf" <<-END
 		$(nginx_begin 4)
@@ -102,22 +101,9 @@ configure_nginx() {
 }
 configure_apache() {
 	cat >"$TMP/apache.conf" <<-END
-		LoadModule mpm_prefork_module $apache_modules/mod_mpm_prefork.so
-		LoadModule authz_core_module $apache_modules/mod_authz_core.so
-		LoadModule dir_module $apache_modules/mod_dir.so
-		LoadModule headers_module $apache_modules/mod_headers.so
-		LoadModule shmlimit_module $apache_module
-		$(as_root 'User www-data')
-		$(as_root 'Group www-data')
-		StartServers 4
-		MinSpareServers 4
-		MaxSpareServers 4
-		MaxRequestWorkers 4
+		$(apache_begin prefork dir headers)
+		$(apache_workers 4)
 		KeepAliveTimeout 50ms
-		PidFile $TMP/apache.pid
-		DefaultRuntimeDir $TMP
-		ServerName localhost
-		ErrorLog $TMP/apache.err
 		LogFormat "%{X-Tokens}o %>s" used
 		CustomLog $TMP/apache.used used env=used
 		Listen 127.0.0.1:$port

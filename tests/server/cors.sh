@@ -26,7 +26,6 @@ asked() {
 
 start nginx
 shmlimit reset "$SEGMENT" --all >/dev/null
-url=http://127.0.0.1:$port
 is "$(asked OPTIONS)$(asked OPTIONS)$(asked OPTIONS)$(asked OPTIONS)" "$(for i in 1 2 3 4; do printf '204 access-control-allow-origin: https://shop.example '; done)" \
 	"nginx answers preflights"
 is "$(asked GET)$(asked GET)$(asked GET)" "$(for i in 1 2 3; do printf '200 access-control-allow-origin: https://shop.example '; done)" \

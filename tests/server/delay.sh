@@ -41,19 +41,11 @@ configure_nginx() {
 
 configure_apache() {
 	cat >"$TMP/apache.conf" <<-END
-		LoadModule mpm_prefork_module $apache_modules/mod_mpm_prefork.so
-		LoadModule authz_core_module $apache_modules/mod_authz_core.so
-		LoadModule alias_module $apache_modules/mod_alias.so
-		$([ "$(id -u)" -ne 0 ] || printf '%s\n' 'User www-data' 'Group www-data')
+		$(apache_begin prefork alias)
 		StartServers 8
 		MinSpareServers 4
 		MaxRequestWorkers 32
-		LoadModule shmlimit_module $apache_module
-		PidFile $TMP/apache.pid
-		DefaultRuntimeDir $TMP
-		ServerName localhost
 		Listen 127.0.0.1:$port
-		ErrorLog $TMP/apache.err
 		LogFormat "%P %{User-Agent}i %>s %{SHMLIMIT_STATUS}e" limited
 		CustomLog $TMP/apache.log limited
 		KeepAlive off

@@ -34,26 +34,11 @@ configure_nginx() {
 		}
 	END
 }
-as_root() { [ "$(id -u)" -ne 0 ] || echo "$1"; }
 configure_apache() {
 	cat >"$TMP/apache.conf" <<-END
-		LoadModule mpm_prefork_module $apache_modules/mod_mpm_prefork.so
-		LoadModule authz_core_module $apache_modules/mod_authz_core.so
-		LoadModule alias_module $apache_modules/mod_alias.so
-		LoadModule proxy_module $apache_modules/mod_proxy.so
-		LoadModule proxy_http_module $apache_modules/mod_proxy_http.so
-		LoadModule shmlimit_module $apache_module
-		$(as_root 'User www-data')
-		$(as_root 'Group www-data')
-		StartServers 4
-		MinSpareServers 4
-		MaxSpareServers 4
-		MaxRequestWorkers 4
+		$(apache_begin prefork alias proxy proxy_http rewrite)
+		$(apache_workers 4)
 		MaxConnectionsPerChild $recycle
-		PidFile $TMP/apache.pid
-		DefaultRuntimeDir $TMP
-		ServerName localhost
-		ErrorLog $TMP/apache.err
 		Listen 127.0.0.1:$port
 		DocumentRoot $TMP/html
 		ShmlimitSegment $SEGMENT
@@ -69,9 +54,13 @@ configure_apache() {
 		    ShmlimitRule busy all
 		    ShmlimitRule none all
 		</Location>
+		<Location /redirect>
+		    # After the limits; mod_alias redirects before.
+		    RewriteEngine on
+		    RewriteRule .* /normal [R,L]
+		</Location>
 		ProxyPass /absent !
 		ProxyPass /redirect !
-		Redirect /redirect /normal
 		ProxyErrorOverride On 404
 		ProxyPass /timeout http://127.0.0.1:$upstream/timeout timeout=1
 		ProxyPass /websocket http://127.0.0.1:$upstream/websocket upgrade=websocket
@@ -81,25 +70,15 @@ configure_apache() {
 
 # In front of the same application.
 common() {
-	shmlimit create "$SEGMENT" --slots 64 --mode 666
-	shmlimit rule set "$SEGMENT" busy --algorithm hold --capacity $PLACES --period 2d
-	shmlimit rule set "$SEGMENT" none --limit block
+	create_places
 	start "$what"
 	endings normal keep_alive stream head exception exception_during denied redirect error gone_before gone_during body_abandoned timeout \
 		websocket websocket_server websocket_refused
 	begins
 	ends reload cut_off HUP
 }
-cut_off() {
-	kill "-$1" $master
-	kill -KILL "$held"
-	wait "$held" 2>/dev/null || :
-}
 
-setpriv --pdeathsig KILL python3 "$SOURCE/tests/server/upstream.py" "$TMP/upstream" &
-servers=$!
-within test -s "$TMP/upstream"
-upstream=$(cat "$TMP/upstream")
+start_upstream
 recycle=0
 for what in nginx apache; do
 	eval "module=\$${what}_module"
@@ -117,6 +96,7 @@ for what in nginx apache; do
 		stop
 		recycle=2
 		start apache
+		within four
 		before=$(workers)
 		for _ in 1 2 3 4 5 6 7 8 9 10; do
 			codes "$url/normal" >/dev/null

@@ -30,20 +30,9 @@ configure_nginx() {
 
 configure_apache() {
 	cat >"$TMP/apache.conf" <<-END
-		LoadModule mpm_prefork_module $apache_modules/mod_mpm_prefork.so
-		LoadModule authz_core_module $apache_modules/mod_authz_core.so
-		LoadModule remoteip_module $apache_modules/mod_remoteip.so
-		LoadModule shmlimit_module $apache_module
-		StartServers 1
-		MinSpareServers 1
-		MaxSpareServers 1
-		MaxRequestWorkers 1
-		$([ "$(id -u)" -ne 0 ] || printf '%s\n' 'User www-data' 'Group www-data')
+		$(apache_begin prefork remoteip)
+		$(apache_workers 1)
 		Listen 127.0.0.1:$port
-		PidFile $TMP/apache.pid
-		DefaultRuntimeDir $TMP
-		ServerName localhost
-		ErrorLog $TMP/apache.err
 		DocumentRoot $TMP/html
 		$2
 		ShmlimitSegment $SEGMENT create=yes $1

@@ -51,13 +51,9 @@ http='
 	}
 '
 
-shmlimit create "$SEGMENT" --slots 64 --mode 666
-shmlimit rule set "$SEGMENT" busy --algorithm hold --capacity $PLACES --period 2d
-shmlimit rule set "$SEGMENT" none --limit block
-setpriv --pdeathsig KILL python3 "$SOURCE/tests/server/upstream.py" "$TMP/upstream" &
-servers=$!
-within test -s "$TMP/upstream"
-http=$(printf '%s\n' "$http" | sed "s|UPSTREAM|$(cat "$TMP/upstream")|")
+create_places
+start_upstream
+http=$(printf '%s\n' "$http" | sed "s|UPSTREAM|$upstream|")
 what=Lua
 start lua "$http"
 
@@ -67,11 +63,6 @@ is "$(codes "$url/exec")" 200 "a request is sent on by Lua"
 within all_free
 ok $? "it leaves both places that it entered"
 begins
-cut_off() {
-	kill "-$1" "$master"
-	kill -KILL "$held"
-	wait "$held" 2>/dev/null || :
-}
 ends reload cut_off HUP
 begins
 ends sigterm stop

@@ -132,17 +132,12 @@ server() {
 	application=$1 class=$2 threads=$3 what="$1, ${2##*.}" timeout=600 requests=0
 	start gunicorn
 }
-cut_off() {
-	kill "-$1" "$2"
-	kill -KILL "$held"
-	wait "$held" 2>/dev/null || :
-}
 lifecycle() {
 	not_here internal
 	begins
-	ends reload cut_off HUP "$master"
+	ends reload cut_off HUP
 	begins
-	ends sigterm cut_off TERM "$master"
+	ends sigterm cut_off TERM
 	wait "$master"
 	requests=3
 	start gunicorn
@@ -156,9 +151,7 @@ lifecycle() {
 	all_endings
 }
 
-shmlimit create "$SEGMENT" --slots 64
-shmlimit rule set "$SEGMENT" busy --algorithm hold --capacity $PLACES --period 2d
-shmlimit rule set "$SEGMENT" none --limit block
+create_places
 
 common='normal stream head exception exception_during denied redirect error gone_before gone_during body_abandoned'
 for kind in "sync 1" "gthread 4"; do
