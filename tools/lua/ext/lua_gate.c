@@ -76,15 +76,15 @@ static int gate_limits(lua_State *L)
 	return 1;
 }
 
-/* forwarded(peer, field, advice): is it to be said now that the peer, which is the key, is a proxy? Once in a process. */
+/* forwarded(peer[, field]): is it to be said now that the peer, which is the key, is a proxy? Once in a process; without a field: may it be? */
 static int gate_forwarded(lua_State *L)
 {
 	size_t length;
 	const char *peer = luaL_checklstring(L, 2, &length);
 	struct shmlimit_gate_key key = { .bytes = peer, .length = (uint32_t)length };
 
-	lua_pushboolean(L, shmlimit_gate_forwarded(gate(L)->gate, &key, 1, peer, length, luaL_checkstring(L, 3),
-	                                           luaL_checkstring(L, 4)) == 1);
+	lua_pushboolean(
+		L, shmlimit_gate_forwarded(gate(L)->gate, &key, 1, peer, length, luaL_optstring(L, 3, NULL), "") == 1);
 	return 1;
 }
 

@@ -10,17 +10,16 @@ local FIELDS = { "X-Forwarded-For", "Forwarded", "X-Real-IP", "CF-Connecting-IP"
 local ADVICE = "http-request set-src names the client of a proxy"
 
 -- Say once in a process that behind a proxy all clients are one. Where the field has the peer's address, that is a client's. `proxies` is a gate
--- that needs no segment.
+-- that needs no segment. Rules of responses do not see the fields of requests.
 local function look(proxies, txn, key)
-	local peer = tostring(txn.f:src() or "")
-	if key ~= peer then
+	if not proxies:forwarded(key) or key ~= tostring(txn.f:src() or "") then
 		return
 	end
 	for _, field in ipairs(FIELDS) do
 		local value = txn.f:req_hdr(field)
 		if value and value ~= "" then
-			if not value:find(peer, 1, true) and proxies:forwarded(peer, field, ADVICE) then
-				core.log(core.warning, "shmlimit: a request from " .. peer .. " has a field " .. field .. ": behind a proxy all clients are one, since its " ..
+			if not value:find(key, 1, true) and proxies:forwarded(key, field) then
+				core.log(core.warning, "shmlimit: a request from " .. key .. " has a field " .. field .. ": behind a proxy all clients are one, since its " ..
 					"address is the key (" .. ADVICE .. "; if it is no proxy: proxy_warning = false)")
 			end
 			return
@@ -43,26 +42,31 @@ local function tell(txn, rule, allowed, remaining, wait)
 	txn:set_var("txn.shmlimit_wait", wait < 2 ^ 31 and ceil(wait) or 2 ^ 31 - 1)
 end
 
--- The key that a variable has; without one the limit does not apply.
-local function key_of(txn, variable)
-	local key = txn:get_var(variable)
-	return key ~= nil and key ~= "" and tostring(key) or nil
-end
-
 -- Register the actions lua.shmlimit_peek, lua.shmlimit_take and lua.shmlimit_enter, and the filter lua.shmlimit_leave, for one
 -- limiter. Rules are given by their names. With { proxy_warning = false } a proxy whose address is the key is not reported.
 return function(limiter, options)
 	local held, last = {}, 0
-	local proxies = not (options and options.proxy_warning == false) and require("shmlimit.gate").new("segment=any rule=any")
+	local quiet = options and (options.proxy_warning == false or options.proxy_warning == "no")
+	local proxies = not quiet and require("shmlimit.gate").new("segment=any rule=any")
+
+	-- The key that a variable has; without one the limit does not apply.
+	local function key_of(txn, variable)
+		local key = txn:get_var(variable)
+		if key == nil or key == "" then
+			return
+		end
+		key = tostring(key)
+		if proxies then
+			look(proxies, txn, key)
+		end
+		return key
+	end
 
 	-- A rule that is missing denies nothing, as ban is before the first ban.
 	core.register_action("shmlimit_peek", { "tcp-req", "tcp-res", "http-req", "http-res" }, function(txn, rule, variable)
 		local key = key_of(txn, variable)
 		if not key then
 			return
-		end
-		if proxies then
-			look(proxies, txn, key)
 		end
 		local allowed, remaining, wait = limiter:peek(rule, key)
 		if allowed == nil and wait == ESRCH then
@@ -74,9 +78,6 @@ return function(limiter, options)
 	core.register_action("shmlimit_take", { "tcp-req", "tcp-res", "http-req", "http-res" }, function(txn, rule, variable)
 		local key = key_of(txn, variable)
 		if key then
-			if proxies then
-				look(proxies, txn, key)
-			end
 			tell(txn, rule, limiter:take(rule, key))
 		end
 	end, 2)
@@ -85,9 +86,6 @@ return function(limiter, options)
 		local key = key_of(txn, variable)
 		if not key then
 			return
-		end
-		if proxies then
-			look(proxies, txn, key)
 		end
 		if not txn:get_var("txn.shmlimit_leaves") then
 			tell(txn, rule, nil, "shmlimit_enter needs the line \"filter lua.shmlimit_leave\" in its frontend or backend")

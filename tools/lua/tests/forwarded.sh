@@ -82,50 +82,45 @@ else
 	ok 0 "nginx # SKIP libnginx-mod-http-lua is not installed"
 fi
 
-lua=$(haproxy -vv 2>/dev/null | sed -n 's/.*Lua version : Lua \(5\.[34]\).*/\1/p')
+. "$SOURCE/tools/lua/tests/haproxy.inc"
 # configure_haproxy OPTIONS LINE
 configure_haproxy() {
 	cat >"$TMP/limits.lua" <<-END
 		local shmlimit = require "shmlimit"
 		local limiter = assert(shmlimit.open("$SEGMENT", { create = true }))
-		assert(limiter:rule_ensure("client", "1000/minute"))
+		assert(limiter:rule_ensure("client", "1000/day"))
 		require("shmlimit.haproxy")(limiter$1)
+		$app_service
 	END
 	cat >"$TMP/haproxy.cfg" <<-END
-		global
-		    nbthread 4
-		    pidfile $TMP/haproxy.pid
-		    lua-prepend-path $BUILD/lua/$lua/?.so cpath
-		    lua-prepend-path $SOURCE/tools/lua/?.lua
-		    lua-load-per-thread $TMP/limits.lua
-		defaults
-		    mode http
-		    timeout client 60s
-		    timeout server 60s
-		    timeout connect 5s
+		$(haproxy_begin)
 		frontend web
 		    bind 127.0.0.1:$port
 		    $2
 		    http-request set-var(txn.key) src unless { path /absent }
-		    http-request lua.shmlimit_peek ban txn.key
-		    http-request lua.shmlimit_take client txn.key
+		    http-request lua.shmlimit_peek ban txn.key unless { path /response }
+		    http-request lua.shmlimit_take client txn.key unless { path /response }
 		    http-response lua.shmlimit_take client txn.key
-		    http-request return status 200
+		    http-request use-service lua.app
 	END
 }
-run_haproxy() { exec setpriv --pdeathsig TERM haproxy -db -f "$TMP/haproxy.cfg" 2>"$TMP/haproxy.err"; }
-has_port() { [ -e "$TMP/haproxy.cfg" ]; }
-if [ -n "$lua" ] && [ -f "$BUILD/lua/$lua/shmlimit.so" ]; then
+if [ -z "$no_haproxy" ]; then
 	SAID='behind a proxy all clients are one'
 	start haproxy '' ''
 	ask_of 1 "HAProxy: four threads report it once" ''
 	like "$(cat "$TMP/haproxy.err")" 'a request from 127.0.0.1 has a field X-Forwarded-For: .*http-request set-src.*proxy_warning = false' "HAProxy: it says what to write"
 	is "$(grep -c 'traceback\|Lua.*error\|\[ALERT\]' "$TMP/haproxy.err")" 0 "HAProxy: no error of Lua was logged"
-	start haproxy ', { proxy_warning = false }' ''
-	ask_of 0 "HAProxy: proxy_warning = false says nothing" ''
+	start haproxy '' ''
+	is "$(codes "$url/response") $(shmlimit peek "$SEGMENT" client --key-text 127.0.0.1 | sed -n 's/^remaining: //p')" "200 999" "HAProxy: a rule of responses takes"
+	stop
+	shmlimit destroy "$SEGMENT"
+	for no in false '"no"'; do
+		start haproxy ", { proxy_warning = $no }" ''
+		ask_of 0 "HAProxy: proxy_warning = $no says nothing" ''
+	done
 	start haproxy '' 'http-request set-src hdr_ip(x-forwarded-for,-1)'
 	ask_of 0 "HAProxy: set-src says nothing, also of a private client" '' 'X-Forwarded-For: 10.0.0.7'
 else
-	ok 0 "HAProxy # SKIP there is none with Lua, or liblua$lua-dev is not installed"
+	ok 0 "HAProxy # SKIP $no_haproxy"
 fi
 done_testing

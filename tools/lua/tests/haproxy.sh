@@ -5,11 +5,10 @@
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/server/server.inc"
 . "$SOURCE/tools/lua/tests/lua.inc"
+. "$SOURCE/tools/lua/tests/haproxy.inc"
 
 need curl haproxy setpriv
-lua=$(haproxy -vv | sed -n 's/.*Lua version : Lua \(5\.[34]\).*/\1/p')
-[ -n "$lua" ] || skip_all "this haproxy has no Lua"
-[ -f "$BUILD/lua/$lua/shmlimit.so" ] || skip_all "liblua$lua-dev is not installed"
+[ -z "$no_haproxy" ] || skip_all "$no_haproxy"
 
 # configure_haproxy: that of gateways.md, and what it leaves open. Root's HAProxy changes its user and its root directory.
 configure_haproxy() {
@@ -36,8 +35,6 @@ configure_haproxy() {
 as_user=
 [ "$(id -u)" -ne 0 ] || as_user="\\n    user nobody\\n    chroot $TMP/empty"
 mkdir -p "$TMP/empty"
-run_haproxy() { exec setpriv --pdeathsig TERM haproxy -db -f "$TMP/haproxy.cfg" 2>"$TMP/haproxy.err"; }
-has_port() { [ -e "$TMP/haproxy.cfg" ]; }
 
 start haproxy
 connections=3 # more could find no place

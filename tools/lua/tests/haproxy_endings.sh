@@ -7,35 +7,20 @@
 . "$SOURCE/tests/server/server.inc"
 . "$SOURCE/tests/server/endings.inc"
 . "$SOURCE/tools/lua/tests/lua.inc"
+. "$SOURCE/tools/lua/tests/haproxy.inc"
 
 need curl haproxy perl python3 setpriv
-lua=$(haproxy -vv | sed -n 's/.*Lua version : Lua \(5\.[34]\).*/\1/p')
-[ -n "$lua" ] || skip_all "this haproxy has no Lua"
-[ -f "$BUILD/lua/$lua/shmlimit.so" ] || skip_all "liblua$lua-dev is not installed"
+[ -z "$no_haproxy" ] || skip_all "$no_haproxy"
 
 cat >"$TMP/limits.lua" <<-END
 	local shmlimit = require "shmlimit"
 	local limiter = assert(shmlimit.open("$SEGMENT"))
 	require("shmlimit.haproxy")(limiter)
-	core.register_service("app", "http", function(applet)
-		applet:set_status(200)
-		applet:start_response()
-		applet:send("ok\n")
-	end)
+	$app_service
 END
 configure_haproxy() {
 	cat >"$TMP/haproxy.cfg" <<-END
-		global
-		    nbthread 4
-		    pidfile $TMP/haproxy.pid
-		    lua-prepend-path $BUILD/lua/$lua/?.so cpath
-		    lua-prepend-path $SOURCE/tools/lua/?.lua
-		    lua-load-per-thread $TMP/limits.lua
-		defaults
-		    mode http
-		    timeout client 600s
-		    timeout server 600s
-		    timeout connect 60s
+		$(haproxy_begin)
 		    timeout tunnel 600s
 		    timeout tarpit 100ms
 		    retries 0
@@ -77,17 +62,10 @@ configure_haproxy() {
 		    server s 127.0.0.1:$upstream
 	END
 }
-run_haproxy() { exec setpriv --pdeathsig TERM haproxy -db -f "$TMP/haproxy.cfg" 2>"$TMP/haproxy.err"; }
-has_port() { [ -e "$TMP/haproxy.cfg" ]; }
 
-shmlimit create "$SEGMENT" --slots 64
-shmlimit rule set "$SEGMENT" busy --algorithm hold --capacity $PLACES --period 2d
+create_places
 shmlimit rule set "$SEGMENT" second --algorithm hold --capacity $PLACES --period 2d
-shmlimit rule set "$SEGMENT" none --limit block
-setpriv --pdeathsig KILL python3 "$SOURCE/tests/server/upstream.py" "$TMP/upstream" &
-servers=$!
-within test -s "$TMP/upstream"
-upstream=$(cat "$TMP/upstream")
+start_upstream
 second_port=$(some_port)
 start haproxy
 what=HAProxy
@@ -112,10 +90,8 @@ is "$(codes -k "http://127.0.0.1:$second_port/") $(remaining busy all)" "200 $PL
 ok "$([ "$(said 'shmlimit_enter needs the line "filter lua.shmlimit_leave"')" -ge 1 ] && echo 0 || echo 1)" "that is logged"
 
 begins
-kill -USR1 "$master"
 finishes() {
-	kill -KILL "$held"
-	wait "$held" 2>/dev/null
+	cut_off USR1
 	wait "$master" || :
 }
 ends reload finishes
