@@ -41,7 +41,11 @@ is "$n" 0 "no advice removes a segment that is in use"
 shmlimit take "$segment" login user:42 --quiet
 before=$(shmlimit peek "$segment" login user:42 | sed -n 's/^remaining: //p')
 run shmlimit grow "$segment" --slots 1Ki
-like "$rc $err" "^2 .*created for 256 at the most: use fewer, or put a copy in its place that can grow, with all its keys [(]shmlimit save " \
+file() { echo "/dev/shm/$(ls /dev/shm | grep -x "shmlimit\.[0-9]*\.$1")"; }
+held=$(file "$segment")
+is "$rc $err" "2 shmlimit: --slots 1Ki: segment $segment was created for 256 at the most: use fewer, or put a copy in its place that can grow, \
+with all its keys (shmlimit save $segment FILE && shmlimit load $segment.new FILE --can-grow && shmlimit grow $segment.new --slots 1Ki && \
+mv ${held%"$segment"}$segment.new $held)" \
 	"grow beyond slots-max names the way"
 way=${err#*keys (}
 run sh -c "$(printf '%s\n' "${way%)}" | sed 's/FILE/file/g')"

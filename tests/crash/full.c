@@ -412,7 +412,9 @@ static void play(const struct scenario *s)
 			stops[way]++;
 	is(died, 0, "%s: no process dies of a signal", s->title);
 	is(wrong, 0, "%s: the answer is that of a call with memory, or of one without", s->title);
-	is(inexact, 0, "%s: keys that have room get their limit to the token, meanwhile and afterwards", s->title);
+	is(inexact, 0,
+	   "%s: a key with reserved memory gets exactly its limit, while memory is missing and when there is some again",
+	   s->title);
 	is(unsound, 0, "%s: the segment is sound, with and without memory", s->title);
 	is(undone, 0, "%s: when there is memory again the same call succeeds", s->title);
 	if (s->makes_file)

@@ -121,17 +121,7 @@ static uint64_t rest(uint32_t key, const struct shmlimit_limit *limit, int reser
 /* Calls of a key and of a limit, NULL: of all, then `more` minutes now. A limit is known by what its tokens cost. */
 static const struct story *story_by(uint32_t key, const struct shmlimit_limit *limit, uint64_t more)
 {
-	history_clear(&stage.history);
-	for (unsigned i = 0; i < stage.n; i++) {
-		const struct call *c = &stage.calls[i];
-
-		if (c->key == key && was_taken(c) && (limit == NULL || c->tokens % minutes(limit, 1) == 0))
-			history_add(&stage.history, 0, key, (uint64_t)c->tokens, c->began_ns, c->ended_ns);
-	}
-	if (more != 0)
-		history_add(&stage.history, 0, key, more, schedule.now_ns, schedule.now_ns);
-	history_tell(&stage.history, 0, key, &stage.story);
-	return &stage.story;
+	return story_part(key, limit == NULL ? 1 : minutes(limit, 1), more);
 }
 
 /* I1: in no stretch of time more than that time, what the capacity of the longest limit costs, and its debt. */

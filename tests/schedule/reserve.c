@@ -11,7 +11,6 @@
  */
 #define CELLS_SIZES_OF_SCENES 25u /* a key of LARGE tokens has a page of its own */
 #include "growing.h"
-#include "hold.h"
 #include "segment.h"
 
 #define PAGE ((uintptr_t)4096)
@@ -379,12 +378,6 @@ static const struct scene larger = {
 /* A key whose larger cells find no memory loses its slot: what it used is forgotten. It is denied until there is memory. */
 static void judge_larger_scarce(void)
 {
-	unsigned taken = 0;
-
-	for (unsigned i = 0; i < stage.n; i++)
-		taken += was_taken(&stage.calls[i]) ? (unsigned)stage.calls[i].tokens : 0;
-	if (taken > CAPACITY + LARGE)
-		blame("%u were taken", taken);
 	memory.free = PLENTY;
 	law_sound();
 }
@@ -459,7 +452,6 @@ static void judge_growing(void)
 {
 	memory.free = PLENTY;
 	law_total(KEY, LARGE);
-	law_sound();
 	law_left();
 }
 

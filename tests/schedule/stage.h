@@ -301,20 +301,26 @@ static inline void law_denials(uint64_t capacity)
 	}
 }
 
-/* The admissions of a key, and `rest` more now. */
-static inline const struct story *story_and(uint32_t key, uint64_t rest)
+/* A key's admissions of a multiple of `unit` tokens, and `more` tokens now. */
+static inline const struct story *story_part(uint32_t key, int64_t unit, uint64_t more)
 {
 	history_clear(&stage.history);
 	for (unsigned i = 0; i < stage.n; i++) {
 		const struct call *c = &stage.calls[i];
 
-		if (c->key == key && was_taken(c))
+		if (c->key == key && was_taken(c) && c->tokens % unit == 0)
 			history_add(&stage.history, 0, key, (uint64_t)c->tokens, c->began_ns, c->ended_ns);
 	}
-	if (rest != 0)
-		history_add(&stage.history, 0, key, rest, schedule.now_ns, schedule.now_ns);
+	if (more != 0)
+		history_add(&stage.history, 0, key, more, schedule.now_ns, schedule.now_ns);
 	history_tell(&stage.history, 0, key, &stage.story);
 	return &stage.story;
+}
+
+/* All admissions of a key, and `more` tokens now. */
+static inline const struct story *story_and(uint32_t key, uint64_t more)
+{
+	return story_part(key, 1, more);
 }
 
 static inline const struct story *story_of(uint32_t key)

@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 /* clang-format off */
-#define SAVED_2_SIZE 4096u
 static const struct word SAVED_2[] = {
 	{ 0, 0x64657661736d6873 },
 	{ 8, 0x0102030400000002 },

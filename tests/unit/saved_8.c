@@ -41,13 +41,13 @@ static int differ(struct shmlimit *l, const struct told *told, size_t n)
 		uint64_t late_ns = r.reset_after_ns - told[i].full_after_ns + SECOND / 1000;
 
 		/* A window's words may have other ticks, of less than a microsecond. */
-		if (answer == told[i].answer && r.remaining == told[i].remaining && late_ns <= SECOND / 500)
-			continue;
-		diag("%s %c, after %llu hours: %d, %llu left, full after %llu ns; was %d, %llu, %llu", told[i].rule,
-		     told[i].key, (unsigned long long)told[i].hours, answer, (unsigned long long)r.remaining,
-		     (unsigned long long)r.reset_after_ns, told[i].answer, (unsigned long long)told[i].remaining,
-		     (unsigned long long)told[i].full_after_ns);
-		wrong++;
+		if (answer != told[i].answer || r.remaining != told[i].remaining || late_ns > SECOND / 500) {
+			diag("%s %c, after %llu hours: %d, %llu left, full after %llu ns; was %d, %llu, %llu",
+			     told[i].rule, told[i].key, (unsigned long long)told[i].hours, answer,
+			     (unsigned long long)r.remaining, (unsigned long long)r.reset_after_ns, told[i].answer,
+			     (unsigned long long)told[i].remaining, (unsigned long long)told[i].full_after_ns);
+			wrong++;
+		}
 	}
 	return wrong;
 }

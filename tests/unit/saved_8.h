@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 /* clang-format off */
-#define MORE_SLOTS_SIZE 4096u
 static const struct word MORE_SLOTS[] = {
 	{ 0, 0x64657661736d6873 },
 	{ 8, 0x0102030400000003 },
@@ -159,7 +158,6 @@ static const struct told MORE_SLOTS_TOLD[] = {
 	{ "plans", 'f', 0, 0, 8u, 0u },
 	{ "plans", 'f', 23, 0, 8u, 0u },
 };
-#define LARGER_LOGS_SIZE 4096u
 static const struct word LARGER_LOGS[] = {
 	{ 0, 0x64657661736d6873 },
 	{ 8, 0x0102030400000003 },
