@@ -93,9 +93,9 @@ struct shmlimit_global_options {
 	uint32_t on_failure;  /* SHMLIMIT_GLOBAL_DENY (default), _ALLOW, _LOCAL, _ERROR */
 	/*
 	 * Longest time that a call waits for the backend, including the time to connect: 100 us to
-	 * 10 s, default 50 ms: a busy host answers late now and then. A connection that takes
-	 * longer to open is kept, and the next call uses it: so a round trip that is shorter than
-	 * the deadline suffices.
+	 * 10 s. The default, 50 ms, leaves room for a busy host, whose answers are late now and
+	 * then. A connection that takes longer to open is kept, and the next call uses it: so a
+	 * round trip that is shorter than the deadline suffices.
 	 */
 	uint64_t deadline_ns;
 	/*
@@ -184,7 +184,7 @@ struct shmlimit_global_status {
 	/* Counts since the segment was created. */
 	uint64_t answered; /* requests that the agents answered from the backend's reply */
 	uint64_t failed;   /* ... and those that on_failure decided */
-	uint64_t late;     /* answers for which the process no longer waited; their tokens serve the next requests */
+	uint64_t late; /* answers that came after the process had stopped waiting; the next requests use their tokens */
 	uint64_t spoiled; /* requests that a process overwrote which had been stopped for seconds: they are made again */
 	uint64_t full;    /* times that a request found no room, and was made again later */
 	uint64_t misses;  /* requests that came to an agent because the host's lease did not suffice */
@@ -444,10 +444,12 @@ const char *shmlimit_global_strerror(int error);
  * process takes its place within a second if it is stopped or killed. A killed one is replaced
  * within 100 ms by processes of the same pid namespace, also while it is a zombie. Of the
  * handle's options lease_ns, prefix and report are in force for all processes that use this agent.
- * A server fails if it sends nothing for 50 ms, or deadline_ns or two usual round trips if that is
- * longer, and this open_after times in a row. Then on_failure of each process decides its requests,
- * until the server answers, however late; after open_ns it is connected to again. While only the
- * connection is late, questions go over a second one.
+ *
+ * A failure of a server is that it sends nothing, while answers are due, for the longest of 50 ms,
+ * deadline_ns and two usual round trips. After open_after failures in a row, on_failure of each
+ * process decides its requests until the server answers, however late. The agent connects to it
+ * again after open_ns. If a reply is late, as after a lost packet, new questions go over a second
+ * connection, before the server fails.
  *
  * The agent keeps answers that come after the process's deadline: their tokens serve the next
  * request. When it ends, by itself or killed, processes ask the backend themselves.

@@ -25,8 +25,8 @@
 #define POOL_KEPT 64
 
 /*
- * A public handle, which any thread may use, or a spare one (pool.h). What is below `lent` belongs
- * to the thread that has borrowed the handle.
+ * A public handle, which any thread may use, or a spare one (pool.h). The members from `cluster` on
+ * belong to the thread that has borrowed the handle.
  */
 struct shmlimit_global {
 	struct shmlimit *limiter;
@@ -37,8 +37,8 @@ struct shmlimit_global {
 	uint64_t backend;        /* the agent's number for this backend */
 	uint32_t rules;
 	/*
-	 * Duration of each rule's leases, even, and 1 if those of few tokens last longer; 0: not
-	 * known yet.
+	 * Duration of each rule's leases; 0: not known yet. The lowest bit is not part of it: it is
+	 * 1 if leases of few tokens last longer.
 	 */
 	uint64_t *lease_ns;
 	struct shmlimit_global *home; /* the public handle; of that alone: */
@@ -47,7 +47,7 @@ struct shmlimit_global {
 	struct agent_thread *thread;             /* this process's agent thread, or NULL */
 	pid_t starting;                          /* the process that starts the thread now */
 
-	struct cluster cluster; /* `lent` */
+	struct cluster cluster;
 	struct breaker breaker; /* `key`, `rule` and `claim_ns` do not change, and are read by all */
 	struct failed_keys failed_keys;
 	uint64_t round_trip_ns; /* time that the backend's last answer took; 0: none yet */
@@ -71,7 +71,7 @@ struct handle_rule {
 int handle_open(struct shmlimit *limiter, const struct shmlimit_global_options *options, const struct url *url,
                 struct shmlimit_global **out);
 
-/* Release it, and not what a public handle has besides. */
+/* Release it, except what only a public handle has: its thread and its idle handles. */
 void handle_close(struct shmlimit_global *g);
 
 /*
@@ -81,8 +81,8 @@ void handle_close(struct shmlimit_global *g);
 int handle_rule(struct shmlimit_global *g, int rule, struct handle_rule *out);
 
 /*
- * The same of a COUNTER rule: only id, name and set_us are filled. Returns 0 or -errno: there is no
- * such rule, or it is not a COUNTER rule.
+ * Like handle_rule(), for a COUNTER rule: only id, name and set_us are filled. Returns 0 or -errno:
+ * there is no such rule, or it is not a COUNTER rule.
  */
 int handle_counter(struct shmlimit_global *g, int rule, struct handle_rule *out);
 
@@ -99,22 +99,23 @@ static inline uint64_t handle_far_ns(const struct shmlimit_global *g)
 }
 
 /*
- * Returns how long a call waits: the deadline, or a part of it where the backend is too far away to
- * answer in that time. That suffices for what the agent has leased ahead.
+ * Returns how long a call waits: the deadline; or a part of it if an agent serves, and the backend
+ * is too far away to answer by the deadline. That part suffices for what the agent has leased
+ * ahead.
  */
 uint64_t handle_wait_ns(const struct shmlimit_global *g);
 
 /*
- * Report a backend error, or one of a key, unless it was reported before. handle_recovered() notes
- * that the backend works, so that the next error is reported.
+ * Report an error of the backend or of a key, unless it was reported before. handle_recovered()
+ * notes that the backend works, so that its next error is reported.
  */
 void handle_report(struct shmlimit_global *g, const struct backend_error *failure, const struct handle_rule *rule);
 void handle_recovered(struct shmlimit_global *g);
 
-/* Report it, whatever was reported before: a warning. */
+/* Report a warning, whatever was reported before. */
 void handle_warn(struct shmlimit_global *g, const struct backend_error *failure);
 
-/* Report it, and return it as -errno. */
+/* Like handle_report(). Returns the error as -errno. */
 int handle_failed(struct shmlimit_global *g, const struct backend_error *failure, const struct handle_rule *rule);
 
 #endif

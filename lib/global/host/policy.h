@@ -13,45 +13,51 @@
 
 /*
  * Returns the time that an answer may take, for policy_lease_ns(): the deadline, or four usual
- * round trips if the backend is far away: after one the lease begins to be spent, and one before
- * its end the next one is asked for.
+ * round trips if that is longer. Where the backend is far away, a lease begins to be spent one
+ * round trip after it was asked for, and the next one is asked for one round trip before its end.
  */
 uint64_t policy_answer_ns(uint64_t deadline_ns, uint64_t far_ns);
 
 /*
- * Returns the duration of a rule's leases: `wanted_ns`, or twice `deadline_ns` if that is longer,
- * but at most an eighth of the time to full, since leased tokens do not come back during a lease;
- * and at least `deadline_ns`, or leases could expire before the call ends.
+ * Returns the duration of a rule's leases: `wanted_ns`, or twice `deadline_ns` if that is longer.
+ * It is at most an eighth of the time to full, because leased tokens do not come back during a
+ * lease. In any case it is at least `deadline_ns`, or a lease could expire before the call ends.
  */
 uint64_t policy_lease_ns(uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t wanted_ns,
                          uint64_t deadline_ns);
 
 /*
- * Returns how many tokens to ask for, where a key wants `want`, and the last answer took
- * `round_trip_ns`. A key is known by how long its last lease lasted, in which a lone process could
- * spend nothing until the answer came. Where that is more than half of a lease, keys look half as
- * busy as they are, and leases would not grow: twice as much is asked for. Of 8 tokens or more, and
- * where few tokens last longer, half as much again is, from two thirds of a lease on: twice as
- * many would expire. A key that wants one token, which would last longer, is asked for two where an
- * answer takes more than a fifth of a lease (lease_next()).
+ * Returns how many tokens to ask for where a key wants `want` and the last answer took
+ * `round_trip_ns`. What a key wants is computed from how fast it spent its last lease, and a lone
+ * process could spend nothing until the answer came. If an answer takes more than half of a lease,
+ * a key looks half as busy as it is, and its leases would not grow. So:
+ *
+ * - Of a small limit, `want` is asked for, however long an answer takes.
+ * - Of a capacity of 131072 or more, and where fewer than 8 tokens are wanted, twice `want` is
+ *   asked for if an answer takes more than half of a lease.
+ * - Otherwise, and where leases of few tokens last longer, half as much again is asked for if an
+ *   answer takes more than two thirds of a lease: of twice as many, some would expire.
+ * - A key that wants one token, which lasts longer than a lease, is asked for two if an answer
+ *   takes more than a fifth of a lease (lease_next()).
  */
 uint64_t policy_want(const struct script_params *params, uint64_t want, uint64_t round_trip_ns);
 
 /*
- * Returns the duration of a claim, where an answer takes the deadline or, if that is longer, a
- * usual round trip: after it another process may ask for the key.
+ * Returns the duration of a claim, after which another process may ask for the key. `deadline_ns`
+ * is the time that an answer takes: the deadline, or a usual round trip if that is longer.
  */
 uint64_t policy_claim_ns(uint64_t deadline_ns);
 
 /*
- * Returns how long a denial holds on this host, where the question was sent since_ns ago. One that
- * says when tokens come back holds until then. One by chance holds for as long as the tokens that
- * were wanted would have been spent, the first of them when the question was sent: so of each host
- * it denies as many requests as its grant would have admitted, and no request has a better chance
- * than another. A key that wants one token asks again with its next request. `random` uses all 64
- * bits: the rest of the time is half as long to half as long again. WHY NOT always as long: of a
- * large limit each lease lasts 75 ms to within a hundredth. If denials did, too, hosts would ask in
- * the same order for a minute, and those that ask after a busy one would find less.
+ * Returns how long a denial holds on this host, where the question was sent since_ns ago. A denial
+ * that says when tokens come back holds until then. A denial by chance holds for as long as the
+ * wanted tokens would have lasted, counted from when the question was sent. So it denies as many
+ * requests as a grant would have admitted, and no request has a better chance than another. A key
+ * that wants one token asks again with its next request.
+ *
+ * `random` has 64 random bits: the rest of the time is multiplied by 0.5 to 1.5. WHY NOT by 1:
+ * each lease of a large limit lasts 75 ms to within a hundredth. If denials did, too, hosts would
+ * ask in the same order for a minute, and those that ask after a busy one would find less.
  */
 uint64_t policy_denied_ns(const struct script_params *params, uint64_t need, uint64_t want, uint64_t retry_us,
                           uint64_t since_ns, uint64_t random);
@@ -62,8 +68,8 @@ uint64_t policy_denied_ns(const struct script_params *params, uint64_t need, uin
 uint64_t policy_nap_ns(unsigned n, uint64_t left_ns);
 
 /*
- * Returns the time to the next look for an answer that a caller has waited for since `waited_ns`,
- * and awaits for left_ns.
+ * Returns the time until a caller looks for its answer again. It has waited for waited_ns, and
+ * waits for left_ns at most.
  */
 uint64_t policy_look_ns(uint64_t waited_ns, uint64_t left_ns);
 
