@@ -5,7 +5,7 @@
 .PHONY: has-clang-format t tests test skipped list check check-installed check-full memcheck coverage torture schedules fuzz fuzz-afl mutants \
 	check-release check-bundles format format-check demo bench bench-quick bench-check bench-record
 help::
-	@echo 'make test         the tests of every day: one build, a minute, installs nothing'
+	@echo 'make test         the tests of every day: one build, a few minutes, installs nothing'
 	@echo 'make t T=unit/take     one test (or several): tests/unit/take.c'
 	@echo 'make demo         what it is for, in 15 seconds (installs missing packages first)'
 	@echo 'make check        every test, in every build (installs missing packages; INSTALL=no: skips what needs them)'
