@@ -136,7 +136,7 @@ enum shmlimit_open_flags {
 enum shmlimit_load_flags {
 	SHMLIMIT_LOAD_NO_ELAPSED = 0x1000, /* ignore the time between saving and loading */
 	SHMLIMIT_LOAD_CHECK_ONLY = 0x2000, /* read and check the whole file, but create nothing */
-	SHMLIMIT_LOAD_CAN_GROW = 0x4000    /* to 16 times its slots, if the saved segment could not */
+	SHMLIMIT_LOAD_CAN_GROW = 0x4000    /* to 16 times its slots, or as far as before */
 };
 
 /* shmlimit_count() */
@@ -614,8 +614,8 @@ int shmlimit_save(struct shmlimit *limiter, int fd);
  * key has up to one tick of its rule less, never more. Counters start at 0. Mode and group are
  * the saved segment's; so is the owner if the caller is root.
  *
- * With SHMLIMIT_LOAD_CAN_GROW the segment can grow as one that shmlimit_create() makes with as many
- * slots, if that is more than the saved one could: for a segment that has grown as far as it can.
+ * With SHMLIMIT_LOAD_CAN_GROW the segment can grow to 16 times its slots, or as far as the saved
+ * one if that is more: for a segment that has grown as far as it can.
  *
  * With SHMLIMIT_LOAD_CHECK_ONLY the whole file is read and nothing is created. 0 then means that
  * the file can be loaded, given room and permissions. `name` and `out` are ignored.

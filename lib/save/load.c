@@ -62,12 +62,6 @@ static int is_zero(const uint64_t *p, size_t n)
 	return n == 0;
 }
 
-/* Slots that one can grow to, if it is made with these: 16 times as many. */
-static uint64_t room_for(uint64_t slots)
-{
-	return slots < SHMLIMIT_SLOTS_MAX / 16 ? 16 * slots : SHMLIMIT_SLOTS_MAX;
-}
-
 /* Read the header, and make the segment that it describes; *fd is what it will be linked by. */
 static int make_saved(struct loading *f, const char *name, uint32_t flags, int *fd)
 {
@@ -79,8 +73,6 @@ static int make_saved(struct loading *f, const char *name, uint32_t flags, int *
 
 	if (error != 0)
 		return error;
-	if ((flags & SHMLIMIT_LOAD_CAN_GROW) && h->slots <= h->slots_max && h->slots_max < room_for(h->slots))
-		f->header.slots_max = room_for(h->slots);
 	f->merges = h->old_slots == h->slots;
 	o.mode = h->mode | 0600; /* as chmod(1) may have left it; its owner is to be able to manage it */
 	o.slots = h->old_slots != 0 ? h->old_slots : h->slots;
@@ -98,6 +90,8 @@ static int make_saved(struct loading *f, const char *name, uint32_t flags, int *
 	    h->switched_off > 1 || h->gid == UINT32_MAX ||
 	    !is_zero(h->reserved, sizeof(h->reserved) / sizeof(h->reserved[0])))
 		return -EUCLEAN;
+	if ((flags & SHMLIMIT_LOAD_CAN_GROW) && o.slots_max < make_slots_max(h->slots))
+		o.slots_max = make_slots_max(h->slots);
 	error = f->only_checks ? make_private(&o, h->secret, &header, &segment, fd)
 	                       : make_segment(&o, h->secret, &header, &segment, fd);
 	if (error != 0)

@@ -18,14 +18,17 @@
 #define STRIPES_MAX 16u
 #define CPUS_MAX 1024u /* CPUs beyond these count on the stripes */
 
+uint64_t make_slots_max(uint64_t slots)
+{
+	return slots < SHMLIMIT_SLOTS_MAX / GROWTH_DEFAULT ? slots * GROWTH_DEFAULT : SHMLIMIT_SLOTS_MAX;
+}
+
 static int check_options(struct shmlimit_options *o)
 {
 	if (o->slots == 0)
 		o->slots = SLOTS_DEFAULT;
-	if (o->slots_max == 0 && o->slots < SHMLIMIT_SLOTS_MAX / GROWTH_DEFAULT)
-		o->slots_max = o->slots * GROWTH_DEFAULT;
-	else if (o->slots_max == 0)
-		o->slots_max = SHMLIMIT_SLOTS_MAX;
+	if (o->slots_max == 0)
+		o->slots_max = make_slots_max(o->slots);
 	if (o->rules_max == 0)
 		o->rules_max = SHMLIMIT_RULES_MAX;
 	if (o->rules == 0)

@@ -12,6 +12,9 @@
 /* Copy a caller's options (NULL: none), with defaults filled in. Returns 0, -EINVAL or -E2BIG. */
 int make_options(const struct shmlimit_options *options, struct shmlimit_options *o);
 
+/* How far a segment with these slots can grow, unless its options say otherwise. */
+uint64_t make_slots_max(uint64_t slots);
+
 /*
  * The slots of a segment of these options, which are filled in, with SHMLIMIT_OPTION_FIT. Returns
  * 0, or -ENOSPC there is room for none.

@@ -469,6 +469,41 @@ static void grown(void)
 	copy_gone();
 }
 
+/* A file's segment can grow to 16 times its slots, where that is asked for, and to no less than before. */
+static void can_grow(void)
+{
+	static const struct {
+		uint64_t slots_max, grown, want;
+	} files[] = { { 64, 0, 1024 }, { 128, 0, 1024 }, { 4096, 0, 4096 }, { 128, 128, 2048 }, { 1024, 128, 2048 } };
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 64, .slots_max = files[i].slots_max };
+		struct shmlimit_info info = { .struct_size = sizeof(info) };
+		const struct rebase given = { .now_ns = T0 };
+		int fd = new_file();
+
+		shmlimit_close(l);
+		l = unit_create("save", &o);
+		if ((files[i].grown != 0 && shmlimit_grow_at(l, files[i].grown, T0) != 0) ||
+		    save(l, fd, when_given(T0)) != 0)
+			bail("grow, save");
+		is(load_copy(fd, 0, T0), 0, "a segment that can grow to %" PRIu64 " slots is loaded", o.slots_max);
+		shmlimit_info(copy, &info);
+		is(info.slots_max, o.slots_max, "it can grow as far as before");
+		copy_gone();
+		lseek(fd, 0, SEEK_SET);
+		is(load(copy_name, fd, SHMLIMIT_LOAD_CAN_GROW, &given, &copy), 0,
+		   "a segment that can grow to %" PRIu64 " slots is loaded with CAN_GROW", o.slots_max);
+		shmlimit_info(copy, &info);
+		is(info.slots_max, files[i].want,
+		   "with CAN_GROW it can grow to 16 times its slots, or as far as before");
+		is(shmlimit_grow_at(copy, files[i].want, T0), 0,
+		   "a segment that was loaded with CAN_GROW grows so far");
+		close(fd);
+		copy_gone();
+	}
+}
+
 /* By the host's clocks: an hour's funnel, emptied, of which a token comes back 36 s. */
 static void clocks(void)
 {
@@ -833,6 +868,9 @@ static void spoil_each(void)
 		if (state_put(&again, &p, sizeof(p)) != 0 || state_end(&again) != 0)
 			bail("state_put");
 		is(load_copy(file.fd, 0, T0), -EUCLEAN, "%s: the file is refused", spoilt[i].title);
+		lseek(file.fd, 0, SEEK_SET);
+		is(shmlimit_load(NULL, file.fd, SHMLIMIT_LOAD_CHECK_ONLY | SHMLIMIT_LOAD_CAN_GROW, NULL), -EUCLEAN,
+		   "%s: the file is refused with CAN_GROW, too", spoilt[i].title);
 	}
 	close(file.fd);
 }
@@ -950,6 +988,7 @@ int main(void)
 	no_room();
 	leftovers();
 	grown();
+	can_grow();
 	clocks();
 	damage();
 	hostile();

@@ -16,7 +16,7 @@ enum { NO_ELAPSED, CAN_GROW };
 
 static const struct command_option options[] = {
 	[NO_ELAPSED] = { "no-elapsed", NULL, "ignore the time since it was saved: keys have what they had then" },
-	[CAN_GROW] = { "can-grow", NULL, "to 16 times its slots, if the saved segment has grown as far as it could" },
+	[CAN_GROW] = { "can-grow", NULL, "let it grow to 16 times its slots, if the saved segment could not" },
 	{ 0 },
 };
 
