@@ -37,7 +37,7 @@ struct traits {
 	int counts_capacity; /* a rule's count is the capacity, or left out */
 	int is_shared;       /* its tokens are those of a backend, for all hosts */
 	int takes_limits;    /* a request may have a limit of its own; a rule may have none */
-	int takes_times;     /* a request may have a time of its own, that no rule says */
+	int takes_times;     /* a request may have a time, but no limit, of its own */
 	int is_billed;       /* it can be charged afterwards with what a request has cost */
 	int in_gate;         /* a limit of the gate can name it */
 };

@@ -107,7 +107,7 @@ static void put_fields(const char *name, const struct shmlimit_rule *rule, const
 	}
 	policy = field_parameter_put(policy, 'q', r->limit);
 	/* WHY no w: it is the call that brought a period, not the rule. */
-	if (rule->refill != 0 || !traits->takes_times)
+	if (rule->refill != 0 || !(traits->takes_times || traits->takes_limits))
 		field_parameter_put(policy, 'w', window_s(rule, r->limit));
 	field_limit_put(limit, r->remaining, 1, t_s);
 }

@@ -81,7 +81,7 @@ __attribute__((noinline, cold)) static int make_fixed(const struct view *view, c
 	}
 	traits = traits_of(rule.algorithm);
 	/* A ban lasts as long as the call that counts says. The period is only the longest time. */
-	if (limit->peek && traits->takes_times && !traits->takes_limits)
+	if (limit->peek && traits->takes_times)
 		rule.refill = 0;
 	to->struct_size = sizeof(*to);
 	/* Clients get no fields of a dry run. */

@@ -293,7 +293,7 @@ static uint64_t gcra_row_load(const struct layout_params *params, uint64_t quota
 	return gcra_pack((int64_t)(age < GCRA_OLDEST ? age : GCRA_OLDEST), gcra_place(quota), rebase->now_ns);
 }
 
-void gcra_loaded(const struct shmlimit *l, uint64_t word, uint64_t quota, uint64_t now_ns)
+static void gcra_row_loaded(const struct shmlimit *l, uint64_t word, uint64_t quota, uint64_t now_ns)
 {
 	int64_t age = gcra_word_age(word, now_ns);
 
@@ -304,7 +304,12 @@ void gcra_loaded(const struct shmlimit *l, uint64_t word, uint64_t quota, uint64
 
 #define TICKS_OF_2 4 /* 16 a nanosecond */
 
-void gcra_saved_2(const struct layout_params *params, uint64_t *quota, int64_t *ticks)
+/*
+ * In version 2 of save's format *ticks was the time at which the key is full, in 1/16 ns from the
+ * moment. It was spent by the rule's own limit, if that has room for it. Otherwise it is not known
+ * by which: the bucket is empty at the moment, and full at that time.
+ */
+static void gcra_row_saved_2(const struct layout_params *params, uint64_t *quota, int64_t *ticks)
 {
 	const struct gcra g = gcra_of(params);
 	int64_t left = *ticks / (1 << (TICKS_OF_2 - GCRA_TICK_BITS)) + (*ticks > 0), debt;
@@ -344,7 +349,7 @@ const struct algorithm algorithm_gcra = {
 	.convert = gcra_row_convert,
 	.save = gcra_row_save,
 	.load = gcra_row_load,
-	.loaded = gcra_loaded,
-	.saved_2 = gcra_saved_2,
+	.loaded = gcra_row_loaded,
+	.saved_2 = gcra_row_saved_2,
 	.show = gcra_row_show,
 };

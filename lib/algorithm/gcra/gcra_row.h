@@ -51,16 +51,6 @@ FAST struct gcra_state gcra_look(const struct shmlimit *l, uint64_t word, uint64
 void gcra_will_fill(const struct shmlimit *l, uint64_t tolerance);
 void gcra_will_owe(const struct shmlimit *l, uint64_t owed);
 
-/* A word was made of this saved quota, at this time. */
-void gcra_loaded(const struct shmlimit *l, uint64_t word, uint64_t quota, uint64_t now_ns);
-
-/*
- * What version 2 of save's format had, as it is now. There *ticks was the time at which the key is
- * full, in 1/16 ns from the moment. It was spent by the rule's own limit, if that has room for it.
- * Otherwise it is not known by which: the bucket is empty at the moment, and full at that time.
- */
-void gcra_saved_2(const struct layout_params *params, uint64_t *quota, int64_t *ticks);
-
 /* A take or peek. *v has been set to allowed. */
 FAST void gcra_take(const struct gcra *g, uint64_t tokens, int takes, int64_t *room, struct verdict *v)
 {

@@ -10,7 +10,6 @@ const struct traits traits_gcra = {
 	.sets = SETS_CAPACITY | SETS_RATE | SETS_MAX_WAIT | SETS_NEXT_PAYS,
 	.strict_halves = 1,
 	.takes_limits = 1,
-	.takes_times = 1,
 	.is_billed = 1,
 	.in_gate = 1,
 };

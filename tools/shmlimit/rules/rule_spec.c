@@ -51,7 +51,7 @@ const char *rule_spec_lacks(const struct rule_spec *spec)
 	const struct traits *traits = traits_of(spec->rule.algorithm);
 
 	/* Each call can say how long a count lives and how far it goes. */
-	if (traits->takes_times && !traits->takes_limits)
+	if (traits->takes_times)
 		return NULL;
 	/* Each call can bring its limit. */
 	if (traits->takes_limits && !is_given(spec, FIELD_CAPACITY) && !is_given(spec, FIELD_RATE))
