@@ -53,7 +53,21 @@ is "$(printf '%s\n' "$quick" | sed -n 1p)" "apt update && apt install -y make &&
 run sh "$TMP/quick"
 is "$err $(printf '%s\n' "$out" | sed -n 's/^decision: //p' | tr '\n' ' ')" " allowed allowed allowed denied " \
 	"README: the quick start's fourth request is denied"
+times() { sed 's/\(after\): .*/\1: T/'; }
+is "$(printf '%s\n' "$out" | tail -n 5 | times)" "$(block README.md plain 'decision: denied' | times)" \
+	"README: the fourth request prints what the README has"
 run shmlimit destroy "$SEGMENT"
+if command -v cc >/dev/null; then
+	{
+		printf '#include <shmlimit.h>\n#include <stdio.h>\nint main(void)\n{\n'
+		block README.md c shmlimit_take | sed "s/\"demo\"/\"$SEGMENT\"/"
+		echo 'return 0; }'
+	} >"$TMP/readme.c"
+	run cc -std=c11 -Wall -Wextra -pedantic -Werror -I "$SOURCE/include" "$TMP/readme.c" -L "$BUILD" -Wl,-rpath,"$BUILD" -lshmlimit -o "$TMP/readme"
+	is "$rc$err" 0 "README: its example in C can be compiled"
+	is "$(for i in 1 2 3 4 5; do "$TMP/readme"; done | tr '\n' ' ')" "denied denied " "README: its example in C denies what is over the limit"
+	run shmlimit destroy "$SEGMENT"
+fi
 block lib/doc/program.md c | sed "s/\"demo\"/\"$SEGMENT\"/" >"$TMP/limit.c"
 block lib/doc/program.md sh 'cc tools' |
 	sed "s,tools/examples,$TMP,; s,-Iinclude,-I$SOURCE/include -std=c11 -Wall -Wextra -pedantic -Werror,; s,-Lbuild,-L$BUILD,; s,\$PWD/build,$BUILD,; s,-o limit,-o $TMP/limit,; s,\./limit,$TMP/limit," >"$TMP/steps"

@@ -60,6 +60,9 @@ if python3 -c 'import flask_limiter' 2>/dev/null; then
 	block tools/python/README.md python flask_limiter | own >"$TMP/flask_app.py"
 	is "$(PYTHONPATH=$PYTHONPATH:$TMP python3 -c 'import flask_app; print(flask_app.limiter.storage.check())')" True \
 		"README.md's Flask application has its storage"
+	block README.md python flask_limiter | own >"$TMP/first.py"
+	is "$(PYTHONPATH=$PYTHONPATH:$TMP python3 -c 'import first; print(first.limiter.storage.check())')" True \
+		"the project's README: its Flask application has its storage"
 fi
 
 is "$(python3 -c "
