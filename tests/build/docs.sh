@@ -94,6 +94,17 @@ done
 is "$missing" "" "README: its links lead somewhere"
 is "$(awk '{ words += NF } END { print (words > 500 && words <= 900) }' "$SOURCE/README.md")" 1 "README: it has at most 900 words"
 is "$(LC_ALL=C.UTF-8 grep -nE '^.{121}' "$SOURCE/README.md")" "" "README: no line has more than 120 columns"
+# long PAGE...: lines of prose that have more than 120 columns.
+long() {
+	perl -CSD -ne '
+		$block = !$block if /^\s*```/;
+		chomp, print "$ARGV:$.: $_\n" if !$block && !/^(?:\||    |\t|<)/ && length > 121;
+		close ARGV, $block = 0 if eof' "$@"
+}
+printf '%s\n' "$(printf 'word %.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25)" >"$TMP/long.md"
+is "$(long "$TMP/long.md" | wc -l)" 1 "a line of prose that is too long is found"
+is "$(cd "$SOURCE" && long CONTRIBUTING.md SECURITY.md bench/README.md lib/README.md lib/doc/*.md tests/README.md)" "" \
+	"no line of prose has more than 120 columns, in guides and pages of the project"
 is "$(cd "$SOURCE" && LC_ALL=C.UTF-8 grep -rnE '^\|.*[^|]{123}' README.md lib/doc tools --include='*.md')" "" \
 	"no cell of a table has more than 120 columns, in the README, guides and pages of front-ends"
 done_testing
