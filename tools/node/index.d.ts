@@ -176,9 +176,9 @@ export class Gate {
   /**
    * Report that all clients behind a proxy are one, for a request that has a header field which proxies write, and whose key is the
    * peer's address: once in a process, if the peer is private or loopback and the spec does not say proxy_warning=no. True: it was
-   * reported. `advice` says how proxies are configured.
+   * reported, or would be if the request had the field, where `field` is left out. `advice` says how proxies are configured.
    */
-  forwarded(peer: string, field: string, advice: string): boolean
+  forwarded(peer: string, field?: string, advice?: string): boolean
   /** True: the request goes on. */
   ask(keys: Keys, costs?: Costs): boolean
   /**

@@ -8,6 +8,8 @@ const { Gate } = require('./index.js')
 
 // That proxies write.
 const FIELDS = ['X-Forwarded-For', 'Forwarded', 'X-Real-IP', 'CF-Connecting-IP'].map((field) => [field.toLowerCase(), field])
+// How many requests are looked at. Then it is one in a hundred: what comes so late is rare.
+const LOOKS = 10000
 const ADVICE = "app.set('trust proxy', ...) names proxies in Express, and keys: (req) => ... elsewhere"
 
 function has (keys, peer) {
@@ -36,12 +38,14 @@ function limit (spec, { keys, costs, charge, report } = {}) {
   const keysOf = keys ?? ((req) => new Array(gate.limits).fill(address(req)))
 
   // Says once that behind a proxy all clients are one. Where the field has the peer's address, that was put in the place of a proxy's.
-  let looks = true
+  let looks = gate.forwarded('127.0.0.1')
+  let seen = 0
   function look (req, keys) {
+    if (++seen > LOOKS && seen % 100 !== 0) return
     const [name, field] = FIELDS.find(([name]) => req.headers[name] !== undefined) ?? []
     const peer = req.socket.remoteAddress ?? 'unix:'
     if (name === undefined || !has(keys, peer) || String(req.headers[name]).includes(peer)) return
-    looks = !gate.forwarded(peer, field, ADVICE)
+    looks = !gate.forwarded(peer, field, ADVICE) && gate.forwarded('127.0.0.1')
   }
 
   function keysFor (req) {

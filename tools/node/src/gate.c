@@ -184,7 +184,7 @@ static napi_value gate_limits(napi_env env, napi_callback_info info)
 	return integer(env, gate == NULL ? -EBADF : (int64_t)shmlimit_gate_limits(gate->gate));
 }
 
-/* gateForwarded(gate, peer, field, advice): 1, and it was reported that the peer, which is the key, is a proxy; or 0 */
+/* gateForwarded(gate, peer, field, advice): 1, and it was reported that the peer, which is the key, is a proxy, or could be, without a field; or 0 */
 static napi_value gate_forwarded(napi_env env, napi_callback_info info)
 {
 	napi_value argv[4];
@@ -194,7 +194,7 @@ static napi_value gate_forwarded(napi_env env, napi_callback_info info)
 	struct shmlimit_gate_key key = { .bytes = peer };
 	int answer = -EINVAL;
 
-	if (gate != NULL && peer != NULL && field != NULL && advice != NULL) {
+	if (gate != NULL && peer != NULL) {
 		key.length = (uint32_t)strlen(peer);
 		answer = shmlimit_gate_forwarded(gate->gate, &key, 1, peer, key.length, field, advice);
 	}

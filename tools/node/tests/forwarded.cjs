@@ -36,6 +36,32 @@ async function child (kind, spec, headers, proxies, keys) {
   process.send({ codes, lines }, () => process.exit())
 }
 
+// In a process of its own: of each run of requests, how many are looked at for such fields; and how often it is reported.
+function count (runs) {
+  const { limit } = require(`${process.env.SHMLIMIT}/middleware`)
+  const lines = []
+  const report = (bad, text) => lines.push(text)
+  const uses = {}
+  const looked = runs.map(([name, spec, fields, requests]) => {
+    let sum = 0
+    uses[name] ??= limit(`segment=${segment} create=yes ${spec} rule=client rate=1000000/s`, { report })
+    for (let i = 0; i < requests; i++) {
+      let looks = 0
+      const headers = new Proxy(fields, { get: (from, field) => { looks = 1; return from[field] } })
+      uses[name]({ headers, socket: { remoteAddress: '127.0.0.1' } }, { setHeader () {}, end () {} }, () => {})
+      sum += looks
+    }
+    return sum
+  })
+  setImmediate(() => process.send([looked, lines.length], () => process.exit()))
+}
+
+async function counts (...runs) {
+  const process_ = fork(__filename, [JSON.stringify(runs), 'count'])
+  const [answers] = await once(process_, 'message')
+  return answers
+}
+
 async function said (...given) {
   const process_ = fork(__filename, [JSON.stringify(given)])
   const [{ codes, lines }] = await once(process_, 'message')
@@ -61,8 +87,14 @@ async function main () {
     is(await said(kind, '', field, null, 'user:42'), [true], `${kind}: a key that is not the address says nothing`)
   }
   if (kinds.includes('express')) is(await said('express', '', field, 'loopback'), [true], 'express: a proxy that is trusted says nothing')
+  const x = { 'x-forwarded-for': '203.0.113.9' }
+  is(await counts(['a', '', x, 1], ['a', '', x, 99], ['b', '', x, 99]), [[1, 0, 0], 1], 'after the report no request is looked at')
+  is(await counts(['a', '', {}, 1], ['b', '', x, 1], ['a', '', x, 99]), [[1, 1, 1], 1], 'after the report of another middleware one more request is looked at')
+  is(await counts(['a', 'proxy_warning=no', x, 99]), [[0], 0], 'with proxy_warning=no no request is looked at')
+  is(await counts(['a', '', {}, 20000], ['a', '', x, 100]), [[10100, 1], 1], 'of requests without a field one in a hundred is looked at in the end')
   done()
 }
 
-if (process.argv[2]) child(...JSON.parse(process.argv[2]))
+if (process.argv[3]) count(JSON.parse(process.argv[2]))
+else if (process.argv[2]) child(...JSON.parse(process.argv[2]))
 else main()

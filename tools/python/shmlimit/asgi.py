@@ -88,7 +88,7 @@ class Middleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             return await self.app(scope, receive, send)
-        if self._watch.looks:
+        if self._watch.looks and self._watch.due():
             look(self._watch, scope, scope, self.gate)
         answer = await self.gate.enter_async(scope, True) if self.gate.waits else self._enter(scope, True)
         outcome, refusal, fields, _, _, places = answer

@@ -90,7 +90,7 @@ class RateThrottle(throttling.SimpleRateThrottle):
         key = None if rate is None and self.rate is None else self.get_cache_key(request, view)
         if key is None:
             return True
-        if _watch().looks:
+        if _watch().looks and _watch().due():
             self._look(getattr(request, "META", {}), key)
         if rate is None:
             name, rule = _rule(self._group(), self.rate)

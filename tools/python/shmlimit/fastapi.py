@@ -74,7 +74,7 @@ class RateLimit:
 
     # WHY NOT annotations as text: FastAPI cannot resolve those of an object's method.
     async def __call__(self, connection: HTTPConnection, response: Response) -> None:
-        if self._watch.looks:
+        if self._watch.looks and self._watch.due():
             look(self._watch, connection.scope, connection, self.gate)
         answer = Answer(*await self.gate.enter_async(connection)) if self.gate.waits else self.gate.ask(connection)
         if answer.refusal and connection.scope["type"] == "websocket":

@@ -24,11 +24,8 @@ FIELDS = ("X-Forwarded-For", "Forwarded", "X-Real-IP", "CF-Connecting-IP")
 CGI_FIELDS = tuple(("HTTP_" + name.upper().replace("-", "_"), name) for name in FIELDS)
 """As WSGI and Django name them, and as they are."""
 
-PEERS_MAX = 1024
-"""That a Watch remembers."""
-
 LOOKS = 10000
-"""Requests of a peer of which the keys are made once more, to see whether one is its address."""
+"""How many requests a Watch looks at. Then it is one in a hundred: what comes so late is rare."""
 
 _PORT = re.compile(r"\[(?P<v6>[^]]*)\](:\d+)?|(?P<v4>[\d.]+):\d+")
 
@@ -112,21 +109,20 @@ class Watch:
         self.looks = str(looks) not in ("no", "False")
         """False: nothing is to be said, or it was."""
         self._advice = advice
-        self._left: dict[str, int] = {}
+        self._seen = 0
+
+    def due(self) -> bool:
+        """Is this request to be looked at?"""
+        self._seen += 1
+        return self.looks and (self._seen <= LOOKS or self._seen % 100 == 0)
 
     def look(self, request: Any, keys: Iterable[Callable[[Any], Any]], peer: str, field: str, value: str) -> None:
-        """Of a request with a field. Where that has the peer's address, the server has put it in the peer's place. A peer that
-        can be a proxy is looked at again: its address may be the key of other requests only."""
+        """Of a request with a field. Where that has the peer's address, the server has put it in the peer's place."""
         if peer in value:
             return
-        if peer not in self._left:
-            if len(self._left) >= PEERS_MAX:
-                self._left.clear()
-            self._left[peer] = LOOKS if _is_proxy(peer) else 0
-        left = self._left.get(peer, 0)
-        if left == 0:
+        if not _is_proxy(peer):
+            self.looks = _is_proxy("127.0.0.1")
             return
-        self._left[peer] = left - 1
         made = (key(request) for key in keys)
         if peer in (key[0] if isinstance(key, tuple) else key for key in made):
             self.looks = not _is_proxy(peer, field, self._advice)

@@ -122,7 +122,7 @@ class Store:
             return count
 
     def incr(self, key: str, expiry: float, elastic: bool, amount: int) -> int:
-        if self._watch.looks:
+        if self._watch.looks and self._watch.due():
             self._look(key)
         ttl_ns = int(expiry * S)
         if ttl_ns > YEARS.period_ns:
@@ -165,7 +165,7 @@ class Store:
 
     def decide(self, algorithm: Algorithm, operation: str, key: str, limit: int, period_s: float, amount: int) -> Result:
         """Take from a window or a funnel, or peek."""
-        if self._watch.looks:
+        if self._watch.looks and self._watch.due():
             self._look(key)
         try:
             if self.hosts is not None:

@@ -84,7 +84,7 @@ class Middleware:
         self._watch = Watch("wsgi.client_behind() names proxies", gate.proxy_warning)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        if self._watch.looks:
+        if self._watch.looks and self._watch.due():
             self._watch.look_cgi(environ, environ, self.gate.keys())
         outcome, refusal, fields, _, _, places = self._enter(environ)
         environ["shmlimit.status"] = outcome

@@ -57,6 +57,42 @@ wsgi login 'lambda environ: environ["REMOTE_ADDR"] if environ["PATH_INFO"] == "/
 paths='/ /login /'
 try sync login 1 "a proxy whose address is the key of some requests only is reported, too"
 paths='/ / /'
+cat >"$TMP/looks.py" <<-'END'
+	# usage: looks.py [NAME PROXY_WARNING FIELD REQUESTS]...: of each run of requests, how many are looked at and reported, as N/N
+	import io, logging, os, sys
+	from shmlimit import Gate, Limit, wsgi
+	class Environ(dict):
+	    def __contains__(self, name):
+	        self["looked"] = True
+	        return super().__contains__(name)
+	uses, answers = {}, []
+	arguments = iter(sys.argv[1:])
+	for name, warning, field, requests in zip(*[arguments] * 4):
+	    if name not in uses:
+	        gate = Gate(os.environ["SEGMENT"], [Limit("client", wsgi.client, rate="1000000/s")], proxy_warning=warning)
+	        uses[name] = wsgi.Middleware(lambda environ, start_response: [], gate)
+	    log, looked = io.StringIO(), 0
+	    handler = logging.StreamHandler(log)
+	    logging.getLogger("shmlimit").addHandler(handler)
+	    for _ in range(int(requests)):
+	        environ = Environ(REMOTE_ADDR="127.0.0.1", REQUEST_METHOD="GET", **({"HTTP_X_FORWARDED_FOR": field} if field else {}))
+	        uses[name](environ, lambda *given: None)
+	        looked += environ.get("looked", False)
+	    logging.getLogger("shmlimit").removeHandler(handler)
+	    answers.append(f"{looked}/{log.getvalue().count('behind a proxy')}")
+	print(*answers)
+END
+# looks COUNTS TITLE ARGUMENT...
+looks() {
+	counts=$1 title=$2
+	shift 2
+	is "$(SEGMENT=$SEGMENT python3 "$TMP/looks.py" "$@")" "$counts" "$what: $title"
+	shmlimit destroy "$SEGMENT" 2>/dev/null
+}
+looks "1/1 0/0" "after the report no request is looked at" a yes 203.0.113.9 1 a yes 203.0.113.9 99
+looks "1/1 1/0" "after the report of another middleware one more request is looked at" a yes 203.0.113.9 1 b yes 203.0.113.9 99
+looks 0/0 "with proxy_warning=\"no\" no request is looked at" a no 203.0.113.9 99
+looks "10100/0 1/1" "of requests without a field one in a hundred is looked at in the end" a yes '' 20000 a yes 203.0.113.9 100
 wsgi user 'lambda environ: "user"' ''
 try sync user 0 "a key that is not the address says nothing"
 wsgi behind 'wsgi.client_behind("127.0.0.1")' ''

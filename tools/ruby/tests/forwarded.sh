@@ -44,4 +44,16 @@ try 1 "a key with a cost is reported, too" "$field" '' 'do |env| [env["REMOTE_AD
 try 0 "Rack::Request#ip says nothing" "$field" '' 'do |env| Rack::Request.new(env).ip end'
 try 0 "an address that is in the field was put in the peer's place" 'X-Forwarded-For: 203.0.113.9, 127.0.0.1' '' ''
 try 0 "proxy_warning=no says nothing" "$field" proxy_warning=no ''
+
+# looks COUNTS TITLE NAME WORDS FIELD REQUESTS...: of each run of requests, how many are looked at and reported, as N/N
+looks() {
+	counts=$1 title=$2
+	shift 2
+	is "$(ruby -w "$SOURCE/tools/ruby/tests/looks.rb" "$@")" "$counts" "$title"
+	shmlimit destroy "$SEGMENT" 2>/dev/null
+}
+looks "1/1 0/0 0/0" "after the report no request is looked at" a '' 203.0.113.9 1 a '' 203.0.113.9 99 b '' 203.0.113.9 99
+looks "1/0 1/1 1/0" "after the report of another middleware one more request is looked at" a '' '' 1 b '' 203.0.113.9 1 a '' 203.0.113.9 99
+looks 0/0 "with proxy_warning=no no request is looked at" a proxy_warning=no 203.0.113.9 99
+looks "10100/0 1/1" "of requests without a field one in a hundred is looked at in the end" a '' '' 20000 a '' 203.0.113.9 100
 done_testing

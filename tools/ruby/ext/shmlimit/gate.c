@@ -515,18 +515,25 @@ static VALUE gate_allow(int argc, VALUE *argv, VALUE self)
 	return a.answer.status == 0 ? Qtrue : Qfalse;
 }
 
-/* forwarded(peer, field, advice): was it reported now that the peer, which is the key, is a proxy? */
-static VALUE gate_forwarded(VALUE self, VALUE peer, VALUE field, VALUE advice)
+/* forwarded(peer, field, advice): was it reported now that the peer, which is the key, is a proxy? forwarded(peer): could it be? */
+static VALUE gate_forwarded(int argc, VALUE *argv, VALUE self)
 {
 	struct gate *g = gate_of(self);
-	const char *address = StringValueCStr(peer), *name = StringValueCStr(field), *how = StringValueCStr(advice);
-	size_t length = strlen(address);
-	struct shmlimit_gate_key key = { .bytes = address, .length = (uint32_t)length };
-	int answer = shmlimit_gate_forwarded(g->handle, &key, 1, address, length, name, how);
+	VALUE texts[3];
+	const char *given[3] = { NULL, NULL, NULL };
 
-	RB_GC_GUARD(peer);
-	RB_GC_GUARD(field);
-	RB_GC_GUARD(advice);
+	rb_check_arity(argc, 1, 3);
+	for (int i = 0; i < argc; i++) {
+		texts[i] = argv[i];
+		given[i] = StringValueCStr(texts[i]);
+	}
+
+	size_t length = strlen(given[0]);
+	struct shmlimit_gate_key key = { .bytes = given[0], .length = (uint32_t)length };
+	int answer = shmlimit_gate_forwarded(g->handle, &key, 1, given[0], length, given[1], given[2]);
+
+	for (int i = 0; i < argc; i++)
+		RB_GC_GUARD(texts[i]);
 	pass_reports(g);
 	return answer == 1 ? Qtrue : Qfalse;
 }
@@ -553,7 +560,7 @@ void gate_init(VALUE shmlimit)
 	rb_define_method(gate, "attach", gate_attach, 0);
 	rb_define_method(gate, "close", gate_close, 0);
 	rb_define_method(gate, "limits", gate_limits, 0);
-	rb_define_method(gate, "forwarded", gate_forwarded, 3);
+	rb_define_method(gate, "forwarded", gate_forwarded, -1);
 	rb_define_method(gate, "ask", gate_ask, -1);
 	rb_define_method(gate, "allow?", gate_allow, -1);
 	rb_define_method(gate, "enter", gate_enter, -1);

@@ -28,10 +28,37 @@ module Shmlimit
   # The outcome is in env["shmlimit.outcome"], the Answer in env["shmlimit.answer"].
   class Middleware
     TEXTS = { 429 => "Too Many Requests\n", 503 => "Service Unavailable\n" }.freeze
-    # That proxies write, by their names in the environment.
-    FORWARDED = %w[X-Forwarded-For Forwarded X-Real-IP CF-Connecting-IP].to_h { |field| ["HTTP_#{field.upcase.tr('-', '_')}", field] }.freeze
-    ADVICE = "a block that returns Rack::Request.new(env).ip believes proxies on private addresses"
-    private_constant :TEXTS, :FORWARDED, :ADVICE
+    private_constant :TEXTS
+
+    # Says once in a process that behind a proxy all clients are one. WHY NOT in the middleware: Rack may freeze that.
+    class Watch
+      # That proxies write, by their names in the environment.
+      FIELDS = %w[X-Forwarded-For Forwarded X-Real-IP CF-Connecting-IP].to_h { |field| ["HTTP_#{field.upcase.tr('-', '_')}", field] }.freeze
+      ADVICE = "a block that returns Rack::Request.new(env).ip believes proxies on private addresses"
+      # How many requests are looked at. Then it is one in a hundred: what comes so late is rare.
+      LOOKS = 10_000
+
+      def initialize(gate)
+        @gate = gate
+        @looks = gate.forwarded("127.0.0.1")
+        @seen = 0
+      end
+
+      # Where the field has the peer's address, that was put in the place of a proxy's.
+      def look(env, keys)
+        return unless @looks
+
+        @seen += 1
+        return if @seen > LOOKS && @seen % 100 != 0
+
+        name, field = FIELDS.find { |name, _| env.key?(name) }
+        peer = env["REMOTE_ADDR"].to_s
+        return if name.nil? || ![keys].flatten.include?(peer) || env[name].include?(peer)
+
+        @looks = !@gate.forwarded(peer, field, ADVICE) && @gate.forwarded("127.0.0.1")
+      end
+    end
+    private_constant :Watch
 
     # refused: an application that answers requests that a limit refused; its response gets the header fields too.
     def initialize(app, spec, refused: nil, charge: nil, &keys)
@@ -41,6 +68,7 @@ module Shmlimit
       @charge = charge
       @limits = @gate.limits
       @keys = keys
+      @watch = Watch.new(@gate)
     end
 
     def call(env)
@@ -97,21 +125,12 @@ module Shmlimit
     def enter(env)
       if @keys.nil?
         address = env["REMOTE_ADDR"].to_s
-        look(env, address)
+        @watch.look(env, address)
         return @limits == 1 ? @gate.enter(address) : @gate.enter(*([address] * @limits))
       end
       keys = @keys.call(env)
-      look(env, keys)
+      @watch.look(env, keys)
       keys.is_a?(Array) && @limits > 1 ? @gate.enter(*keys) : @gate.enter(keys)
-    end
-
-    # Says once that behind a proxy all clients are one. Where the field has the peer's address, that was put in the place of a proxy's.
-    def look(env, keys)
-      name, field = FORWARDED.find { |name, _| env.key?(name) }
-      return unless name
-
-      peer = env["REMOTE_ADDR"].to_s
-      @gate.forwarded(peer, field, ADVICE) if [keys].flatten.include?(peer) && !env[name].include?(peer)
     end
 
     def refuse(env, answer)
