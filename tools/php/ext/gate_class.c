@@ -320,14 +320,16 @@ static void look(struct gate_object *g, const HashTable *server, const zval *lim
 
 	if (peer == NULL || Z_TYPE_P(peer) != IS_STRING || g->gate == NULL || g->gate->gate == NULL)
 		return;
+	key.bytes = Z_STRVAL_P(peer);
+	key.length = (uint32_t)Z_STRLEN_P(peer);
+	if (shmlimit_gate_forwarded(g->gate->gate, &key, 1, Z_STRVAL_P(peer), Z_STRLEN_P(peer), NULL, NULL) != 1)
+		return;
 	for (; at < FORWARDED_FIELDS && value == NULL; at++)
 		value = zend_hash_str_find_deref((HashTable *)server, forwarded_fields[at].name,
 		                                 strlen(forwarded_fields[at].name));
 	if (value == NULL || Z_TYPE_P(value) != IS_STRING || !is_key(Z_STR_P(peer), limits, n) ||
 	    strstr(Z_STRVAL_P(value), Z_STRVAL_P(peer)) != NULL)
 		return;
-	key.bytes = Z_STRVAL_P(peer);
-	key.length = (uint32_t)Z_STRLEN_P(peer);
 	(void)shmlimit_gate_forwarded(g->gate->gate, &key, 1, Z_STRVAL_P(peer), Z_STRLEN_P(peer),
 	                              forwarded_fields[at - 1].field,
 	                              "nginx's set_real_ip_from or Apache's RemoteIPInternalProxy names proxies");

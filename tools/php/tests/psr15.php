@@ -73,6 +73,20 @@ $response = (new Middleware(new Gate("$segment.absent", report: $log->warning(..
 is($response->getStatusCode(), 503, 'without a segment a request is refused with 503');
 is(count(preg_grep('/^warning segment .*absent: no such segment/', $log->lines)), 1, 'a problem goes to the logger');
 
+$proxied = function (string $spec, array $more) use ($segment, $log): int {
+    $middleware = new Middleware(new Gate($segment, spec: $spec, report: $log->warning(...)), new Psr17Factory(),
+        fn (ServerRequestInterface $request) => [new Limit('proxied', $request->getServerParams()['REMOTE_ADDR'], rate: '30/day')]);
+    $server = $more + ['REMOTE_ADDR' => '10.0.0.7', 'HTTP_X_FORWARDED_FOR' => '203.0.113.9'];
+    for ($i = 0; $i < 3; $i++) {
+        $middleware->process(new ServerRequest('GET', '/', [], null, '1.1', $server), new Page());
+    }
+    return count(preg_grep('/^warning a request from 10.0.0.7 has a field X-Forwarded-For: behind a proxy all clients are one/', $log->lines));
+};
+is($proxied('create=yes proxy_warning=no', []), 0, 'proxy_warning=no says nothing of a proxy that is not configured');
+is($proxied('create=yes', ['REMOTE_ADDR' => '203.0.113.7']), 0, 'nothing is said of a public address');
+is($proxied('create=yes', ['HTTP_X_FORWARDED_FOR' => '203.0.113.9, 10.0.0.7']), 0, 'an address that is in the field was put in the place of a proxy\'s');
+is($proxied('create=yes', []), 1, 'of three requests through a proxy that is not configured one is reported');
+
 $waiting = new class implements RequestHandlerInterface {
     public ?Closure $inside = null;
 
