@@ -17,6 +17,10 @@ zshdir     ?= $(prefix)/share/zsh/site-functions
 fishdir    ?= $(prefix)/share/fish/vendor_completions.d
 unitdir    ?= $(prefix)/lib/systemd/system
 
+# Make splits names at blanks, and so do pkg-config and systemd. DESTDIR may have them.
+$(foreach v,O prefix bindir includedir libdir mandir completionsdir zshdir fishdir unitdir, \
+	$(if $(word 2,$($(v))),$(error $(v)=$($(v)): a path without blanks is needed)))
+
 VERSION   := $(shell sed -n 's/^.define SHMLIMIT_VERSION "\(.*\)"/\1/p' include/shmlimit.h)
 # The ABI changes with the first number, and only with it.
 SOVERSION := $(firstword $(subst ., ,$(VERSION)))

@@ -129,6 +129,15 @@ is "$(find . -path ./.git -prune -o -print | sort | diff "$TMP/before" -; find .
 ok $? "PREFIX= is prefix=, and uninstall knows it, too"
 run make -s --no-print-directory "CC=$TMP/cc" "AR=$TMP/ar" OBJCOPY=true O=o DESTDIR="$TMP/d d" install
 is "$rc $(cd "$TMP/d d" && find . | sort | cksum)" "0 $(cd "$TMP/d.d" && find . | sort | cksum)" "DESTDIR= may have a blank"
+touch "$TMP/opt" "$TMP/kept"
+for path in "O=$TMP/kept o" "prefix=$TMP/opt p" "PREFIX=$TMP/opt p" "libdir=$TMP/opt l"; do
+	for goal in all install uninstall clean; do
+		run make -s --no-print-directory "CC=$TMP/cc" "AR=$TMP/ar" OBJCOPY=true O=o DESTDIR= "$path" $goal
+		like "$rc $err" "^2 .*=$TMP/(kept o|opt [pl]): a path without blanks is needed" "make $goal says that ${path%%=*}= has no blank"
+	done
+done
+[ -f "$TMP/opt" ] && [ -f "$TMP/kept" ]
+ok $? "such a make removes nothing"
 if [ -f /usr/share/nginx/src/configure ]; then
 	# shellcheck disable=SC2086
 	run make -s --no-print-directory O=o CC=gcc o/nginx/objs/ngx_auto_config.h
