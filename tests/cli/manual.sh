@@ -6,7 +6,7 @@
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/cli/guide.inc"
 
-mkdir -p "$TMP/bin" "$TMP/folder" "$TMP/var/log/nginx" "$TMP/var/lib/nagios" "$TMP/var/lib/node_exporter" "$TMP/var/lib/shmlimit"
+mkdir -p "$TMP/bin" "$TMP/folder" "$TMP/var/log/nginx" "$TMP/var/lib/nagios" "$TMP/var/lib/node_exporter" "$TMP/var/lib/shmlimit" "$TMP/etc/shmlimit.d"
 cd "$TMP/folder" || exit
 for program in login send sendmail rsync systemctl; do
 	echo '#!/bin/sh' >"$TMP/bin/$program"

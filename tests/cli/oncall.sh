@@ -8,6 +8,7 @@ cd "$TMP" || exit
 
 page=$SOURCE/tools/shmlimit/oncall.md
 guide "$page"
+is "$(cd "${SHM%/*}" && ls | grep -F "$SEGMENT")" "" "the page leaves no segment"
 [ "$commands" -ge 20 ]
 ok $? "the page has commands to type"
 done_testing
