@@ -67,7 +67,7 @@ if [ "$(id -u)" -ne 0 ]; then
 	! sudo -n true 2>/dev/null || exec sudo -n "$0" "$@"
 	echo "need.sh: missing packages:$list
 $please$by$install
-or go on without them: make INSTALL=no" >&2
+or go on without them: add INSTALL=no" >&2
 	exit 1
 fi
 echo "missing packages, which are installed now, and what needs them:$list"
