@@ -106,7 +106,10 @@ class Watch:
     address of the peer, which is private or loopback. `advice` says how proxies are configured."""
 
     def __init__(self, advice: str, looks: bool | str = True) -> None:
-        self.looks = str(looks) not in ("no", "False")
+        said = str(looks).lower()
+        if said not in ("true", "yes", "false", "no"):
+            raise ValueError(f'proxy_warning "{looks}": must be yes or no')
+        self.looks = said in ("true", "yes")
         """False: nothing is to be said, or it was."""
         self._advice = advice
         self._seen = 0

@@ -104,6 +104,9 @@ for no in False '"no"'; do
 	try sync quiet 0 "proxy_warning=$no says nothing"
 done
 
+is "$(python3 -c "from shmlimit.forwarded import Watch; Watch('', 'off')" 2>&1 | tail -n 1)" 'ValueError: proxy_warning "off": must be yes or no' \
+	"another word than yes or no is refused"
+
 asgi() {
 	cat >"$TMP/$1.py" <<-END
 		from shmlimit import Gate, Limit, asgi
@@ -169,7 +172,9 @@ if has flask_limiter; then
 	advises "werkzeug's ProxyFix names proxies"
 	flask behind '' fixed-window 'app.wsgi_app = ProxyFix(app.wsgi_app)'
 	try sync behind 0 "ProxyFix says nothing"
-	for no in no False; do
+	is "$(python3 -c "import limits, shmlimit.limits; limits.storage.storage_from_string('shmlimit://web?proxy_warning=off')" 2>&1 | tail -n 1)" \
+		'limits.errors.ConfigurationError: shmlimit://web: proxy_warning "off": must be yes or no' "$what: another word than yes or no is refused"
+	for no in no false; do
 		flask quiet "?proxy_warning=$no" fixed-window ''
 		try sync quiet 0 "proxy_warning=$no says nothing"
 	done
