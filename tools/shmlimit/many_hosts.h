@@ -21,6 +21,9 @@
 #pragma weak shmlimit_global_failures
 #pragma weak shmlimit_global_breaker_ns
 
+/* What deadline_ns 0 stands for in the options of a handle on a backend. */
+#define DEADLINE_DEFAULT_NS UINT64_C(50000000)
+
 /* What a command says that cannot do without it. */
 #define MANY_HOSTS_MISSING "this shmlimit was built without the library for many hosts, which needs hiredis"
 

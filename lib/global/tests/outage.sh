@@ -37,6 +37,22 @@ serves() { shmlimit global status "$segment" >"$TMP/status" && grep -q '^connect
 until serves; do request; done
 until check_is 0; do :; done
 like "$rc $out" "^0 SHMLIMIT OK - segment $segment: healthy, " "a segment whose backend answers is healthy"
+# Each answer takes half a second, and requests wait for 50 ms, as they do by default.
+far() {
+	redis-cli -s "$socket" client pause 500 >/dev/null
+	key=$((key + 1))
+	shmlimit global take "$segment" "$url" page "user:$key" --deadline 50ms --quiet 2>/dev/null
+	run shmlimit check "$segment" --state "$TMP/far"
+	case $out in *'to answer'*) ;; *) false ;; esac
+}
+until far; do :; done
+like "$rc $out" "^1 SHMLIMIT WARNING - segment $segment: the backend takes [^ ]+ to answer, \
+too long for requests with a shorter deadline [(]default 50ms[)], [0-9]+ decision" "a backend that is far away, as requests have found, is a warning"
+redis-cli -s "$socket" client unpause >/dev/null
+until request; do :; done
+check
+is "$rc" 0 "without such requests a backend that was far away is none"
+
 shmlimit check "$segment" --state "$TMP/state" >/dev/null
 kill -9 $server
 wait $server 2>/dev/null

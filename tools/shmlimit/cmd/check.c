@@ -60,9 +60,6 @@ static const struct command_option options[] = {
 	{ 0 },
 };
 
-/* The default deadline: an answer that takes as long comes too late. */
-#define FAR_NS UINT64_C(50000000)
-
 static const char *const labels[FACTS] = { "denied",           "evictions",  "no_slot",   "backend_errors",
 	                                   "breaker_openings", "on_failure", "undecided", "allowed" };
 
@@ -152,12 +149,15 @@ static int server_fails(struct shmlimit *limiter, struct shmlimit_global_server 
 	return 0;
 }
 
-/* Took requests no answer by the deadline, since the backend is that far away? */
+/*
+ * Did requests get no answer by their deadline, and is the backend further away than the default
+ * one?
+ */
 static int backend_is_far(struct shmlimit *limiter, uint64_t undecided, struct shmlimit_global_status *out)
 {
 	*out = (struct shmlimit_global_status){ .struct_size = sizeof(*out) };
 	return undecided != 0 && has_many_hosts() && shmlimit_global_status(limiter, out) == 0 && out->serving &&
-	       out->round_trip_ns >= FAR_NS;
+	       out->round_trip_ns >= DEADLINE_DEFAULT_NS;
 }
 
 /*
@@ -337,7 +337,7 @@ static int report(const struct check *check, struct shmlimit *limiter, const str
 		fputs(" does not answer,", stdout);
 	}
 	if (far)
-		printf(" the backend takes %s to answer, longer than a request waits (deadline),",
+		printf(" the backend takes %s to answer, too long for requests with a shorter deadline (default 50ms),",
 		       duration_about(span, agent.round_trip_ns));
 	if (refused) {
 		fputs(" rule ", stdout);

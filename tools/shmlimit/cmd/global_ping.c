@@ -12,8 +12,6 @@
 #include "number_text.h"
 #include "print.h"
 
-#define DEADLINE_DEFAULT_NS UINT64_C(50000000)
-
 enum { JSON = GLOBAL_OPTIONS };
 
 static const struct command_option options[] = {
