@@ -246,8 +246,8 @@ const struct command command_ban = {
 	.details =
 		"The ban holds from the next request, where servers have a limit that peeks at the rule:\n"
 		"rule=ban peek. For a key that is banned already, the new time replaces the old. See unban and bans.\n"
-		"An address is banned as the segment's users store it; where that is not known, as text and as\n"
-		"with --key-ip. A net, such as 203.0.113.0/24, is banned by each of its keys, 1024 at most.\n",
+		"An address is banned in the form in which the segment's users store it; if that is not known, as\n"
+		"text and as by --key-ip. Of a net, such as 203.0.113.0/24, each key is banned, 1024 at most.\n",
 	.options = ban_options,
 	.run = ban_run,
 };

@@ -261,9 +261,10 @@ const struct command command_hold = {
 	.operands = "NAME RULE KEY COMMAND...",
 	.purpose = "run a command while it holds a place",
 	.details =
-		"Write -- before COMMAND, whose options are its own. The place is renewed while COMMAND runs, and given back\n"
-		"when it ends. hold exits with its status (128 + N if signal N ended it), 1 if no place was free, 126 or 127\n"
-		"if COMMAND cannot be run, 125 on any other failure. If hold itself is killed, the place ends with COMMAND, or after the rule's period.\n",
+		"Write -- before COMMAND, whose options are its own. The place is renewed while COMMAND runs, and\n"
+		"given back when it ends. Exits with the status of COMMAND (128 + N if signal N ended it), 1 if no\n"
+		"place was free, 126 or 127 if COMMAND cannot be run, 125 on any other failure. If hold itself is\n"
+		"killed, the place ends with COMMAND. A place that cannot be bound to COMMAND ends after a period.\n",
 	.options = options,
 	.run = run,
 	.misused = STATUS_NOT_TRIED,

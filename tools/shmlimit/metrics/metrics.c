@@ -256,9 +256,8 @@ const struct command command_metrics = {
 	.name = "metrics",
 	.operands = "[NAME]",
 	.purpose = "print counters and states as OpenMetrics text, for Prometheus",
-	.details =
-		"NAME or --all must be given. FILE may be one of node_exporter's textfile collector: it is written in\n"
-		"Prometheus' older text format, which alone that collector reads. Changes nothing.\n",
+	.details = "NAME or --all must be given. FILE is written in Prometheus' older text format, the only one that\n"
+		   "node_exporter's textfile collector reads. Changes nothing.\n",
 	.options = options,
 	.run = run,
 };

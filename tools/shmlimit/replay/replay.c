@@ -49,21 +49,21 @@ enum {
 
 /* clang-format off */
 static const struct command_option options[] = {
-	[RULE] = { "rule", "LIMIT...", "'10/s burst 20', or '100/m window'; up to 16 times, each by itself (--limit-field is one)" },
+	[RULE] = { "rule", "LIMIT...", "'10/s burst 20', or '100/m window'; up to 16 limits, each on its own (--limit-field is one)" },
 	[KEY] = { "key", "FIELDS", "addr, addr/24 or addr/24,64, user, path, or several: addr+path (default addr)" },
 	[TOP] = { "top", "N", "show the N keys that a rule denies most (default 10)" },
-	[SLOTS] = { "slots", "N", "keys that can be live at once (default 1Mi, for windows less)" },
+	[SLOTS] = { "slots", "N", "keys that can be live at once (default 1Mi, fewer for large windows)" },
 	[JSON] = { "json", NULL, "print JSON" },
-	[PLOT] = { "plot", "FILE.svg", "draw requests and denials over time, by gnuplot; -: to standard output, alone" },
-	[SUGGEST] = { "suggest", "SHARE", "find the smallest ? of each LIMIT that denies at most this share: 0.1% (default '?/m burst ?')" },
+	[PLOT] = { "plot", "FILE.svg", "draw requests and denials over time, with gnuplot; -: print the SVG only" },
+	[SUGGEST] = { "suggest", "SHARE", "find for each LIMIT the smallest ? that denies at most this share: 0.1% (default '?/m burst ?')" },
 	[MAX_DENIED] = { "max-denied", "SHARE", "exit with 1 if a limit denies more: 1%" },
-	[SINCE] = { "since", "TIME", "only requests since TIME: 2026-11-21T09:00Z, or 2h (2h ago)" },
+	[SINCE] = { "since", "TIME", "only requests since TIME: 2026-11-21T09:00Z, or 2h for 2 hours ago" },
 	[UNTIL] = { "until", "TIME", "only requests before TIME" },
 	[COST] = { "cost", "requests|bytes", "a request costs 1 (default), or the bytes of its response: '10M/s burst 50M'" },
 	[FORWARDED] = { "forwarded", "N", "of a list of addresses the Nth is the client: 1 the first (default), -1 the last" },
-	[LIMIT_FIELD] = { "limit-field", "FIELD", "each request brings its limit: user, or a member of JSON, says its plan" },
-	[LIMITS] = { "limits", "FILE", "lines PLAN LIMIT; * LIMIT is for all others (without it FIELD says the limit)" },
-	[CLIENT] = { "client", "FIELD", "where the client is: a member of JSON, the number of a field (-1 the last), or addr" },
+	[LIMIT_FIELD] = { "limit-field", "FIELD", "each request brings its limit: its plan is in FIELD, user or a member of JSON" },
+	[LIMITS] = { "limits", "FILE", "lines PLAN LIMIT; * LIMIT is for other plans (without --limits, FIELD has the limit)" },
+	[CLIENT] = { "client", "FIELD", "where the client's address is: a member of JSON, the number of a field (-1 the last), or addr" },
 	[PATH] = { "path", "LIST", "only requests for these paths: /login, '/api/*', or several: /login,/signin" },
 	[METHOD] = { "method", "LIST", "only requests with these methods: POST, or several: POST,PUT" },
 	[STATUS] = { "status", "LIST", "only requests answered by these: 401, 4xx, 400-499, or several: 401,403" },
@@ -314,9 +314,9 @@ const struct command command_replay = {
 	.operands = "[FILE...]",
 	.purpose = "show from a web server's logs what limits would have denied",
 	.details = "Each FILE is a log in the common, combined or vhost_combined format, or of JSON objects (nginx,\n"
-		   "Caddy, Traefik, Envoy, pino), with or without what syslog, the journal, docker or containerd\n"
-		   "puts before a line; where a proxy connected, with the client in a field of X-Forwarded-For or\n"
-		   "the like. A log may be compressed by gzip, xz, zstd or bzip2, or not. The oldest is read first.\n"
+		   "Caddy, Traefik, Envoy, pino). What syslog, the journal, docker or containerd puts before a line\n"
+		   "is skipped. Where a proxy connected, the client is that of a field such as X-Forwarded-For's, if\n"
+		   "the log has one. Logs may be compressed by gzip, xz, zstd or bzip2. The oldest is read first.\n"
 		   "Without FILE, or for -, reads standard input. No segment is needed, and none is changed.\n",
 	.options = options,
 	.run = run,
