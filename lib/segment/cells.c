@@ -27,7 +27,7 @@ __attribute__((cold, noinline)) char *cells_map(const struct shmlimit *l, unsign
 		region = segment_map_again(l->name, l->device, l->inode, l->read_only, l->size + ahead, bytes);
 	if (region == NULL)
 		return NULL;
-	/* ORDER pairs with load_acquire() in cells_at(). */
+	/* ORDER pairs with load_acquire() in cells_mapped(). */
 	if (!word_cas(known, 0, (uintptr_t)region)) {
 		segment_unmap(region, bytes);
 		region = (char *)(uintptr_t)load_acquire(known);

@@ -57,24 +57,21 @@ char *cells_map(const struct shmlimit *l, unsigned size);
 /* The handle's end: unmap all regions. */
 void cells_unmap(struct shmlimit *l);
 
+/* The region of a size, or NULL where this process has not mapped it yet. */
+static inline char *cells_mapped(const struct shmlimit *l, unsigned size)
+{
+	/* ORDER pairs with word_cas() in cells_map(). */
+	return (char *)(uintptr_t)load_acquire(&l->regions[size]);
+}
+
 /* The cells of a slot, or NULL where this process has not mapped their region yet. */
 static inline uint64_t *cells_glance(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
                                      const struct layout_params *params)
 {
-	/* ORDER pairs with word_cas() in cells_map(). */
-	char *region = (char *)(uintptr_t)load_acquire(&l->regions[params_cells_size(params)]);
+	char *region = cells_mapped(l, params_cells_size(params));
 	uint64_t slots = (uint64_t)((const char *)slot - (const char *)t->slots) + t->lines * LINE;
 
 	return region == NULL ? NULL : (uint64_t *)(void *)(region + slots * params_tokens(params));
-}
-
-/* The region of a rule's cells, or NULL where this process has no addresses for it. */
-static inline char *cells_region(const struct shmlimit *l, const struct layout_params *params)
-{
-	/* ORDER as in cells_glance(). */
-	char *region = (char *)(uintptr_t)load_acquire(&l->regions[params_cells_size(params)]);
-
-	return region != NULL ? region : cells_map(l, params_cells_size(params));
 }
 
 /* The cells of a slot, or NULL where this process has no addresses for them. */

@@ -155,9 +155,15 @@ static void sweep_first(const struct shmlimit *l, const struct layout_params *pa
 		sweep(l, when);
 }
 
+/* Has this process the region of this size, mapped now if it was not? */
+static int has_region(const struct shmlimit *l, unsigned size)
+{
+	return cells_mapped(l, size) != NULL || cells_map(l, size) != NULL;
+}
+
 /*
- * Map the cells of the rule's keys, of all versions, where a key's are to be copied. Returns 0 or
- * -ENOMEM: this process has no addresses for them, and the walks could convert no key.
+ * Map the cells that change() copies: those of each version whose size differs from the new one's,
+ * and the new one's. Returns 0, or -ENOMEM if this process has no addresses for them.
  */
 static int map_cells(const struct shmlimit *l, uint32_t id, const struct layout_params *params)
 {
@@ -168,7 +174,7 @@ static int map_cells(const struct shmlimit *l, uint32_t id, const struct layout_
 
 		if (params_algorithm(&other) == params_algorithm(params) &&
 		    params_cells_size(&other) != params_cells_size(params) &&
-		    (cells_region(l, &other) == NULL || cells_region(l, params) == NULL))
+		    !(has_region(l, params_cells_size(&other)) && has_region(l, params_cells_size(params))))
 			return -ENOMEM;
 	}
 	return 0;
