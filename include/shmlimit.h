@@ -79,7 +79,7 @@ enum shmlimit_algorithm {
 	SHMLIMIT_LEASE = 3,   /* tokens leased from a funnel on a backend (such as Redis), spent here */
 	SHMLIMIT_COUNTER = 4, /* a count that expires, as Redis's INCREX; to shmlimit_take() a fixed window */
 	SHMLIMIT_HOLD = 5, /* places that are held: at most `capacity` at once; one that is not left ends by itself */
-	SHMLIMIT_GCRA = 6  /* as FUNNEL, but each call may bring its own limit: see shmlimit_take_limit() */
+	SHMLIMIT_GCRA = 6  /* as FUNNEL, but each call may bring its own limit: see shmlimit_decide() */
 };
 
 /* shmlimit_rule.mode */
@@ -150,6 +150,16 @@ enum shmlimit_count_flags {
 enum shmlimit_option_flags {
 	SHMLIMIT_OPTION_GROUP = 0x1000000, /* the segment's group is `gid`, not the creator's */
 	SHMLIMIT_OPTION_FIT = 0x2000000    /* fewer slots, where /dev/shm has too little room for `slots` */
+};
+
+/* What shmlimit_decide() does: as the call of that name. */
+enum shmlimit_verb {
+	SHMLIMIT_TAKE = 0,
+	SHMLIMIT_PEEK = 1,
+	SHMLIMIT_RESERVE = 2,
+	SHMLIMIT_CHARGE = 3,
+	SHMLIMIT_REFUND = 4,
+	SHMLIMIT_ACQUIRE = 5 /* not with a given time */
 };
 
 /* shmlimit_limit.flags: one of them, and all else of the limit is ignored; or 0 */
@@ -355,14 +365,14 @@ struct shmlimit_limit {
 	uint64_t max_wait_ns; /* longest wait that a reservation may cause, and longest debt; 0 = none */
 };
 
-/* One rule and one key, for shmlimit_take_all() and shmlimit_take_many(). */
+/* One rule and one key, for shmlimit_decide(), shmlimit_take_all() and shmlimit_take_many(). */
 struct shmlimit_request {
 	int32_t rule;        /* id */
 	uint32_t reserved32; /* must be zero */
 	const void *key;
 	size_t key_len;                     /* bytes */
 	uint64_t cost;                      /* as for shmlimit_take() */
-	const struct shmlimit_limit *limit; /* as for shmlimit_take_limit(); NULL: the rule's own */
+	const struct shmlimit_limit *limit; /* as for shmlimit_decide(); NULL: the rule's own */
 };
 
 /* shmlimit_slot.state */
@@ -875,11 +885,12 @@ int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t ke
                   struct shmlimit_result *r);
 
 /*
- * Take as shmlimit_take() does, by a limit that comes with the call, under a rule of GCRA. One rule
- * serves any number of limits, such as those of a million customers. Nothing of the limit is
- * stored: a key has one time, at which its bucket was empty, in steps of 1/4 ns. A token costs the
- * time in which it comes back, rounded up to a step, so just `capacity` pass at one instant, and
- * then tokens come back no faster than `refill` in a period.
+ * Decide on a request, as the call that the verb names. By its rule's limit if request->limit is
+ * NULL; a reservation then waits up to the rule's longest wait. Else by the limit that the request
+ * brings, under a rule of GCRA. One rule serves any number of limits, such as those of a million
+ * customers. Nothing of the limit is stored: a key has one time, at which its bucket was empty, in
+ * steps of 1/4 ns. A token costs the time in which it comes back, rounded up to a step, so just
+ * `capacity` pass at one instant, and then tokens come back no faster than `refill` in a period.
  *
  * A key that is asked with another limit keeps that time, and what has come back since is counted
  * by the limit that is asked. So a key never owes more than one time to full of that limit, and the
@@ -891,35 +902,25 @@ int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t ke
  * one of 5 an hour, 5 a day are denied for up to 12 minutes. Where two limits hold at once, give
  * each a rule.
  *
- * limit->max_wait_ns is the longest wait of a reservation and of an acquisition. Results are those
- * of the calls without _limit, `limit` and `remaining` being the call's own; with
- * SHMLIMIT_LIMIT_UNLIMITED both are UINT64_MAX, with _BLOCK 0, and nothing is stored.
+ * request->limit->max_wait_ns is the longest wait of a reservation and of an acquisition. Of the
+ * result, `limit` and `remaining` are the request's own; with SHMLIMIT_LIMIT_UNLIMITED both are
+ * UINT64_MAX, with _BLOCK 0, and nothing is stored.
  *
- * Returns as those calls do, or, with nothing changed: -EINVAL `limit` is NULL or too small, or a
- * flag is unknown; -E2BIG a member is set that this library does not know; -EDOM capacity, refill
- * or period_ns is 0, as it is for a call without _limit if the rule has no limit of its own;
- * -ERANGE the capacity is above SHMLIMIT_CAPACITY_MAX, or the time to full or max_wait_ns above 366
- * days; -EOPNOTSUPP the rule is not a GCRA rule. Threads, processes, signals, fork, progress: as
- * shmlimit_take(). Cost: a take's and a division.
+ * Returns as those calls do, or, with nothing changed: -EINVAL request is NULL, the verb or a flag
+ * is unknown, or the limit too small; -E2BIG a member is set that this library does not know; -EDOM
+ * capacity, refill or period_ns is 0, or neither the request nor its GCRA rule has a limit; -ERANGE
+ * the capacity is above SHMLIMIT_CAPACITY_MAX, or the time to full or max_wait_ns above 366 days;
+ * -EOPNOTSUPP the request has a limit and its rule is not of GCRA. Threads, processes, signals,
+ * fork, progress: as the call that the verb names. Cost: that call's, and a division for a limit.
  */
-int shmlimit_take_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                        const struct shmlimit_limit *limit, struct shmlimit_result *r);
-int shmlimit_peek_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                        const struct shmlimit_limit *limit, struct shmlimit_result *r);
-int shmlimit_reserve_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                           const struct shmlimit_limit *limit, struct shmlimit_result *r);
-int shmlimit_acquire_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                           const struct shmlimit_limit *limit, struct shmlimit_result *r);
-int shmlimit_charge_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-                          const struct shmlimit_limit *limit, struct shmlimit_result *r);
-int shmlimit_refund_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-                          const struct shmlimit_limit *limit, struct shmlimit_result *r);
+int shmlimit_decide(struct shmlimit *limiter, uint32_t verb, const struct shmlimit_request *request,
+                    struct shmlimit_result *r);
 
 /*
  * Read a limit's text, as shmlimit_rule_parse() does for a FUNNEL, into *limit: set its struct_size
  * before. max_wait_ns stays as it is. "block" and "unlimited" become flags; windows and places are
  * refused. Returns 0; or -EINVAL; -E2BIG; -ERANGE the numbers are too large for
- * shmlimit_take_limit(); with *limit unchanged, and *wrong filled. Pure, like
+ * shmlimit_decide(); with *limit unchanged, and *wrong filled. Pure, like
  * shmlimit_rule_parse().
  */
 int shmlimit_limit_parse(const char *text, struct shmlimit_limit *limit, struct shmlimit_problem *wrong);
@@ -972,7 +973,7 @@ int shmlimit_reserve(struct shmlimit *limiter, int rule, const void *key, size_t
 /*
  * Reserve, then sleep until the tokens are there. Signals do not shorten the sleep. Returns as
  * shmlimit_reserve() does; r->wait_ns is the time that was waited, and a denial does not wait. This
- * and shmlimit_acquire_limit() are the only calls on a limiter that block. They wait only for the
+ * and shmlimit_decide() are the only calls on a limiter that block. They wait only for the
  * debt of its own key, and never longer than `max_wait_ns`, whatever is written to the segment: a
  * process with write access can raise the rule's own longest wait, so a caller that shares the
  * segment with others passes a bound of its own instead of UINT64_MAX. If killed inside: the tokens
@@ -1096,7 +1097,7 @@ int shmlimit_peek(struct shmlimit *limiter, int rule, const void *key, size_t ke
  * pass the limit with each request. Takes `quantity` tokens (0: peeks) from a funnel of `capacity`
  * that gets `refill` tokens back every `period_s` seconds. All triples are under one GCRA rule,
  * ~throttle, which the first call makes. A key that is asked with another triple never owes more
- * than one time to full of that triple, see shmlimit_take_limit(); in redis-cell it owes as much
+ * than one time to full of that triple, see shmlimit_decide(); in redis-cell it owes as much
  * time as it did.
  *
  *	reply[0]   0 allowed, 1 denied: also the value returned
@@ -1107,7 +1108,7 @@ int shmlimit_peek(struct shmlimit *limiter, int rule, const void *key, size_t ke
  *
  * `reply` may be NULL. (redis-cell takes max_burst and reports max_burst + 1 as the limit; here
  * both are the capacity.) Errors besides those of shmlimit_take(): -EDOM, -ERANGE as for
- * shmlimit_take_limit(); of the first call in a segment -EXFULL, no room for the rule, and -EAGAIN,
+ * shmlimit_decide(); of the first call in a segment -EXFULL, no room for the rule, and -EAGAIN,
  * another process holds the lock of the writers of rules. The call does not wait for that lock:
  * nothing was taken, try again. Signals: not to be called from handlers. Cost: a take with a limit.
  */

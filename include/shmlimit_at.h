@@ -48,18 +48,8 @@ int shmlimit_charge_at(struct shmlimit *limiter, int rule, const void *key, size
                        struct shmlimit_result *r, uint64_t now_ns);
 int shmlimit_refund_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
                        struct shmlimit_result *r, uint64_t now_ns);
-
-/* By a limit that comes with the call. */
-int shmlimit_take_limit_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                           const struct shmlimit_limit *limit, struct shmlimit_result *r, uint64_t now_ns);
-int shmlimit_peek_limit_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                           const struct shmlimit_limit *limit, struct shmlimit_result *r, uint64_t now_ns);
-int shmlimit_reserve_limit_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                              const struct shmlimit_limit *limit, struct shmlimit_result *r, uint64_t now_ns);
-int shmlimit_charge_limit_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-                             const struct shmlimit_limit *limit, struct shmlimit_result *r, uint64_t now_ns);
-int shmlimit_refund_limit_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-                             const struct shmlimit_limit *limit, struct shmlimit_result *r, uint64_t now_ns);
+int shmlimit_decide_at(struct shmlimit *limiter, uint32_t verb, const struct shmlimit_request *request,
+                       struct shmlimit_result *r, uint64_t now_ns);
 
 /* Counts and places. */
 int shmlimit_count_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,

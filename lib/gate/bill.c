@@ -29,15 +29,16 @@ static void report_charge(struct segment_ref *ref, const struct spec_limit *limi
 static int change(struct shmlimit *l, int rule, const struct key *key, const struct shmlimit_limit *limit,
                   uint64_t paid, uint64_t used)
 {
+	struct shmlimit_request q = { .rule = rule, .key = key->bytes, .key_len = key->length, .limit = limit };
 	struct shmlimit_result r = { .retry_after_ns = 0 };
 	int answer;
 
-	if (used < paid)
-		return limit == NULL
-		               ? shmlimit_refund(l, rule, key->bytes, key->length, paid - used, NULL)
-		               : shmlimit_refund_limit(l, rule, key->bytes, key->length, paid - used, limit, NULL);
-	answer = limit == NULL ? shmlimit_charge(l, rule, key->bytes, key->length, used - paid, &r)
-	                       : shmlimit_charge_limit(l, rule, key->bytes, key->length, used - paid, limit, &r);
+	if (used < paid) {
+		q.cost = paid - used;
+		return shmlimit_decide(l, SHMLIMIT_REFUND, &q, NULL);
+	}
+	q.cost = used - paid;
+	answer = shmlimit_decide(l, SHMLIMIT_CHARGE, &q, &r);
 	return answer >= 0 && r.retry_after_ns != 0 ? -ENOSPC : answer;
 }
 

@@ -127,8 +127,8 @@ RARE static int reserve(struct segment_ref *ref, struct view *view, const struct
 			own = *request.limit;
 			if (own.flags == 0)
 				own.max_wait_ns = q->limits[which]->delay_ns;
-			answer = shmlimit_reserve_limit(view->limiter, request.rule, request.key, request.key_len,
-			                                request.cost, &own, r);
+			request.limit = &own;
+			answer = shmlimit_decide(view->limiter, SHMLIMIT_RESERVE, &request, r);
 		} else {
 			answer = shmlimit_reserve(view->limiter, request.rule, request.key, request.key_len,
 			                          request.cost, q->limits[which]->delay_ns, r);
@@ -149,11 +149,7 @@ RARE static void give_back(const struct view *view, const struct gate_request *q
 
 	if (r->retry_after_ns != 0 || shmlimit_rule_algorithm(view->limiter, request.rule) == SHMLIMIT_HOLD)
 		return;
-	if (request.limit != NULL)
-		(void)shmlimit_refund_limit(view->limiter, request.rule, request.key, request.key_len, request.cost,
-		                            request.limit, NULL);
-	else
-		(void)shmlimit_refund(view->limiter, request.rule, request.key, request.key_len, request.cost, NULL);
+	(void)shmlimit_decide(view->limiter, SHMLIMIT_REFUND, &request, NULL);
 }
 
 RARE static void give_back_reserved(const struct view *view, struct gate_request *q)

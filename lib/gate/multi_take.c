@@ -21,18 +21,14 @@ static int take_here(struct shmlimit *limiter, const struct shmlimit_request *ch
                      struct shmlimit_result *found)
 {
 	*at = 0;
-	if (n == 1 && chosen->limit != NULL)
-		return shmlimit_take_limit(limiter, chosen->rule, chosen->key, chosen->key_len, chosen->cost,
-		                           chosen->limit, found);
 	if (n == 1)
-		return shmlimit_take(limiter, chosen->rule, chosen->key, chosen->key_len, chosen->cost, found);
+		return shmlimit_decide(limiter, SHMLIMIT_TAKE, chosen, found);
 	return shmlimit_take_all(limiter, chosen, n, at, found);
 }
 
 int multi_take_peek(struct shmlimit *limiter, const struct shmlimit_request *q, struct shmlimit_result *r)
 {
-	return q->limit != NULL ? shmlimit_peek_limit(limiter, q->rule, q->key, q->key_len, q->cost, q->limit, r)
-	                        : shmlimit_peek(limiter, q->rule, q->key, q->key_len, q->cost, r);
+	return shmlimit_decide(limiter, SHMLIMIT_PEEK, q, r);
 }
 
 /* The LEASE rules cannot be asked. Does a limit of this host deny? */

@@ -9,8 +9,6 @@ my $folder = shift;
 my $most = 6;
 my %prescribed = (
 	reply_to_request => "libmicrohttpd's MHD_AccessHandlerCallback",
-	reservation_verb => 'shmlimit_reserve() and shmlimit_acquire()',
-	limit_verb => 'shmlimit_take_limit() and its like',
 );
 
 # The functions that a file declares or defines at its left margin: [name, line, how many parameters].

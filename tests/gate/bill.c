@@ -110,10 +110,10 @@ static void own_limits(void)
 	is(SETTLE(g, &a, 31), 0, "it is settled by its own limit");
 	if (shmlimit_open(unit_name, 0, NULL, &l) != 0 || shmlimit_limit_parse("100/200 days", &limit, NULL) != 0)
 		bail("shmlimit_open");
-	shmlimit_peek_limit(l, shmlimit_rule_find(l, "plans"), "k", 1, 1, &limit, &r);
+	by_limit(l, SHMLIMIT_PEEK, shmlimit_rule_find(l, "plans"), "k", 1, 1, &limit, &r);
 	is(r.remaining, 69, "the difference is charged by its own limit");
 	SETTLE(g, &a, 1000);
-	shmlimit_peek_limit(l, shmlimit_rule_find(l, "plans"), "k", 1, 1, &limit, &r);
+	by_limit(l, SHMLIMIT_PEEK, shmlimit_rule_find(l, "plans"), "k", 1, 1, &limit, &r);
 	ok(r.retry_after_ns / 1000000000 / 86400 >= 200 && r.retry_after_ns / 1000000000 / 86400 <= 202,
 	   "what it used is debt, of the limit's time to full at most");
 	ok(gate_said == 1 && strstr(gate_lines[0], "not all tokens that a request used are charged (1000)") != NULL,

@@ -33,6 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../by_limit.h"
 #include "../guard.h"
 #include "../rng.h"
 #include "../tap.h"

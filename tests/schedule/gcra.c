@@ -11,6 +11,7 @@
  */
 #include "stage.h"
 
+#include "../by_limit.h"
 #include "gcra_row.h"
 
 #define KEY 7
@@ -76,8 +77,8 @@ static void spend(uint32_t key, const struct shmlimit_limit *limit, uint64_t cos
 	struct shmlimit_result r = { 0 };
 
 	actor_calls();
-	call_end(c, (reserves ? shmlimit_reserve_limit : shmlimit_take_limit)(handle(), stage.rule, &key, sizeof(key),
-	                                                                      cost, limit, &r));
+	call_end(c, by_limit(handle(), reserves ? SHMLIMIT_RESERVE : SHMLIMIT_TAKE, stage.rule, &key, sizeof(key), cost,
+	                     limit, &r));
 	waits[c - stage.calls] = r.wait_ns != 0;
 }
 
@@ -112,8 +113,8 @@ static uint64_t rest(uint32_t key, const struct shmlimit_limit *limit, int reser
 	struct shmlimit_result r = { 0 };
 	uint64_t n = 0;
 
-	while ((reserves ? shmlimit_reserve_limit : shmlimit_take_limit)(stage.l, stage.rule, &key, sizeof(key), 1,
-	                                                                 limit, &r) == SHMLIMIT_ALLOWED)
+	while (by_limit(stage.l, reserves ? SHMLIMIT_RESERVE : SHMLIMIT_TAKE, stage.rule, &key, sizeof(key), 1, limit,
+	                &r) == SHMLIMIT_ALLOWED)
 		n++;
 	return n;
 }

@@ -203,8 +203,9 @@ static void watched_peek(struct rng *rng)
 	uint32_t i = (uint32_t)rng_below(rng, WATCHED), key = (uint32_t)rng_below(rng, KEYS);
 	struct shmlimit_result r = { 0 };
 	uint64_t cost = rng_below(rng, 8);
-	int answer = i == THROTTLE ? shmlimit_peek_limit(play->l, play->id[i], &key, sizeof(key), cost, &throttled, &r)
-	                           : shmlimit_peek(play->l, play->id[i], &key, sizeof(key), cost, &r);
+	int answer = i == THROTTLE
+	                     ? by_limit(play->l, SHMLIMIT_PEEK, play->id[i], &key, sizeof(key), cost, &throttled, &r)
+	                     : shmlimit_peek(play->l, play->id[i], &key, sizeof(key), cost, &r);
 
 	worker_check(answer >= 0 && r.remaining <= r.limit, "peek: %d, %" PRIu64 " of %" PRIu64, answer, r.remaining,
 	             r.limit);
@@ -483,7 +484,7 @@ static void meet(uint32_t i, uint32_t key)
 		answer = shmlimit_take_at(play->l, play->id[i], &key, sizeof(key), 1, NULL,
 		                          shmlimit_now(play->l) + SECOND);
 	else if (i == THROTTLE)
-		answer = shmlimit_charge_limit(play->l, play->id[i], &key, sizeof(key), 1, &throttled, NULL);
+		answer = by_limit(play->l, SHMLIMIT_CHARGE, play->id[i], &key, sizeof(key), 1, &throttled, NULL);
 	else
 		answer = shmlimit_charge(play->l, play->id[i], &key, sizeof(key), 1, NULL);
 	if (answer != 0)

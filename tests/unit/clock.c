@@ -661,7 +661,7 @@ static void others_take_three(void)
 {
 	clock_ns += SECOND;
 	for (int i = 0; i < 3; i++)
-		shmlimit_take_limit(l, gcra, &key, sizeof(key), 1, &four, NULL);
+		by_limit(l, SHMLIMIT_TAKE, gcra, &key, sizeof(key), 1, &four, NULL);
 }
 
 static void stopped_before_the_last(void)
@@ -680,23 +680,23 @@ static void stopped_before_the_last(void)
 		int answer = -1;
 
 		shmlimit_reset(l, gcra, NULL, 0);
-		shmlimit_take_limit(l, gcra, &key, sizeof(key), 1, &four, NULL);
-		shmlimit_refund_limit(l, gcra, &key, sizeof(key), 1, &four, NULL);
+		by_limit(l, SHMLIMIT_TAKE, gcra, &key, sizeof(key), 1, &four, NULL);
+		by_limit(l, SHMLIMIT_REFUND, gcra, &key, sizeof(key), 1, &four, NULL);
 		stops = 1;
 		if (call == 0)
-			answer = shmlimit_take_limit(l, gcra, &key, sizeof(key), 1, &four, &r);
+			answer = by_limit(l, SHMLIMIT_TAKE, gcra, &key, sizeof(key), 1, &four, &r);
 		else if (call == 1)
 			answer = shmlimit_take(l, gcra, &key, sizeof(key), 1, &r);
 		else if (call == 2)
 			answer = shmlimit_reserve(l, gcra, &key, sizeof(key), 1, 0, &r);
 		else if (call == 3)
-			answer = shmlimit_peek_limit(l, gcra, &key, sizeof(key), 1, &four, &r);
+			answer = by_limit(l, SHMLIMIT_PEEK, gcra, &key, sizeof(key), 1, &four, &r);
 		else
 			answer = shmlimit_take_all(l, both, 1, NULL, &r);
 		is(stops, 0, "the process was stopped");
 		is(answer, SHMLIMIT_ALLOWED, "call %d: a process that was stopped gets the token that others left",
 		   call);
-		is(shmlimit_take_limit(l, gcra, &key, sizeof(key), 1, &four, &r),
+		is(by_limit(l, SHMLIMIT_TAKE, gcra, &key, sizeof(key), 1, &four, &r),
 		   call == 3 ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED, "there is no more");
 	}
 }
@@ -713,16 +713,17 @@ static void steps_of_gcra(void)
 
 			shmlimit_reset(l, gcra, NULL, 0);
 			if (charges)
-				shmlimit_charge_limit_at(l, gcra, &key, sizeof(key), 5, &patient, NULL, then + step);
+				by_limit_at(l, SHMLIMIT_CHARGE, gcra, &key, sizeof(key), 5, &patient, NULL,
+				            then + step);
 			else
-				shmlimit_take_limit_at(l, gcra, &key, sizeof(key), 4, &patient, NULL, then + step);
-			shmlimit_take_limit_at(l, gcra, &key, sizeof(key), 1, &patient, &r, then);
+				by_limit_at(l, SHMLIMIT_TAKE, gcra, &key, sizeof(key), 4, &patient, NULL, then + step);
+			by_limit_at(l, SHMLIMIT_TAKE, gcra, &key, sizeof(key), 1, &patient, &r, then);
 			wait = r.retry_after_ns;
 			ok(wait <= DAY + HOUR + SECOND,
 			   "a clock that steps back by %" PRIu64 " s denies for %" PRIu64 " s", step / SECOND,
 			   wait / SECOND);
-			is(shmlimit_take_limit_at(l, gcra, &key, sizeof(key), 1, &patient, &r,
-			                          then + DAY + HOUR + SECOND),
+			is(by_limit_at(l, SHMLIMIT_TAKE, gcra, &key, sizeof(key), 1, &patient, &r,
+			               then + DAY + HOUR + SECOND),
 			   SHMLIMIT_ALLOWED, "it is allowed when the longest limit is over");
 		}
 	}

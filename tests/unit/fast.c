@@ -87,7 +87,7 @@ static void no_limit_of_its_own(int rule, const char *name)
 	struct shmlimit_request request = { rule, 0, "user:42", 7, 1, &limit };
 	int answer;
 
-	is(shmlimit_take_limit_at(l, rule, "user:42", 7, 1, &limit, NULL, T0), -EOPNOTSUPP,
+	is(by_limit_at(l, SHMLIMIT_TAKE, rule, "user:42", 7, 1, &limit, NULL, T0), -EOPNOTSUPP,
 	   "%s: a limit that comes with the call is refused, also for a key that has a slot", name);
 	shmlimit_take_many_at(l, &request, 1, &answer, NULL, T0);
 	is(answer, -EOPNOTSUPP, "%s: a take_many refuses such a limit, too", name);

@@ -45,7 +45,7 @@ static struct shmlimit_limit parsed(const char *text)
 
 static int take(const char *key, uint64_t cost, const struct shmlimit_limit *limit, uint64_t now_ns)
 {
-	return shmlimit_take_limit_at(l, rule, key, strlen(key), cost, limit, &r, now_ns);
+	return by_limit_at(l, SHMLIMIT_TAKE, rule, key, strlen(key), cost, limit, &r, now_ns);
 }
 
 /* ---- One limit ---- */
@@ -93,7 +93,7 @@ static void bursts(void)
 		is(take("k", limits[i].capacity + 1, &limit, at + YEAR), SHMLIMIT_DENIED,
 		   "more than the capacity never fits");
 		is(r.retry_after_ns, UINT64_MAX, "it says never");
-		shmlimit_peek_limit_at(l, rule, "k", 1, 1, &limit, &r, at + retry + reset);
+		by_limit_at(l, SHMLIMIT_PEEK, rule, "k", 1, 1, &limit, &r, at + retry + reset);
 		is(r.remaining, limits[i].capacity, "when it said so it is full");
 	}
 }
@@ -281,7 +281,7 @@ static int changing(struct shmlimit *other, int id, struct rng *rng)
 		for (int j = 0; j < 3; j++)
 			goes_by(&each[j], step);
 		want = oracle_take(of, cost, now_ns);
-		answer = shmlimit_take_limit_at(other, id, "k", 1, cost, of, &r, now_ns);
+		answer = by_limit_at(other, SHMLIMIT_TAKE, id, "k", 1, cost, of, &r, now_ns);
 		faults += answer != want;
 		if (answer == SHMLIMIT_ALLOWED) {
 			faults += !passes(&each[n], oracle_cost(o, cost), o.tolerance);
@@ -331,14 +331,14 @@ static void acquires(struct shmlimit_limit *ten)
 {
 	uint64_t began = clock_ns();
 
-	is(shmlimit_acquire_limit(l, rule, "w", 1, 10, ten, &r), SHMLIMIT_ALLOWED, "all there is needs no wait");
+	is(by_limit(l, SHMLIMIT_ACQUIRE, rule, "w", 1, 10, ten, &r), SHMLIMIT_ALLOWED, "all there is needs no wait");
 	is(r.wait_ns, 0, "it was none");
-	is(shmlimit_acquire_limit(l, rule, "w", 1, 1, ten, &r), SHMLIMIT_ALLOWED, "a token that comes back");
+	is(by_limit(l, SHMLIMIT_ACQUIRE, rule, "w", 1, 1, ten, &r), SHMLIMIT_ALLOWED, "a token that comes back");
 	ok(r.wait_ns <= SECOND / 10 && clock_ns() - began >= SECOND / 10, "was waited for");
 	ten->max_wait_ns = 0;
-	is(shmlimit_acquire_limit(l, rule, "w", 1, 10, ten, NULL), SHMLIMIT_DENIED,
+	is(by_limit(l, SHMLIMIT_ACQUIRE, rule, "w", 1, 10, ten, NULL), SHMLIMIT_DENIED,
 	   "a limit without a wait denies at once");
-	is(shmlimit_acquire_limit(l, rule, "w", 1, 1, NULL, &r), -EINVAL, "a limit is needed");
+	is(by_limit(l, SHMLIMIT_ACQUIRE, rule, "w", 1, 1, NULL, &r), -EDOM, "a limit is needed");
 }
 
 static void others(void)
@@ -347,25 +347,26 @@ static void others(void)
 
 	patient.max_wait_ns = SECOND;
 	shmlimit_reset(l, rule, NULL, 0);
-	is(shmlimit_charge_limit_at(l, rule, "o", 1, 4, &ten, &r, T0), SHMLIMIT_ALLOWED, "a charge");
+	is(by_limit_at(l, SHMLIMIT_CHARGE, rule, "o", 1, 4, &ten, &r, T0), SHMLIMIT_ALLOWED, "a charge");
 	is(r.remaining, 6, "takes");
-	is(shmlimit_refund_limit_at(l, rule, "o", 1, 3, &ten, &r, T0), SHMLIMIT_ALLOWED, "a refund");
+	is(by_limit_at(l, SHMLIMIT_REFUND, rule, "o", 1, 3, &ten, &r, T0), SHMLIMIT_ALLOWED, "a refund");
 	is(r.remaining, 9, "gives back");
-	is(shmlimit_refund_limit_at(l, rule, "o", 1, 30, &ten, &r, T0), SHMLIMIT_ALLOWED, "no more than was taken");
+	is(by_limit_at(l, SHMLIMIT_REFUND, rule, "o", 1, 30, &ten, &r, T0), SHMLIMIT_ALLOWED, "no more than was taken");
 	is(r.remaining, 10, "is the capacity");
-	is(shmlimit_charge_limit_at(l, rule, "o", 1, 14, &ten, &r, T0), SHMLIMIT_ALLOWED,
+	is(by_limit_at(l, SHMLIMIT_CHARGE, rule, "o", 1, 14, &ten, &r, T0), SHMLIMIT_ALLOWED,
 	   "a charge of more than there is");
 	is(r.retry_after_ns, UINT64_MAX, "says that it was cut");
 	is(r.reset_after_ns, SECOND, "at an empty bucket, without debt");
-	is(shmlimit_charge_limit_at(l, rule, "o", 1, 5, &patient, &r, T0), SHMLIMIT_ALLOWED, "into debt");
+	is(by_limit_at(l, SHMLIMIT_CHARGE, rule, "o", 1, 5, &patient, &r, T0), SHMLIMIT_ALLOWED, "into debt");
 	is(r.reset_after_ns, SECOND + SECOND / 2, "where the limit has a wait");
-	is(shmlimit_reserve_limit_at(l, rule, "o", 1, 5, &patient, &r, T0), SHMLIMIT_ALLOWED, "a reservation");
+	is(by_limit_at(l, SHMLIMIT_RESERVE, rule, "o", 1, 5, &patient, &r, T0), SHMLIMIT_ALLOWED, "a reservation");
 	is(r.wait_ns, SECOND, "waits for what was missing");
-	is(shmlimit_reserve_limit_at(l, rule, "o", 1, 1, &patient, &r, T0), SHMLIMIT_DENIED,
+	is(by_limit_at(l, SHMLIMIT_RESERVE, rule, "o", 1, 1, &patient, &r, T0), SHMLIMIT_DENIED,
 	   "no longer than the limit says");
 	is(r.retry_after_ns, SECOND / 10, "it says when it would not be");
-	is(shmlimit_reserve_limit_at(l, rule, "o", 1, 1, &ten, &r, T0), SHMLIMIT_DENIED, "without a wait it is a take");
-	is(shmlimit_reserve_limit_at(l, rule, "o", 1, 21, &patient, &r, T0 + DAY), SHMLIMIT_DENIED,
+	is(by_limit_at(l, SHMLIMIT_RESERVE, rule, "o", 1, 1, &ten, &r, T0), SHMLIMIT_DENIED,
+	   "without a wait it is a take");
+	is(by_limit_at(l, SHMLIMIT_RESERVE, rule, "o", 1, 21, &patient, &r, T0 + DAY), SHMLIMIT_DENIED,
 	   "more than can be borrowed");
 	is(r.retry_after_ns, UINT64_MAX, "never fits");
 
@@ -416,7 +417,7 @@ static void own_limit(void)
 		is(shmlimit_take_at(l, id, "k", 1, 1, &r, T0), SHMLIMIT_ALLOWED, "a call without one has the rule's");
 	is(shmlimit_take_at(l, id, "k", 1, 1, &r, T0), SHMLIMIT_DENIED, "no more");
 	is(r.retry_after_ns, 12 * SECOND, "one is back after 12 s");
-	is(shmlimit_peek_limit_at(l, id, "k", 1, 1, &ten, &r, T0 + 6 * SECOND), SHMLIMIT_ALLOWED,
+	is(by_limit_at(l, SHMLIMIT_PEEK, id, "k", 1, 1, &ten, &r, T0 + 6 * SECOND), SHMLIMIT_ALLOWED,
 	   "a call with one has that");
 	is(shmlimit_reserve_at(l, id, "k", 1, 1, UINT64_MAX, &r, T0), SHMLIMIT_ALLOWED,
 	   "a call without one reserves by the rule's");
@@ -434,7 +435,7 @@ static void errors(void)
 	struct shmlimit_problem wrong;
 	int funnel = unit_rule(l, "funnel", 5, 5, SECOND);
 
-	is(take("e", 1, NULL, T0), -EINVAL, "no limit");
+	is(take("e", 1, NULL, T0), -EDOM, "no limit of the call, and none of the rule");
 	bad = good;
 	bad.struct_size = 8;
 	is(take("e", 1, &bad, T0), -EINVAL, "too small a limit");
@@ -459,9 +460,9 @@ static void errors(void)
 	bad = good;
 	bad.max_wait_ns = LONGEST + 1;
 	is(take("e", 1, &bad, T0), -ERANGE, "too long a wait");
-	is(shmlimit_take_limit_at(l, funnel, "e", 1, 1, &good, &r, T0), -EOPNOTSUPP, "a rule of another algorithm");
-	is(shmlimit_take_limit_at(l, 99, "e", 1, 1, &good, &r, T0), -ESRCH, "no rule");
-	is(shmlimit_take_limit_at(l, rule, "", 0, 1, &good, &r, T0), -EMSGSIZE, "no key");
+	is(by_limit_at(l, SHMLIMIT_TAKE, funnel, "e", 1, 1, &good, &r, T0), -EOPNOTSUPP, "a rule of another algorithm");
+	is(by_limit_at(l, SHMLIMIT_TAKE, 99, "e", 1, 1, &good, &r, T0), -ESRCH, "no rule");
+	is(by_limit_at(l, SHMLIMIT_TAKE, rule, "", 0, 1, &good, &r, T0), -EMSGSIZE, "no key");
 	longer[0].struct_size = sizeof(longer);
 	is(take("e2", 1, longer, T0), SHMLIMIT_ALLOWED, "a longer limit that says no more");
 	longer[1].capacity = 1;
@@ -548,19 +549,19 @@ static void longer_than_all_before(void)
 			bail("create");
 		id = shmlimit_rule_set(fresh, "limits", &bare);
 		if (cases[i].is_known)
-			shmlimit_take_limit_at(fresh, id, "k", 1, cases[i].is_known == 1 ? 1 : 5,
-			                       cases[i].is_known == 1 ? &second : &slow, NULL, T0 - HOUR);
+			by_limit_at(fresh, SHMLIMIT_TAKE, id, "k", 1, cases[i].is_known == 1 ? 1 : 5,
+			            cases[i].is_known == 1 ? &second : &slow, NULL, T0 - HOUR);
 		if (cases[i].op == 0)
-			answer = shmlimit_take_limit_at(fresh, id, "k", 1, cases[i].cost, &days, NULL, T0);
+			answer = by_limit_at(fresh, SHMLIMIT_TAKE, id, "k", 1, cases[i].cost, &days, NULL, T0);
 		else if (cases[i].op == 1)
-			answer = shmlimit_reserve_limit_at(fresh, id, "k", 1, cases[i].cost, &days, NULL, T0);
+			answer = by_limit_at(fresh, SHMLIMIT_RESERVE, id, "k", 1, cases[i].cost, &days, NULL, T0);
 		else
-			answer = shmlimit_charge_limit_at(fresh, id, "k", 1, cases[i].cost, &days, NULL, T0);
+			answer = by_limit_at(fresh, SHMLIMIT_CHARGE, id, "k", 1, cases[i].cost, &days, NULL, T0);
 		is(answer, SHMLIMIT_ALLOWED, "%s by a longer limit", cases[i].what);
-		shmlimit_peek_limit_at(fresh, id, "k", 1, 1, &days, &r, T0);
+		by_limit_at(fresh, SHMLIMIT_PEEK, id, "k", 1, 1, &days, &r, T0);
 		is(r.reset_after_ns, cases[i].left * HOUR, "%s: the key is full again after its own time",
 		   cases[i].what);
-		shmlimit_peek_limit_at(fresh, id, "k", 1, 1, &days, &r, T0 - SECOND / 2);
+		by_limit_at(fresh, SHMLIMIT_PEEK, id, "k", 1, 1, &days, &r, T0 - SECOND / 2);
 		is(r.reset_after_ns, cases[i].left * HOUR + SECOND / 2,
 		   "%s: a clock that was read a moment earlier says so, too", cases[i].what);
 		shmlimit_close(fresh);
@@ -581,13 +582,14 @@ static void longer_at_the_first_try(void)
 	if (shmlimit_create(name, NULL, &fresh) != 0)
 		bail("create");
 	id = shmlimit_rule_set(fresh, "limits", &bare);
-	is(shmlimit_take_limit(fresh, id, "k", 1, 2, &hour, NULL), SHMLIMIT_ALLOWED, "a limit of an hour");
-	is(shmlimit_take_limit(fresh, id, "k", 1, 1, &days, NULL), SHMLIMIT_ALLOWED,
+	is(by_limit(fresh, SHMLIMIT_TAKE, id, "k", 1, 2, &hour, NULL), SHMLIMIT_ALLOWED, "a limit of an hour");
+	is(by_limit(fresh, SHMLIMIT_TAKE, id, "k", 1, 1, &days, NULL), SHMLIMIT_ALLOWED,
 	   "a limit of a day has what came back in the 36 minutes that are left of the hour");
-	is(shmlimit_peek_limit(fresh, id, "k", 1, 1, &days, &r), SHMLIMIT_ALLOWED, "its key is not taken for empty");
+	is(by_limit(fresh, SHMLIMIT_PEEK, id, "k", 1, 1, &days, &r), SHMLIMIT_ALLOWED,
+	   "its key is not taken for empty");
 	ok(r.reset_after_ns < 23 * HOUR + 39 * MINUTE && r.reset_after_ns > 23 * HOUR + 38 * MINUTE,
 	   "by the longer limit the key is full a day after it was empty");
-	is(shmlimit_peek_limit(fresh, id, "k", 1, 1, &hour, &r), SHMLIMIT_ALLOWED, "the shorter limit has a token");
+	is(by_limit(fresh, SHMLIMIT_PEEK, id, "k", 1, 1, &hour, &r), SHMLIMIT_ALLOWED, "the shorter limit has a token");
 	ok(r.remaining == 1 && r.reset_after_ns < 39 * MINUTE,
 	   "the shorter limit is full an hour after the key was empty");
 	shmlimit_close(fresh);
@@ -607,24 +609,25 @@ static void larger_and_smaller(void)
 	if (shmlimit_create(name, NULL, &fresh) != 0)
 		bail("create");
 	id = shmlimit_rule_set(fresh, "limits", &bare);
-	is(shmlimit_take_limit_at(fresh, id, "up", 2, 5, &day, NULL, T0), SHMLIMIT_ALLOWED, "5 a day are used up");
-	is(shmlimit_take_limit_at(fresh, id, "up", 2, 1, &hour, &r, T0 + MINUTE), SHMLIMIT_DENIED,
+	is(by_limit_at(fresh, SHMLIMIT_TAKE, id, "up", 2, 5, &day, NULL, T0), SHMLIMIT_ALLOWED, "5 a day are used up");
+	is(by_limit_at(fresh, SHMLIMIT_TAKE, id, "up", 2, 1, &hour, &r, T0 + MINUTE), SHMLIMIT_DENIED,
 	   "5 an hour are bought a minute later");
 	is(r.retry_after_ns, 11 * MINUTE, "the first comes back 12 minutes after the last of a day was taken");
 	is(r.reset_after_ns, 59 * MINUTE, "all of 5 an hour come back after an hour");
-	is(shmlimit_take_limit_at(fresh, id, "up", 2, 5, &hour, &r, T0 + HOUR), SHMLIMIT_ALLOWED, "all are there then");
-	is(shmlimit_take_limit_at(fresh, id, "up", 2, 1, &day, &r, T0 + HOUR), SHMLIMIT_DENIED,
+	is(by_limit_at(fresh, SHMLIMIT_TAKE, id, "up", 2, 5, &hour, &r, T0 + HOUR), SHMLIMIT_ALLOWED,
+	   "all are there then");
+	is(by_limit_at(fresh, SHMLIMIT_TAKE, id, "up", 2, 1, &day, &r, T0 + HOUR), SHMLIMIT_DENIED,
 	   "5 a day are nearly used up by them");
 	is(r.reset_after_ns, DAY, "since a day was used before");
-	is(shmlimit_take_limit_at(fresh, id, "down", 4, 1, &hour, NULL, T0), SHMLIMIT_ALLOWED, "one of 5 an hour");
-	is(shmlimit_take_limit_at(fresh, id, "down", 4, 1, &day, &r, T0), SHMLIMIT_DENIED,
+	is(by_limit_at(fresh, SHMLIMIT_TAKE, id, "down", 4, 1, &hour, NULL, T0), SHMLIMIT_ALLOWED, "one of 5 an hour");
+	is(by_limit_at(fresh, SHMLIMIT_TAKE, id, "down", 4, 1, &day, &r, T0), SHMLIMIT_DENIED,
 	   "leaves none of 5 a day, since the bucket of the day has only what came back in 48 minutes");
 	is(r.retry_after_ns, 12 * MINUTE, "5 a day are denied for no longer than until 5 an hour are full");
 	is(r.reset_after_ns, 12 * MINUTE, "5 a day are full no later, too");
-	is(shmlimit_reserve_limit_at(fresh, id, "down", 4, 1, &day, &r, T0), SHMLIMIT_DENIED,
+	is(by_limit_at(fresh, SHMLIMIT_RESERVE, id, "down", 4, 1, &day, &r, T0), SHMLIMIT_DENIED,
 	   "a reservation waits as long");
 	is(r.retry_after_ns, 12 * MINUTE, "it says so");
-	is(shmlimit_take_limit_at(fresh, id, "down", 4, 5, &day, &r, T0 + 12 * MINUTE), SHMLIMIT_ALLOWED,
+	is(by_limit_at(fresh, SHMLIMIT_TAKE, id, "down", 4, 5, &day, &r, T0 + 12 * MINUTE), SHMLIMIT_ALLOWED,
 	   "when 5 an hour are full the key is like a new one");
 	shmlimit_close(fresh);
 	shmlimit_destroy(name);
@@ -645,7 +648,7 @@ static void together(void)
 	shmlimit_reset(l, rule, NULL, 0);
 	is(shmlimit_take_all_at(l, q, 3, &failed, results, T0), SHMLIMIT_DENIED, "one that blocks denies all");
 	is(failed, 2, "it is that one");
-	shmlimit_peek_limit_at(l, rule, "a", 1, 1, &five, &r, T0);
+	by_limit_at(l, SHMLIMIT_PEEK, rule, "a", 1, 1, &five, &r, T0);
 	is(r.remaining, 5, "what was taken comes back");
 	is(shmlimit_take_all_at(l, q, 2, &failed, results, T0), SHMLIMIT_ALLOWED, "without it all are allowed");
 	ok(results[0].limit == 5 && results[0].remaining == 3 && results[1].limit == 2 && results[1].remaining == 1,
@@ -671,7 +674,7 @@ static void many_limits(void)
 		struct shmlimit_limit limit = limit_of(1 + i % 7, 1 + i % 11, SECOND + i);
 		uint64_t passed = 0;
 
-		while (shmlimit_take_limit_at(l, rule, &i, sizeof(i), 1, &limit, NULL, T0) == SHMLIMIT_ALLOWED)
+		while (by_limit_at(l, SHMLIMIT_TAKE, rule, &i, sizeof(i), 1, &limit, NULL, T0) == SHMLIMIT_ALLOWED)
 			passed++;
 		wrong += passed != limit.capacity;
 	}
@@ -689,13 +692,14 @@ static void survives(void)
 	FILE *file = tmpfile();
 
 	shmlimit_reset(l, rule, NULL, 0);
-	is(shmlimit_take_limit(l, rule, "s", 1, 5, &five, NULL), SHMLIMIT_ALLOWED, "a limit is used up");
-	is(shmlimit_take_limit(l, rule, "h", 1, 60, &hundred, NULL), SHMLIMIT_ALLOWED, "another one is used in part");
+	is(by_limit(l, SHMLIMIT_TAKE, rule, "s", 1, 5, &five, NULL), SHMLIMIT_ALLOWED, "a limit is used up");
+	is(by_limit(l, SHMLIMIT_TAKE, rule, "h", 1, 60, &hundred, NULL), SHMLIMIT_ALLOWED,
+	   "another one is used in part");
 	is(shmlimit_grow(l, 1 << 17), 0, "the table grows");
-	is(shmlimit_take_limit(l, rule, "s", 1, 1, &five, &r), SHMLIMIT_DENIED, "the key keeps its time");
+	is(by_limit(l, SHMLIMIT_TAKE, rule, "s", 1, 1, &five, &r), SHMLIMIT_DENIED, "the key keeps its time");
 	is(shmlimit_rule_set(l, "limits", &own), rule, "the rule gets a limit of its own");
-	is(shmlimit_take_limit(l, rule, "s", 1, 1, &five, &r), SHMLIMIT_DENIED, "the key keeps its time");
-	is(shmlimit_take_limit(l, rule, "h", 1, 41, &hundred, &r), SHMLIMIT_DENIED, "the other keeps its time too");
+	is(by_limit(l, SHMLIMIT_TAKE, rule, "s", 1, 1, &five, &r), SHMLIMIT_DENIED, "the key keeps its time");
+	is(by_limit(l, SHMLIMIT_TAKE, rule, "h", 1, 41, &hundred, &r), SHMLIMIT_DENIED, "the other keeps its time too");
 	if (file == NULL)
 		bail("tmpfile");
 	is(shmlimit_save(l, fileno(file)), 0, "the segment is saved");
@@ -703,9 +707,10 @@ static void survives(void)
 	lseek(fileno(file), 0, SEEK_SET);
 	snprintf(name, sizeof(name), "%s.copy", unit_name);
 	is(shmlimit_load(name, fileno(file), 0, &copy), 0, "the segment is loaded");
-	is(shmlimit_take_limit(copy, rule, "s", 1, 1, &five, &r), SHMLIMIT_DENIED, "the key keeps its time");
+	is(by_limit(copy, SHMLIMIT_TAKE, rule, "s", 1, 1, &five, &r), SHMLIMIT_DENIED, "the key keeps its time");
 	ok(r.retry_after_ns > 10 * MINUTE && r.retry_after_ns <= 12 * MINUTE, "to the second");
-	is(shmlimit_take_limit(copy, rule, "h", 1, 39, &hundred, &r), SHMLIMIT_ALLOWED, "the other has what it had");
+	is(by_limit(copy, SHMLIMIT_TAKE, rule, "h", 1, 39, &hundred, &r), SHMLIMIT_ALLOWED,
+	   "the other has what it had");
 	is(shmlimit_verify(name, NULL, 0), 0, "the copy is sound");
 	shmlimit_close(copy);
 	shmlimit_destroy(name);

@@ -40,12 +40,25 @@ CALLS(reserve, KEY, 1, SECOND, NULL)
 CALL(acquire, KEY, 1, SECOND, NULL)
 CALLS(charge, KEY, 1, NULL)
 CALLS(refund, KEY, 1, NULL)
-CALLS(take_limit, KEY, 1, &limit, NULL)
-CALLS(peek_limit, KEY, 1, &limit, NULL)
-CALLS(reserve_limit, KEY, 1, &limit, NULL)
-CALL(acquire_limit, KEY, 1, &limit, NULL)
-CALLS(charge_limit, KEY, 1, &limit, NULL)
-CALLS(refund_limit, KEY, 1, &limit, NULL)
+#define VERB(name, verb) \
+	static int decide_##name(int id) \
+	{ \
+		return by_limit(l, verb, id, KEY, 1, &limit, NULL); \
+	}
+/* And its variant with a given time. */
+#define VERBS(name, verb) \
+	VERB(name, verb) \
+	static int decide_##name##_at(int id) \
+	{ \
+		return by_limit_at(l, verb, id, KEY, 1, &limit, NULL, NOW); \
+	}
+
+VERBS(take, SHMLIMIT_TAKE)
+VERBS(peek, SHMLIMIT_PEEK)
+VERBS(reserve, SHMLIMIT_RESERVE)
+VERB(acquire, SHMLIMIT_ACQUIRE)
+VERBS(charge, SHMLIMIT_CHARGE)
+VERBS(refund, SHMLIMIT_REFUND)
 CALLS(count, KEY, &one, NULL)
 CALLS(enter, KEY, &place, NULL)
 CALLS(renew, KEY, &place)
@@ -161,17 +174,17 @@ static const struct {
 	{ "charge_at", charge_at, 0 },
 	{ "refund", refund, 0 },
 	{ "refund_at", refund_at, 0 },
-	{ "take_limit", take_limit, 0 },
-	{ "take_limit_at", take_limit_at, 0 },
-	{ "peek_limit", peek_limit, 0 },
-	{ "peek_limit_at", peek_limit_at, 0 },
-	{ "reserve_limit", reserve_limit, 0 },
-	{ "reserve_limit_at", reserve_limit_at, 0 },
-	{ "acquire_limit", acquire_limit, 0 },
-	{ "charge_limit", charge_limit, 0 },
-	{ "charge_limit_at", charge_limit_at, 0 },
-	{ "refund_limit", refund_limit, 0 },
-	{ "refund_limit_at", refund_limit_at, 0 },
+	{ "decide: take", decide_take, 0 },
+	{ "decide_at: take", decide_take_at, 0 },
+	{ "decide: peek", decide_peek, 0 },
+	{ "decide_at: peek", decide_peek_at, 0 },
+	{ "decide: reserve", decide_reserve, 0 },
+	{ "decide_at: reserve", decide_reserve_at, 0 },
+	{ "decide: acquire", decide_acquire, 0 },
+	{ "decide: charge", decide_charge, 0 },
+	{ "decide_at: charge", decide_charge_at, 0 },
+	{ "decide: refund", decide_refund, 0 },
+	{ "decide_at: refund", decide_refund_at, 0 },
 	{ "take_all", take_all, 0 },
 	{ "take_all_at", take_all_at, 0 },
 	{ "take_many", take_many, 0 },

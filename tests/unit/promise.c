@@ -67,7 +67,7 @@ static void use(struct shmlimit *l, int rule, uint32_t algorithm, const char *ke
 		else if (algorithm == SHMLIMIT_HOLD)
 			(void)shmlimit_enter_at(l, rule, key, 1, &place, NULL, T0);
 		else if (algorithm == SHMLIMIT_GCRA)
-			(void)shmlimit_take_limit_at(l, rule, key, 1, 1, &plan, NULL, T0);
+			(void)by_limit_at(l, SHMLIMIT_TAKE, rule, key, 1, 1, &plan, NULL, T0);
 		else if (algorithm == SHMLIMIT_WARMUP)
 			(void)shmlimit_reserve_at(l, rule, key, 1, 1, 60 * SECOND, NULL, T0);
 		else
@@ -83,7 +83,7 @@ static struct told ask(struct shmlimit *l, size_t rule, int key)
 	int id = shmlimit_rule_find(l, rules[rule].name);
 
 	told.answer = rules[rule].rule.algorithm == SHMLIMIT_GCRA
-	                      ? shmlimit_peek_limit_at(l, id, &text, 1, 1, &plan, &r, LATER)
+	                      ? by_limit_at(l, SHMLIMIT_PEEK, id, &text, 1, 1, &plan, &r, LATER)
 	                      : shmlimit_peek_at(l, id, &text, 1, 1, &r, LATER);
 	told.remaining = r.remaining;
 	told.retry_after_ns = r.retry_after_ns;

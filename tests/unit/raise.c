@@ -100,7 +100,7 @@ static int take(const struct side *side, uint64_t cost, uint64_t now_ns)
 	struct shmlimit_place place = { .struct_size = sizeof(place) };
 
 	if (side->kind->by_call)
-		return shmlimit_take_limit_at(l, side->id, "k", 1, cost, &side->limit, &r, now_ns);
+		return by_limit_at(l, SHMLIMIT_TAKE, side->id, "k", 1, cost, &side->limit, &r, now_ns);
 	if (side->kind->algorithm == SHMLIMIT_HOLD)
 		return shmlimit_enter_at(l, side->id, "k", 1, &place, &r, now_ns);
 	if (side->kind->algorithm == SHMLIMIT_COUNTER)
@@ -111,7 +111,7 @@ static int take(const struct side *side, uint64_t cost, uint64_t now_ns)
 /* How long one more is denied for. */
 static uint64_t denied_ns(const struct side *side, uint64_t now_ns)
 {
-	int answer = side->kind->by_call ? shmlimit_peek_limit_at(l, side->id, "k", 1, 1, &side->limit, &r, now_ns)
+	int answer = side->kind->by_call ? by_limit_at(l, SHMLIMIT_PEEK, side->id, "k", 1, 1, &side->limit, &r, now_ns)
 	                                 : shmlimit_peek_at(l, side->id, "k", 1, 1, &r, now_ns);
 
 	return answer == SHMLIMIT_DENIED ? r.retry_after_ns : 0;

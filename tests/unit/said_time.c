@@ -122,27 +122,17 @@ static int count(const struct asked *a, struct shmlimit_result *r, uint64_t now_
 	return answer;
 }
 
-static int by_limit(const struct asked *a, struct shmlimit_result *r, uint64_t now_ns)
-{
-	switch (a->verb) {
-	case TAKE:
-		return shmlimit_take_limit_at(l, rule, KEY, a->cost, a->limit, r, now_ns);
-	case RESERVE:
-		return shmlimit_reserve_limit_at(l, rule, KEY, a->cost, a->limit, r, now_ns);
-	case CHARGE:
-		return shmlimit_charge_limit_at(l, rule, KEY, a->cost, a->limit, r, now_ns);
-	case REFUND:
-		return shmlimit_refund_limit_at(l, rule, KEY, a->cost, a->limit, r, now_ns);
-	default:
-		return shmlimit_peek_limit_at(l, rule, KEY, a->cost, a->limit, r, now_ns);
-	}
-}
-
 static int ask(struct asked *a, struct shmlimit_result *r, uint64_t now_ns)
 {
+	static const uint32_t verb_of[] = { [TAKE] = SHMLIMIT_TAKE,
+		                            [PEEK] = SHMLIMIT_PEEK,
+		                            [RESERVE] = SHMLIMIT_RESERVE,
+		                            [CHARGE] = SHMLIMIT_CHARGE,
+		                            [REFUND] = SHMLIMIT_REFUND };
+
 	*r = (struct shmlimit_result){ 0 };
 	if (a->limit != NULL)
-		return by_limit(a, r, now_ns);
+		return by_limit_at(l, verb_of[a->verb], rule, KEY, a->cost, a->limit, r, now_ns);
 	switch (a->verb) {
 	case TAKE:
 		return shmlimit_take_at(l, rule, KEY, a->cost, r, now_ns);

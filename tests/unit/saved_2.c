@@ -26,15 +26,16 @@ static void plans(struct shmlimit *l, int id)
 {
 	struct shmlimit_limit plan = { .struct_size = sizeof(plan), .capacity = 8, .refill = 1, .period_ns = 10 * DAY };
 
-	is(shmlimit_peek_limit_at(l, id, "a", 1, 1, &plan, &r, T0), SHMLIMIT_DENIED,
+	is(by_limit_at(l, SHMLIMIT_PEEK, id, "a", 1, 1, &plan, &r, T0), SHMLIMIT_DENIED,
 	   "without a limit of its own nobody knows what is left of a key that was not full");
 	ok(days(r.retry_after_ns) == 10, "it is full when it would have been");
-	is(shmlimit_peek_limit_at(l, id, "a", 1, 8, &plan, &r, T0 + 10 * DAY), SHMLIMIT_ALLOWED,
+	is(by_limit_at(l, SHMLIMIT_PEEK, id, "a", 1, 8, &plan, &r, T0 + 10 * DAY), SHMLIMIT_ALLOWED,
 	   "at that time the key has all");
-	is(shmlimit_peek_limit_at(l, id, "b", 1, 1, &plan, &r, T0), SHMLIMIT_DENIED, "a key that is used up is empty");
+	is(by_limit_at(l, SHMLIMIT_PEEK, id, "b", 1, 1, &plan, &r, T0), SHMLIMIT_DENIED,
+	   "a key that is used up is empty");
 	ok(days(r.retry_after_ns) == 10 && days(r.reset_after_ns) == 80, "it refills as it would have");
 	plan.period_ns = DAY;
-	is(shmlimit_peek_limit_at(l, id, "b", 1, 1, &plan, &r, T0), SHMLIMIT_DENIED, "by a higher limit, too");
+	is(by_limit_at(l, SHMLIMIT_PEEK, id, "b", 1, 1, &plan, &r, T0), SHMLIMIT_DENIED, "by a higher limit, too");
 	ok(days(r.retry_after_ns) == 1 && days(r.reset_after_ns) == 8, "for no longer than its time to full");
 }
 

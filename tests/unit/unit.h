@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../by_limit.h"
 #include "../guard.h"
 #include "../tap.h"
 #include "shmlimit_at.h"

@@ -111,12 +111,8 @@ json_t *decision_json(int answer, const struct shmlimit_result *r)
 	/* clang-format on */
 }
 
-/* What was asked for: one of the two functions is NULL. */
 struct question {
-	decision_verb *verb;
-	reservation_verb *reserve;
-	limit_verb *by_limit; /* instead, where a limit is given */
-	int is_charge;
+	enum shmlimit_verb verb;
 	int charged_all; /* of a charge that was made */
 	uint64_t tokens;
 	uint64_t max_wait_ns; /* UINT64_MAX: the rule's */
@@ -124,15 +120,20 @@ struct question {
 	struct key key;
 };
 
+static int waits(const struct question *q)
+{
+	return q->verb == SHMLIMIT_RESERVE || q->verb == SHMLIMIT_ACQUIRE;
+}
+
 static json_t *answer_json(const struct question *q, int answer, const struct shmlimit_result *r)
 {
 	json_t *json = decision_json(answer, r);
 
-	if (q->is_charge && json_object_set_new(json, "charged_all", json_boolean(q->charged_all)) != 0) {
+	if (q->verb == SHMLIMIT_CHARGE && json_object_set_new(json, "charged_all", json_boolean(q->charged_all)) != 0) {
 		json_decref(json);
 		return NULL;
 	}
-	if (q->reserve == NULL || json_object_set_new(json, "wait_ns", json_number(r->wait_ns)) == 0)
+	if (!waits(q) || json_object_set_new(json, "wait_ns", json_number(r->wait_ns)) == 0)
 		return json;
 	json_decref(json);
 	return NULL;
@@ -143,9 +144,9 @@ static void answer_print(const struct question *q, int answer, const struct shml
 	char text[TEXT_LEN];
 
 	decision_print(answer, r);
-	if (q->reserve != NULL)
+	if (waits(q))
 		print_line("wait", "%s", duration_about(text, r->wait_ns));
-	if (q->is_charge)
+	if (q->verb == SHMLIMIT_CHARGE)
 		print_line("charged", "%s",
 		           q->charged_all ? "all" : "not all: the rule's max-wait allows no more debt");
 }
@@ -168,7 +169,7 @@ static void hint_denied(struct shmlimit *limiter, int id, const struct question 
 	}
 	if (tokens > rule.capacity && rule.mode == SHMLIMIT_ENFORCE)
 		fail("rule %s: %" PRIu64 " tokens never fit: its capacity is %" PRIu64, name, tokens, rule.capacity);
-	else if (q->reserve == NULL || rule.max_wait_ns != 0)
+	else if (!waits(q) || rule.max_wait_ns != 0)
 		return;
 	else if (traits_of(rule.algorithm)->is_shared)
 		fail("rule %s: a lease's tokens cannot be waited for", name);
@@ -215,36 +216,41 @@ int limit_wait_set(struct shmlimit *limiter, int id, uint64_t max_wait_ns, struc
 	return error;
 }
 
-static int limit_decide(struct shmlimit *limiter, int id, struct question *q, struct shmlimit_result *r)
+static int ask_library(struct shmlimit *limiter, int id, struct question *q, struct shmlimit_result *r)
 {
-	int error = limit_wait_set(limiter, id, q->max_wait_ns, &q->limit);
+	struct shmlimit_request asked = { .rule = id, .key = q->key.bytes, .key_len = q->key.len, .cost = q->tokens };
+	int error;
 
-	return error != 0 ? error : q->by_limit(limiter, id, q->key.bytes, q->key.len, q->tokens, &q->limit, r);
+	if (q->limit.struct_size != 0) {
+		error = limit_wait_set(limiter, id, q->max_wait_ns, &q->limit);
+		if (error != 0)
+			return error;
+		asked.limit = &q->limit;
+	} else if (q->verb == SHMLIMIT_RESERVE) {
+		return shmlimit_reserve(limiter, id, asked.key, asked.key_len, asked.cost, q->max_wait_ns, r);
+	} else if (q->verb == SHMLIMIT_ACQUIRE) {
+		return shmlimit_acquire(limiter, id, asked.key, asked.key_len, asked.cost, q->max_wait_ns, r);
+	}
+	return shmlimit_decide(limiter, q->verb, &asked, r);
 }
 
 static int decide(const struct call *call, struct shmlimit *limiter, struct question *q)
 {
 	const char *segment = call->operand[0], *rule = call->operand[1];
-	struct key *key = &q->key;
 	struct shmlimit_result r;
 	int id, answer, status = rule_find(limiter, segment, rule, &id);
 
 	if (status != STATUS_OK)
 		return status;
-	key_choose(limiter, id, key);
-	if (q->limit.struct_size != 0)
-		answer = limit_decide(limiter, id, q, &r);
-	else if (q->reserve != NULL)
-		answer = q->reserve(limiter, id, key->bytes, key->len, q->tokens, q->max_wait_ns, &r);
-	else
-		answer = q->verb(limiter, id, key->bytes, key->len, q->tokens, &r);
+	key_choose(limiter, id, &q->key);
+	answer = ask_library(limiter, id, q, &r);
 	if (answer < 0)
 		return fail_decision(call, rule, answer);
-	if (answer == SHMLIMIT_DENIED && (q->reserve == NULL || q->max_wait_ns != 0) && call->option[QUIET] == NULL)
+	if (answer == SHMLIMIT_DENIED && (!waits(q) || q->max_wait_ns != 0) && call->option[QUIET] == NULL)
 		hint_denied(limiter, id, q, segment, rule);
 	/* It is always allowed, and so has no time to try again at. */
 	q->charged_all = r.retry_after_ns == 0;
-	if (q->is_charge)
+	if (q->verb == SHMLIMIT_CHARGE)
 		r.retry_after_ns = 0;
 	if (call->option[JSON] != NULL)
 		status = print_json(answer_json(q, answer, &r));
@@ -252,7 +258,7 @@ static int decide(const struct call *call, struct shmlimit *limiter, struct ques
 		answer_print(q, answer, &r);
 	if (status != STATUS_OK)
 		return status;
-	return answer == SHMLIMIT_ALLOWED && (!q->is_charge || q->charged_all) ? STATUS_OK : STATUS_NO;
+	return answer == SHMLIMIT_ALLOWED && (q->verb != SHMLIMIT_CHARGE || q->charged_all) ? STATUS_OK : STATUS_NO;
 }
 
 static int options_parse(const struct call *call, struct question *q)
@@ -272,8 +278,9 @@ static int options_parse(const struct call *call, struct question *q)
 	return status == STATUS_OK ? limit_option_read(call, &q->limit) : status;
 }
 
-static int ask(const struct call *call, uint32_t flags, struct question q)
+int decision_run(const struct call *call, uint32_t flags, enum shmlimit_verb verb)
 {
+	struct question q = { .verb = verb, .tokens = 1, .max_wait_ns = UINT64_MAX };
 	struct shmlimit *limiter;
 	int status = options_parse(call, &q);
 
@@ -284,20 +291,4 @@ static int ask(const struct call *call, uint32_t flags, struct question q)
 	status = decide(call, limiter, &q);
 	shmlimit_close(limiter);
 	return status;
-}
-
-int decision_run(const struct call *call, uint32_t flags, decision_verb *verb, limit_verb *by_limit)
-{
-	return ask(call, flags,
-	           (struct question){ .verb = verb,
-	                              .by_limit = by_limit,
-	                              .tokens = 1,
-	                              .is_charge = verb == shmlimit_charge,
-	                              .max_wait_ns = UINT64_MAX });
-}
-
-int reservation_run(const struct call *call, reservation_verb *verb, limit_verb *by_limit)
-{
-	return ask(call, 0,
-	           (struct question){ .reserve = verb, .by_limit = by_limit, .tokens = 1, .max_wait_ns = UINT64_MAX });
 }

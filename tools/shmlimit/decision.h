@@ -12,17 +12,6 @@
 
 #include "command.h"
 
-/*
- * The commands that take or refund a rule's tokens differ in one call only, or two: the other is by
- * a limit of --limit.
- */
-typedef int decision_verb(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-                          struct shmlimit_result *r);
-typedef int reservation_verb(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-                             uint64_t max_wait_ns, struct shmlimit_result *r);
-typedef int limit_verb(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-                       const struct shmlimit_limit *limit, struct shmlimit_result *r);
-
 /* A row of --help for each of them. */
 #define LIMIT_ROW \
 	{ \
@@ -32,8 +21,8 @@ typedef int limit_verb(struct shmlimit *limiter, int rule, const void *key, size
 extern const struct command_option decision_options[], take_options[], reservation_options[], refund_options[],
 	charge_options[];
 
-int decision_run(const struct call *call, uint32_t flags, decision_verb *verb, limit_verb *by_limit);
-int reservation_run(const struct call *call, reservation_verb *verb, limit_verb *by_limit);
+/* The commands that take or refund tokens differ in the verb only. */
+int decision_run(const struct call *call, uint32_t flags, enum shmlimit_verb verb);
 /* --limit into *limit, whose struct_size is 0 if it is not given. */
 int limit_option_read(const struct call *call, struct shmlimit_limit *limit);
 /*

@@ -8,7 +8,7 @@
 
 #include "request.h"
 
-/* Fill *g. Returns 0, or -EINVAL, -E2BIG, -EDOM, -ERANGE as shmlimit_take_limit(). */
+/* Fill *g. Returns 0, or -EINVAL, -E2BIG, -EDOM, -ERANGE as shmlimit_decide(). */
 int limit_make(const struct shmlimit_limit *limit, struct gcra *g);
 
 /* Decide on a checked request that has a limit, and perhaps no hash and no time. */

@@ -1,5 +1,5 @@
 /*
- * limits: decide by a limit that comes with the call.
+ * limits: limits that come with the call.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -7,10 +7,10 @@
 #include <stdio.h>
 
 #include "export.h"
-#include "fast_gcra.h"
+#include "fast_limit.h"
 #include "limit_make.h"
 #include "limit_text.h"
-#include "shmlimit_at.h"
+#include "shmlimit.h"
 #include "sized.h"
 
 /* Bytes in release 1.0, which has all that is used here. */
@@ -38,9 +38,8 @@ int limit_make(const struct shmlimit_limit *limit, struct gcra *g)
 	return 0;
 }
 
-/* What the first try left, or is not for it. */
-__attribute__((noinline)) static int limit_rest(const struct shmlimit *l, const struct request *q, uint32_t failed,
-                                                struct shmlimit_result *r)
+__attribute__((noinline)) int limit_rest(const struct shmlimit *l, const struct request *q, uint32_t failed,
+                                         struct shmlimit_result *r)
 {
 	return decide_rest(l, q, failed, r);
 }
@@ -52,131 +51,6 @@ int limit_decide(const struct shmlimit *l, const struct request *asked, struct s
 	int answer = fast_gcra(l, &q, asked->limit, &failed, r);
 
 	return __builtin_expect(answer != FIRST_NOT, 1) ? answer : first_rest(l, &q, failed, r);
-}
-
-/* In registers for a limit of whole ticks: limit_make() writes it to memory. */
-FAST int limit_read(const struct shmlimit_limit *limit, struct gcra *g)
-{
-	struct gcra made;
-	int error;
-
-	if (__builtin_expect(limit != NULL && limit->struct_size == sizeof(*limit) && limit->flags == 0, 1) &&
-	    __builtin_expect(gcra_make_whole(limit->capacity, limit->refill, limit->period_ns, limit->max_wait_ns, g),
-	                     1))
-		return 0;
-	error = limit_make(limit, &made);
-	*g = made;
-	return error;
-}
-
-FAST int by_limit(const struct shmlimit *l, const struct request *asked, const struct shmlimit_limit *limit,
-                  struct shmlimit_result *r)
-{
-	struct request q, copy;
-	struct gcra g, made;
-	uint32_t failed = 0;
-	int answer = decide_check(l, asked);
-
-	if (answer == 0)
-		answer = limit_read(limit, &g);
-	if (__builtin_expect(answer != 0, 0))
-		return answer;
-	q = decide_complete(l, asked);
-	answer = asked->op == OP_TAKE || asked->op == OP_PEEK ? fast_gcra(l, &q, &g, &failed, r) : FIRST_NOT;
-	if (__builtin_expect(answer != FIRST_NOT, 1))
-		return answer;
-	made = g;
-	copy = request_copy(&q);
-	copy.limit = &made;
-	copy.max_wait_ns = UINT64_MAX;
-	return limit_rest(l, &copy, failed, r);
-}
-
-EXPORT int shmlimit_take_limit(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                               const struct shmlimit_limit *limit, struct shmlimit_result *r)
-{
-	struct request q = request_make(OP_TAKE, rule, key_bytes(key, key_len), cost, when_clock());
-
-	if (cost == 0)
-		return shmlimit_peek_limit(l, rule, key, key_len, cost, limit, r);
-	/* Twice, as shmlimit_take(). */
-	if (r == NULL)
-		return by_limit(l, &q, limit, NULL);
-	return by_limit(l, &q, limit, r);
-}
-
-EXPORT int shmlimit_take_limit_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                                  const struct shmlimit_limit *limit, struct shmlimit_result *r, uint64_t now_ns)
-{
-	struct request q = request_make(OP_TAKE, rule, key_bytes(key, key_len), cost, when_given(now_ns));
-
-	if (cost == 0)
-		return shmlimit_peek_limit_at(l, rule, key, key_len, cost, limit, r, now_ns);
-	return by_limit(l, &q, limit, r);
-}
-
-EXPORT int shmlimit_peek_limit(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                               const struct shmlimit_limit *limit, struct shmlimit_result *r)
-{
-	struct request q = request_make(OP_PEEK, rule, key_bytes(key, key_len), cost, when_clock());
-
-	return by_limit(l, &q, limit, r);
-}
-
-EXPORT int shmlimit_peek_limit_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                                  const struct shmlimit_limit *limit, struct shmlimit_result *r, uint64_t now_ns)
-{
-	struct request q = request_make(OP_PEEK, rule, key_bytes(key, key_len), cost, when_given(now_ns));
-
-	return by_limit(l, &q, limit, r);
-}
-
-EXPORT int shmlimit_reserve_limit(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                                  const struct shmlimit_limit *limit, struct shmlimit_result *r)
-{
-	struct request q = request_make(OP_RESERVE, rule, key_bytes(key, key_len), cost, when_clock());
-
-	return by_limit(l, &q, limit, r);
-}
-
-EXPORT int shmlimit_reserve_limit_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                                     const struct shmlimit_limit *limit, struct shmlimit_result *r, uint64_t now_ns)
-{
-	struct request q = request_make(OP_RESERVE, rule, key_bytes(key, key_len), cost, when_given(now_ns));
-
-	return by_limit(l, &q, limit, r);
-}
-
-EXPORT int shmlimit_charge_limit(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
-                                 const struct shmlimit_limit *limit, struct shmlimit_result *r)
-{
-	struct request q = request_make(OP_CHARGE, rule, key_bytes(key, key_len), tokens, when_clock());
-
-	return by_limit(l, &q, limit, r);
-}
-
-EXPORT int shmlimit_charge_limit_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
-                                    const struct shmlimit_limit *limit, struct shmlimit_result *r, uint64_t now_ns)
-{
-	struct request q = request_make(OP_CHARGE, rule, key_bytes(key, key_len), tokens, when_given(now_ns));
-
-	return by_limit(l, &q, limit, r);
-}
-
-EXPORT int shmlimit_refund_limit(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
-                                 const struct shmlimit_limit *limit, struct shmlimit_result *r)
-{
-	struct request q = request_make(OP_REFUND, rule, key_bytes(key, key_len), tokens, when_clock());
-
-	return by_limit(l, &q, limit, r);
-}
-
-EXPORT int shmlimit_refund_limit_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
-                                    const struct shmlimit_limit *limit, struct shmlimit_result *r, uint64_t now_ns)
-{
-	struct request q = request_make(OP_REFUND, rule, key_bytes(key, key_len), tokens, when_given(now_ns));
-
-	return by_limit(l, &q, limit, r);
 }
 
 /*

@@ -56,13 +56,11 @@ void all_or_none_note(struct all_or_none *all, size_t i, int taken_from)
 void all_or_none_give_back(const struct all_or_none *all)
 {
 	for (size_t i = all->n; i-- > 0;) {
-		const struct shmlimit_request *q = &all->requests[i];
+		struct shmlimit_request q = all->requests[i];
 
-		if (all->taken_from[i] >= 0 && q->limit != NULL)
-			shmlimit_refund_limit(all->limiter, all->taken_from[i], q->key, q->key_len, q->cost, q->limit,
-			                      NULL);
-		else if (all->taken_from[i] >= 0)
-			shmlimit_refund(all->limiter, all->taken_from[i], q->key, q->key_len, q->cost, NULL);
+		q.rule = all->taken_from[i];
+		if (q.rule >= 0)
+			shmlimit_decide(all->limiter, SHMLIMIT_REFUND, &q, NULL);
 	}
 }
 
@@ -89,8 +87,7 @@ int all_or_none_take_here(struct all_or_none *all, size_t *failed)
 
 static int peek_here(struct shmlimit *l, const struct shmlimit_request *q, struct shmlimit_result *r)
 {
-	return q->limit != NULL ? shmlimit_peek_limit(l, q->rule, q->key, q->key_len, q->cost, q->limit, r)
-	                        : shmlimit_peek(l, q->rule, q->key, q->key_len, q->cost, r);
+	return shmlimit_decide(l, SHMLIMIT_PEEK, q, r);
 }
 
 int all_or_none_peek_here(struct all_or_none *all, size_t *failed)

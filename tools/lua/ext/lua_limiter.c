@@ -30,9 +30,6 @@ struct asked {
 	size_t key_len;
 };
 
-typedef __typeof__(shmlimit_take) plain_call;
-typedef __typeof__(shmlimit_take_limit) limited_call;
-
 static struct lua_limiter *limiter(lua_State *L)
 {
 	return luaL_checkudata(L, 1, LIMITER);
@@ -75,42 +72,43 @@ static int push_decision(lua_State *L, int answer, const struct shmlimit_result 
 	return 5;
 }
 
-static int operate(lua_State *L, plain_call *plain, limited_call *limited)
+/* By the limit that is argument `arg`, if there is one. */
+static int operate(lua_State *L, enum shmlimit_verb verb, int arg)
 {
 	struct asked a = asked(L);
+	struct shmlimit_request q = { .rule = a.rule, .key = a.key, .key_len = a.key_len };
 	struct shmlimit_limit room;
-	const struct shmlimit_limit *limit;
 	struct shmlimit_result r;
-	uint64_t tokens = value_tokens(L, 4, 1);
 
-	if (lua_isnoneornil(L, 5))
-		return push_decision(L, plain(a.handle, a.rule, a.key, a.key_len, tokens, &r), &r);
-	limit = value_limit(L, 5, &room);
-	return limit ? push_decision(L, limited(a.handle, a.rule, a.key, a.key_len, tokens, limit, &r), &r) : 3;
+	q.cost = value_tokens(L, 4, 1);
+	if (!lua_isnoneornil(L, arg)) {
+		q.limit = value_limit(L, arg, &room);
+		if (q.limit == NULL)
+			return 3;
+	}
+	return push_decision(L, shmlimit_decide(a.handle, verb, &q, &r), &r);
 }
 
 static int limiter_take(lua_State *L)
 {
-	return operate(L, shmlimit_take, shmlimit_take_limit);
+	return operate(L, SHMLIMIT_TAKE, 5);
 }
 static int limiter_peek(lua_State *L)
 {
-	return operate(L, shmlimit_peek, shmlimit_peek_limit);
+	return operate(L, SHMLIMIT_PEEK, 5);
 }
 static int limiter_charge(lua_State *L)
 {
-	return operate(L, shmlimit_charge, shmlimit_charge_limit);
+	return operate(L, SHMLIMIT_CHARGE, 5);
 }
 static int limiter_refund(lua_State *L)
 {
-	return operate(L, shmlimit_refund, shmlimit_refund_limit);
+	return operate(L, SHMLIMIT_REFUND, 5);
 }
 
 static int limiter_reserve(lua_State *L)
 {
 	struct asked a = asked(L);
-	struct shmlimit_limit room;
-	const struct shmlimit_limit *limit;
 	struct shmlimit_result r;
 	uint64_t tokens = value_tokens(L, 4, 1);
 	uint64_t max_wait_ns = lua_isnoneornil(L, 5) ? UINT64_MAX : value_ns(L, 5, "max_wait");
@@ -120,10 +118,7 @@ static int limiter_reserve(lua_State *L)
 		                     &r);
 	if (!lua_isnil(L, 5))
 		return luaL_error(L, "a limit has its own max_wait");
-	limit = value_limit(L, 6, &room);
-	return limit ? push_decision(L, shmlimit_reserve_limit(a.handle, a.rule, a.key, a.key_len, tokens, limit, &r),
-	                             &r)
-	             : 3;
+	return operate(L, SHMLIMIT_RESERVE, 6);
 }
 
 static int limiter_count(lua_State *L)

@@ -22,6 +22,7 @@ local MODES = { enforce = 0, dry_run = 1, off = 2, block = 3 }
 local ON_FULL = { evict = 0, allow = 1, deny = 2 }
 local RULE_FLAGS = { next_pays = 0x1, count_refused = 0x2, protected = 0x4 }
 local OPEN_READ_ONLY, OPEN_TRUSTED, OPEN_CREATE = 0x100, 0x200, 0x400
+local VERBS = { take = 0, peek = 1, reserve = 2, charge = 3, refund = 4 }
 local COUNT_FLAGS = { saturate = 0x10000, restart = 0x20000 }
 local OPTION_GROUP = 0x1000000
 local LIMIT_T, PLACE_T = ffi.typeof("struct shmlimit_limit"), ffi.typeof("struct shmlimit_place")
@@ -33,6 +34,7 @@ local counted = ffi.new("struct shmlimit_count")
 local info = ffi.new("struct shmlimit_info")
 local parsed = ffi.new(LIMIT_T)
 local problem = ffi.new("struct shmlimit_problem")
+local request, kept = ffi.new("struct shmlimit_request"), {} -- kept: what the request points to
 local requests, results = ffi.new("struct shmlimit_request[16]"), ffi.new("struct shmlimit_result[16]")
 local failed_index = ffi.new("size_t[1]")
 count_request.struct_size, counted.struct_size = ffi.sizeof(count_request), ffi.sizeof(counted)
@@ -165,43 +167,54 @@ local function tokens_of(tokens)
 	return tokens
 end
 
--- An operation of a key and a number of tokens.
-local function operate(self, rule, key, tokens, limit, plain, limited)
-	local id, err = id_of(self, rule), nil
-	key, tokens = key_of(key), tokens_of(tokens)
-	if limit == nil then
-		return decided(plain(self.handle, id, key, #key, tokens, result), rule)
-	end
+-- A decision by a limit that comes with the call.
+local function decide_by(self, verb, rule, id, key, tokens, limit)
+	local err
 	limit, err = limit_of(limit)
 	if not limit then
 		return nil, err, 22
 	end
-	return decided(limited(self.handle, id, key, #key, tokens, limit, result), rule)
+	request.rule, request.key, request.key_len, request.cost, request.limit = id, key, #key, tokens, limit
+	kept[1], kept[2] = key, limit
+	local answer = C.shmlimit_decide(self.handle, verb, request, result)
+	-- The collector must not free what the request points to before the call is over.
+	kept[1], kept[2] = nil, nil
+	return decided(answer, rule)
+end
+
+-- An operation of a key and a number of tokens.
+local function operate(self, rule, key, tokens, limit, plain, verb)
+	local id = id_of(self, rule)
+	key, tokens = key_of(key), tokens_of(tokens)
+	if limit == nil then
+		return decided(plain(self.handle, id, key, #key, tokens, result), rule)
+	end
+	return decide_by(self, verb, rule, id, key, tokens, limit)
 end
 
 -- WHY NOT a function that makes these: LuaJIT then reads what they have in common again with each call, 10 ns of 65.
-local take, take_limit = C.shmlimit_take, C.shmlimit_take_limit
+local take = C.shmlimit_take
 function Limiter:take(rule, key, tokens, limit)
-	return operate(self, rule, key, tokens, limit, take, take_limit)
+	return operate(self, rule, key, tokens, limit, take, VERBS.take)
 end
 
-local peek, peek_limit = C.shmlimit_peek, C.shmlimit_peek_limit
+local peek = C.shmlimit_peek
 function Limiter:peek(rule, key, tokens, limit)
-	return operate(self, rule, key, tokens, limit, peek, peek_limit)
+	return operate(self, rule, key, tokens, limit, peek, VERBS.peek)
 end
 
-local charge, charge_limit = C.shmlimit_charge, C.shmlimit_charge_limit
+local charge = C.shmlimit_charge
 function Limiter:charge(rule, key, tokens, limit)
-	return operate(self, rule, key, tokens, limit, charge, charge_limit)
+	return operate(self, rule, key, tokens, limit, charge, VERBS.charge)
 end
 
-local refund, refund_limit = C.shmlimit_refund, C.shmlimit_refund_limit
+local refund = C.shmlimit_refund
 function Limiter:refund(rule, key, tokens, limit)
-	return operate(self, rule, key, tokens, limit, refund, refund_limit)
+	return operate(self, rule, key, tokens, limit, refund, VERBS.refund)
 end
 
 function Limiter:reserve(rule, key, tokens, max_wait, limit)
-	local id, err = id_of(self, rule), nil
+	local id = id_of(self, rule)
 	key, tokens = key_of(key), tokens_of(tokens)
 	if limit == nil then
 		local wait_ns = max_wait == nil and NEVER_NS or check_seconds(max_wait, "max_wait")
@@ -209,11 +222,7 @@ function Limiter:reserve(rule, key, tokens, max_wait, limit)
 	elseif max_wait ~= nil then
 		error("a limit has its own max_wait", 2)
 	end
-	limit, err = limit_of(limit)
-	if not limit then
-		return nil, err, 22
-	end
-	return decided(C.shmlimit_reserve_limit(self.handle, id, key, #key, tokens, limit, result), rule)
+	return decide_by(self, VERBS.reserve, rule, id, key, tokens, limit)
 end
 
 function Limiter:count(rule, key, n, bound, ttl, how)

@@ -16,27 +16,23 @@ local function on_clock(lim)
 	local ffi = require "ffi"
 	local C = ffi.load("libshmlimit.so.1")
 	ffi.cdef [[
-	int shmlimit_reserve_limit_at(struct shmlimit *, int, const void *, size_t, uint64_t, const struct shmlimit_limit *,
-		struct shmlimit_result *, uint64_t);
-	int shmlimit_peek_limit_at(struct shmlimit *, int, const void *, size_t, uint64_t, const struct shmlimit_limit *,
-		struct shmlimit_result *, uint64_t);
-	int shmlimit_refund_limit_at(struct shmlimit *, int, const void *, size_t, uint64_t, const struct shmlimit_limit *,
-		struct shmlimit_result *, uint64_t);
+	int shmlimit_decide_at(struct shmlimit *, uint32_t, const struct shmlimit_request *, struct shmlimit_result *, uint64_t);
 	]]
 	local limiter = lim.segment:current()
 	local r = ffi.new("struct shmlimit_result")
-	local function at(call)
+	local function at(verb)
 		return function(self, id, key, n, limit)
-			local answer = call(self.handle, id, key, #key, n, limit, r, ms * 1e6 + 1e12)
+			local request = ffi.new("struct shmlimit_request", { id, 0, key, #key, n, limit })
+			local answer = C.shmlimit_decide_at(self.handle, verb, request, r, ms * 1e6 + 1e12)
 			assert(answer >= 0)
 			return answer == 0, tonumber(r.remaining), tonumber(answer == 0 and r.wait_ns or r.retry_after_ns) / 1e9
 		end
 	end
-	local reserve = at(C.shmlimit_reserve_limit_at)
+	local reserve = at(2)
 	limiter.reserve = function(self, id, key, n, _, limit)
 		return reserve(self, id, key, n, limit)
 	end
-	limiter.peek, limiter.refund = at(C.shmlimit_peek_limit_at), at(C.shmlimit_refund_limit_at)
+	limiter.peek, limiter.refund = at(1), at(4)
 	return limiter
 end
 

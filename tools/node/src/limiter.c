@@ -68,9 +68,6 @@ static napi_value answered(napi_env env, struct addon *addon, int answer, const 
 	return integer(env, answer);
 }
 
-typedef int (*limit_decision)(struct shmlimit *, int, const void *, size_t, uint64_t, const struct shmlimit_limit *,
-                              struct shmlimit_result *);
-
 /* limitParse(text, bytes): the limit goes to the bytes; or what is wrong with the text. */
 static napi_value limit_parse(napi_env env, napi_callback_info info)
 {
@@ -95,21 +92,21 @@ static napi_value limit_parse(napi_env env, napi_callback_info info)
 }
 
 /* takeLimit(limiter, rule, key, cost, limit, maxWaitMs), and all that have its arguments: maxWaitMs may be left out. */
-static napi_value decide_limit(napi_env env, napi_callback_info info, limit_decision decide_it)
+static napi_value decide_limit(napi_env env, napi_callback_info info, enum shmlimit_verb verb)
 {
 	napi_value argv[6];
 	struct addon *addon = arguments(env, info, argv, 6);
 	napi_valuetype type = napi_undefined;
+	struct shmlimit_request q = { .limit = NULL };
 	struct shmlimit_limit limit;
 	struct shmlimit_result r;
 	struct subject s;
-	uint64_t cost;
 	void *bytes;
 	size_t size;
 	int answer = read_subject(env, addon, argv, &s);
 
 	if (answer == 0)
-		answer = read_whole(env, argv[3], &cost);
+		answer = read_whole(env, argv[3], &q.cost);
 	if (answer == 0 && (napi_get_buffer_info(env, argv[4], &bytes, &size) != napi_ok || size != sizeof(limit)))
 		answer = -EINVAL;
 	if (answer != 0)
@@ -118,34 +115,39 @@ static napi_value decide_limit(napi_env env, napi_callback_info info, limit_deci
 	napi_typeof(env, argv[5], &type);
 	if (type != napi_undefined)
 		answer = read_ms(env, argv[5], &limit.max_wait_ns);
-	if (answer == 0)
-		answer = decide_it(s.limiter, s.rule, s.key, s.length, cost, &limit, &r);
+	if (answer == 0) {
+		q.rule = s.rule;
+		q.key = s.key;
+		q.key_len = s.length;
+		q.limit = &limit;
+		answer = shmlimit_decide(s.limiter, verb, &q, &r);
+	}
 	return answered(env, addon, answer, &r);
 }
 
 static napi_value take_limit(napi_env env, napi_callback_info info)
 {
-	return decide_limit(env, info, shmlimit_take_limit);
+	return decide_limit(env, info, SHMLIMIT_TAKE);
 }
 
 static napi_value peek_limit(napi_env env, napi_callback_info info)
 {
-	return decide_limit(env, info, shmlimit_peek_limit);
+	return decide_limit(env, info, SHMLIMIT_PEEK);
 }
 
 static napi_value reserve_limit(napi_env env, napi_callback_info info)
 {
-	return decide_limit(env, info, shmlimit_reserve_limit);
+	return decide_limit(env, info, SHMLIMIT_RESERVE);
 }
 
 static napi_value charge_limit(napi_env env, napi_callback_info info)
 {
-	return decide_limit(env, info, shmlimit_charge_limit);
+	return decide_limit(env, info, SHMLIMIT_CHARGE);
 }
 
 static napi_value refund_limit(napi_env env, napi_callback_info info)
 {
-	return decide_limit(env, info, shmlimit_refund_limit);
+	return decide_limit(env, info, SHMLIMIT_REFUND);
 }
 
 /* take(limiter, rule, key, cost), and all that have its arguments. */

@@ -208,11 +208,6 @@ bool shmlimit_limiter_is_answer(zend_object *object, const zend_string *rule, in
 
 /* ---- decisions ---- */
 
-typedef int (*take_fn)(struct shmlimit *, int, const void *, size_t, uint64_t, struct shmlimit_result *);
-typedef int (*wait_fn)(struct shmlimit *, int, const void *, size_t, uint64_t, uint64_t, struct shmlimit_result *);
-typedef int (*limit_fn)(struct shmlimit *, int, const void *, size_t, uint64_t, const struct shmlimit_limit *,
-                        struct shmlimit_result *);
-
 /* Returns false after throwing. */
 static bool limit_read(const zend_string *text, struct shmlimit_limit *limit)
 {
@@ -231,27 +226,33 @@ static bool limit_read(const zend_string *text, struct shmlimit_limit *limit)
 	return false;
 }
 
-/* A limit as text has no wait: it is the call's, or else the rule's. */
+static zend_always_inline bool waits(enum shmlimit_verb verb)
+{
+	return verb == SHMLIMIT_RESERVE || verb == SHMLIMIT_ACQUIRE;
+}
+
+/* A limit as text has no wait: it is the call's, or else the rule's. Returns 0, or an error. */
 static int limit_wait(struct shmlimit *limiter, int id, zend_long max_wait_ns, struct shmlimit_limit *limit)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
 	int error = max_wait_ns == ZEND_LONG_MAX ? shmlimit_rule_get(limiter, id, &rule) : 0;
 
 	limit->max_wait_ns = max_wait_ns == ZEND_LONG_MAX ? rule.max_wait_ns : (uint64_t)max_wait_ns;
-	return error < 0 ? error : id;
+	return error;
 }
 
 /* The rule is looked up each time: one that was removed and set again has another id. */
-static zend_always_inline void decide(INTERNAL_FUNCTION_PARAMETERS, take_fn take, wait_fn wait, limit_fn by_limit)
+static zend_always_inline void decide(INTERNAL_FUNCTION_PARAMETERS, enum shmlimit_verb verb)
 {
 	struct shmlimit *limiter = opened(Z_OBJ_P(ZEND_THIS));
 	zend_long cost = 1, max_wait_ns = ZEND_LONG_MAX;
 	zend_string *rule, *key, *text = NULL;
+	struct shmlimit_request q = { .limit = NULL };
 	struct shmlimit_limit limit;
 	struct shmlimit_result r;
 	int answer;
 
-	if (wait == NULL) {
+	if (!waits(verb)) {
 		ZEND_PARSE_PARAMETERS_START(2, 4)
 			Z_PARAM_STR(rule)
 			Z_PARAM_STR(key)
@@ -272,46 +273,52 @@ static zend_always_inline void decide(INTERNAL_FUNCTION_PARAMETERS, take_fn take
 	if (limiter == NULL || (text != NULL && !limit_read(text, &limit)))
 		RETURN_THROWS();
 	answer = cost < 0 || max_wait_ns < 0 ? -EINVAL : rule_id(Z_OBJ_P(ZEND_THIS), rule);
-	if (answer >= 0 && text != NULL && (wait != NULL || by_limit == shmlimit_charge_limit))
-		answer = limit_wait(limiter, answer, max_wait_ns, &limit);
-	if (answer >= 0 && text != NULL)
-		answer = by_limit(limiter, answer, ZSTR_VAL(key), ZSTR_LEN(key), (uint64_t)cost, &limit, &r);
-	else if (answer >= 0 && wait == NULL)
-		answer = take(limiter, answer, ZSTR_VAL(key), ZSTR_LEN(key), (uint64_t)cost, &r);
+	q.rule = answer;
+	q.key = ZSTR_VAL(key);
+	q.key_len = ZSTR_LEN(key);
+	q.cost = (uint64_t)cost;
+	if (text != NULL)
+		q.limit = &limit;
+	if (answer >= 0 && text != NULL && (waits(verb) || verb == SHMLIMIT_CHARGE))
+		answer = limit_wait(limiter, q.rule, max_wait_ns, &limit);
+	if (answer >= 0 && text == NULL && verb == SHMLIMIT_RESERVE)
+		answer = shmlimit_reserve(limiter, q.rule, q.key, q.key_len, q.cost, (uint64_t)max_wait_ns, &r);
+	else if (answer >= 0 && text == NULL && verb == SHMLIMIT_ACQUIRE)
+		answer = shmlimit_acquire(limiter, q.rule, q.key, q.key_len, q.cost, (uint64_t)max_wait_ns, &r);
 	else if (answer >= 0)
-		answer = wait(limiter, answer, ZSTR_VAL(key), ZSTR_LEN(key), (uint64_t)cost, (uint64_t)max_wait_ns, &r);
+		answer = shmlimit_decide(limiter, verb, &q, &r);
 	if (is_answer(Z_OBJ_P(ZEND_THIS), rule, answer))
 		shmlimit_return_result(return_value, answer, &r);
 }
 
 PHP_METHOD(Shmlimit_Limiter, take)
 {
-	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, shmlimit_take, NULL, shmlimit_take_limit);
+	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, SHMLIMIT_TAKE);
 }
 
 PHP_METHOD(Shmlimit_Limiter, peek)
 {
-	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, shmlimit_peek, NULL, shmlimit_peek_limit);
+	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, SHMLIMIT_PEEK);
 }
 
 PHP_METHOD(Shmlimit_Limiter, refund)
 {
-	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, shmlimit_refund, NULL, shmlimit_refund_limit);
+	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, SHMLIMIT_REFUND);
 }
 
 PHP_METHOD(Shmlimit_Limiter, charge)
 {
-	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, shmlimit_charge, NULL, shmlimit_charge_limit);
+	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, SHMLIMIT_CHARGE);
 }
 
 PHP_METHOD(Shmlimit_Limiter, reserve)
 {
-	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, NULL, shmlimit_reserve, shmlimit_reserve_limit);
+	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, SHMLIMIT_RESERVE);
 }
 
 PHP_METHOD(Shmlimit_Limiter, acquire)
 {
-	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, NULL, shmlimit_acquire, shmlimit_acquire_limit);
+	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, SHMLIMIT_ACQUIRE);
 }
 
 PHP_METHOD(Shmlimit_Limiter, count)

@@ -146,7 +146,7 @@ final class Limiter
     {
         return $limit === null
             ? $this->decide('take', $rule, $key, $cost)
-            : $this->decide('take_limit', $rule, $key, $cost, self::parsed($limit));
+            : $this->decideBy('take', $rule, $key, $cost, self::parsed($limit));
     }
 
     /** What a take would answer, without taking. */
@@ -154,7 +154,7 @@ final class Limiter
     {
         return $limit === null
             ? $this->decide('peek', $rule, $key, $cost)
-            : $this->decide('peek_limit', $rule, $key, $cost, self::parsed($limit));
+            : $this->decideBy('peek', $rule, $key, $cost, self::parsed($limit));
     }
 
     /** Take tokens now or in advance: wait for waitNs before going on. Denied if waitNs would be longer than $maxWaitNs. */
@@ -167,7 +167,7 @@ final class Limiter
     ): Result {
         return $limit === null
             ? $this->decide('reserve', $rule, $key, $cost, Library::unsigned($maxWaitNs))
-            : $this->decide('reserve_limit', $rule, $key, $cost, $this->waiting($limit, $rule, $maxWaitNs));
+            : $this->decideBy('reserve', $rule, $key, $cost, $this->waiting($limit, $rule, $maxWaitNs));
     }
 
     /** Reserve, then sleep until the tokens are there. */
@@ -180,7 +180,7 @@ final class Limiter
     ): Result {
         return $limit === null
             ? $this->decide('acquire', $rule, $key, $cost, Library::unsigned($maxWaitNs))
-            : $this->decide('acquire_limit', $rule, $key, $cost, $this->waiting($limit, $rule, $maxWaitNs));
+            : $this->decideBy('acquire', $rule, $key, $cost, $this->waiting($limit, $rule, $maxWaitNs));
     }
 
     /** Give tokens back that were taken or reserved and then not used. */
@@ -188,7 +188,7 @@ final class Limiter
     {
         return $limit === null
             ? $this->decide('refund', $rule, $key, $tokens)
-            : $this->decide('refund_limit', $rule, $key, $tokens, self::parsed($limit));
+            : $this->decideBy('refund', $rule, $key, $tokens, self::parsed($limit));
     }
 
     /** Take tokens for something that has already happened, into debt as far as the rule allows. */
@@ -196,7 +196,7 @@ final class Limiter
     {
         return $limit === null
             ? $this->decide('charge', $rule, $key, $tokens)
-            : $this->decide('charge_limit', $rule, $key, $tokens, $this->waiting($limit, $rule, self::NEVER));
+            : $this->decideBy('charge', $rule, $key, $tokens, $this->waiting($limit, $rule, self::NEVER));
     }
 
     /**
@@ -449,6 +449,23 @@ final class Limiter
         $r = $this->ffi->new('struct shmlimit_result');
         $arguments = [$this->handle, $this->find($rule), $key, strlen($key), Library::unsigned($tokens), ...$more];
         $answer = $this->ffi->{"shmlimit_$verb"}(...[...$arguments, \FFI::addr($r)]);
+        Library::check($answer, $this->about($rule));
+        return Library::result($answer === 0, $r);
+    }
+
+    /** The same by a limit that comes with the call. */
+    private function decideBy(string $verb, string $rule, string $key, int $tokens, \FFI\CData $limit): Result
+    {
+        $r = $this->ffi->new('struct shmlimit_result');
+        $asked = $this->ffi->new('struct shmlimit_request');
+        $bytes = Library::bytes($key);
+        $asked->rule = $this->find($rule);
+        $asked->key = \FFI::addr($bytes);
+        $asked->key_len = strlen($key);
+        $asked->cost = Library::unsigned($tokens);
+        $asked->limit = $limit;
+        $which = $this->ffi->{'SHMLIMIT_' . strtoupper($verb)};
+        $answer = $this->ffi->shmlimit_decide($this->handle, $which, \FFI::addr($asked), \FFI::addr($r));
         Library::check($answer, $this->about($rule));
         return Library::result($answer === 0, $r);
     }

@@ -18,6 +18,17 @@ struct result {
 	uint64_t limit, remaining, wait_ns, retry_after_ns, reset_after_ns;
 };
 
+struct request {
+	int32_t rule;
+	uint32_t reserved32;
+	const void *key;
+	size_t key_len;
+	uint64_t cost;
+	const void *limit;
+};
+
+enum verb { VERB_TAKE = 0, VERB_PEEK = 1 };
+
 struct count_request {
 	uint32_t struct_size, flags;
 	int64_t n, bound;
@@ -77,23 +88,20 @@ struct gate_held {
 	                       offsetof(struct s, m) == offsetof(struct shmlimit_##s, m), \
 	               #s)
 SAME(result, reset_after_ns);
+SAME(request, limit);
 SAME(count, ttl_ns);
 SAME(gate_key, parsed);
 SAME(gate_field, value_length);
 SAME(gate_answer, fields);
 SAME(gate_held, bills);
+_Static_assert((int)VERB_TAKE == (int)SHMLIMIT_TAKE && (int)VERB_PEEK == (int)SHMLIMIT_PEEK, "verbs");
 _Static_assert(BUFFER_EACH == SHMLIMIT_GATE_BUFFER_EACH && REQUESTS_MAX == SHMLIMIT_REQUESTS_MAX, "constants");
 #endif
 
 /* The library's functions, in the order of limiter.py's tuple. */
 struct functions {
 	int (*rule_find)(void *limiter, const char *rule);
-	int (*take)(void *limiter, int rule, const void *key, size_t key_len, uint64_t cost, struct result *r);
-	int (*peek)(void *limiter, int rule, const void *key, size_t key_len, uint64_t cost, struct result *r);
-	int (*take_limit)(void *limiter, int rule, const void *key, size_t key_len, uint64_t cost, const void *limit,
-	                  struct result *r);
-	int (*peek_limit)(void *limiter, int rule, const void *key, size_t key_len, uint64_t cost, const void *limit,
-	                  struct result *r);
+	int (*decide)(void *limiter, uint32_t verb, const struct request *request, struct result *r);
 	int (*count)(void *limiter, int rule, const void *key, size_t key_len, const struct count_request *request,
 	             struct count *out);
 	int (*gate_ask)(void *gate, const struct gate_key *keys, size_t n, struct gate_answer *out);

@@ -42,30 +42,24 @@ static PyObject *left_to_python(void)
 }
 
 /* take(handle, rule, key, cost[, address of the call's limit]), and the same of peek */
-static PyObject *decide(PyObject *const *args, Py_ssize_t n, const struct state *s, int peek)
+static PyObject *decide(PyObject *const *args, Py_ssize_t n, const struct state *s, enum verb verb)
 {
-	unsigned long long cost;
+	struct request q = { .limit = NULL };
 	struct result r;
-	Py_ssize_t length;
-	const char *key;
+	Py_ssize_t length = 0;
 	void *limiter;
-	void *limit = NULL;
-	int id, answer;
+	int answer;
 
-	if (n < 4 || n > 5 || s->f.take == NULL || !PyLong_Check(args[0]) || !PyLong_Check(args[3]))
+	if (n < 4 || n > 5 || s->f.decide == NULL || !PyLong_Check(args[0]) || !PyLong_Check(args[3]))
 		Py_RETURN_NONE;
 	if (n == 5)
-		limit = PyLong_AsVoidPtr(args[4]);
+		q.limit = PyLong_AsVoidPtr(args[4]);
 	limiter = PyLong_AsVoidPtr(args[0]);
-	cost = PyLong_AsUnsignedLongLong(args[3]);
-	key = PyErr_Occurred() ? NULL : key_bytes(args[2], &length);
-	id = key == NULL ? -1 : rule_id(s, limiter, args[1]);
-	if (id < 0)
-		answer = id;
-	else if (limit == NULL)
-		answer = (peek ? s->f.peek : s->f.take)(limiter, id, key, (size_t)length, cost, &r);
-	else
-		answer = (peek ? s->f.peek_limit : s->f.take_limit)(limiter, id, key, (size_t)length, cost, limit, &r);
+	q.cost = PyLong_AsUnsignedLongLong(args[3]);
+	q.key = PyErr_Occurred() ? NULL : key_bytes(args[2], &length);
+	q.key_len = (size_t)length;
+	q.rule = q.key == NULL ? -1 : rule_id(s, limiter, args[1]);
+	answer = q.rule < 0 ? q.rule : s->f.decide(limiter, verb, &q, &r);
 	if (answer < 0)
 		return left_to_python();
 	PyObject *values[] = {
@@ -82,12 +76,12 @@ static PyObject *decide(PyObject *const *args, Py_ssize_t n, const struct state 
 
 PyObject *limiter_take(PyObject *module, PyObject *const *args, Py_ssize_t n)
 {
-	return decide(args, n, PyModule_GetState(module), 0);
+	return decide(args, n, PyModule_GetState(module), VERB_TAKE);
 }
 
 PyObject *limiter_peek(PyObject *module, PyObject *const *args, Py_ssize_t n)
 {
-	return decide(args, n, PyModule_GetState(module), 1);
+	return decide(args, n, PyModule_GetState(module), VERB_PEEK);
 }
 
 /* count(handle, rule, key, n, ttl_ns, bound, flags) */

@@ -36,6 +36,7 @@ LIMIT_BLOCK = 0x10000000
 LIMIT_UNLIMITED = 0x20000000
 COUNT_SATURATE = 0x10000
 COUNT_RESTART = 0x20000
+VERBS = {"take": 0, "peek": 1, "reserve": 2, "charge": 3, "refund": 4}
 
 
 class Options(Structure):
@@ -200,7 +201,6 @@ STRUCTURES = {
 
 _decision = [c_void_p, c_int, c_char_p, c_size_t, c_uint64]
 _result = POINTER(Result)
-_by_limit: list[type] = [*_decision, POINTER(Limit), _result]
 
 PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "create": (c_int, [c_char_p, POINTER(Options), POINTER(c_void_p)]),
@@ -222,11 +222,7 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "reserve": (c_int, [*_decision, c_uint64, _result]),
     "charge": (c_int, [*_decision, _result]),
     "peek": (c_int, [*_decision, _result]),
-    "take_limit": (c_int, _by_limit),
-    "peek_limit": (c_int, _by_limit),
-    "reserve_limit": (c_int, _by_limit),
-    "charge_limit": (c_int, _by_limit),
-    "refund_limit": (c_int, _by_limit),
+    "decide": (c_int, [c_void_p, c_uint32, POINTER(Request), _result]),
     "limit_parse": (c_int, [c_char_p, POINTER(Limit), POINTER(Problem)]),
     "throttle": (c_int, [c_void_p, c_char_p, c_size_t, *[c_uint64] * 4, POINTER(c_int64)]),
     "count": (c_int, [*_decision[:4], POINTER(CountRequest), POINTER(Count)]),

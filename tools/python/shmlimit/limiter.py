@@ -150,7 +150,7 @@ def _bind() -> ModuleType | None:
         gate = _c_gate.load()
     except ImportError:
         return None
-    functions = [getattr(library, name) for name in ("rule_find", "take", "peek", "take_limit", "peek_limit", "count")]
+    functions = [getattr(library, name) for name in ("rule_find", "decide", "count")]
     names = ("ask", "enter", "begin", "leave", "attach", "report")
     functions += [getattr(gate, f"gate_{name}") for name in names]
     addresses = tuple(ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions)
@@ -543,11 +543,16 @@ class Limiter:
         wait: int | None = None if max_wait_ns == NEVER else _unsigned(max_wait_ns)
         if wait is None and verb not in ("take", "peek") and not (isinstance(limit, Rule) and limit.max_wait_ns):
             wait = self.rule_get(rule).max_wait_ns
-        return self._decide(f"{verb}_limit", rule, key, tokens, ctypes.byref(call_limit(limit, wait)[0]))
+        r, encoded = _c.Result(), key_bytes(key)
+        by = ctypes.pointer(call_limit(limit, wait)[0])
+        asked = _c.Request(self._id(rule), 0, encoded, len(encoded), _unsigned(tokens), by)
+        answer = library.decide(self._handle, _c.VERBS[verb], ctypes.byref(asked), ctypes.byref(r))
+        _check(answer, f"{self.name}: rule {rule}")
+        return _result(answer == 0, r)
 
     def take(self, rule: str | int, key: Key, cost: int = 1, *, limit: CallLimit = None) -> Result:
         """Take `cost` tokens if the key's funnel has them. With a limit, under a rule of GCRA, it is this call's: a key that is
-        asked with another limit owes at most that one's time to full, see shmlimit_take_limit(3)."""
+        asked with another limit owes at most that one's time to full, see shmlimit_decide(3)."""
         if limit is None:
             r = _native_take(self._handle, rule, key, cost)
             return self._decide("take", rule, key, cost) if r is None else r

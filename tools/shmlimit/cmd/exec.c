@@ -107,11 +107,13 @@ static struct {
 static void refund(void)
 {
 	const struct request *q = taken.q;
+	struct shmlimit_request asked = { .rule = taken.rule,
+		                          .key = q->key.bytes,
+		                          .key_len = q->key.len,
+		                          .cost = q->cost,
+		                          .limit = q->limit.struct_size != 0 ? &q->limit : NULL };
 
-	if (q->limit.struct_size != 0)
-		shmlimit_refund_limit(taken.limiter, taken.rule, q->key.bytes, q->key.len, q->cost, &q->limit, NULL);
-	else
-		shmlimit_refund(taken.limiter, taken.rule, q->key.bytes, q->key.len, q->cost, NULL);
+	shmlimit_decide(taken.limiter, SHMLIMIT_REFUND, &asked, NULL);
 }
 
 /* This one is gone by now, so the signal ends the process. */
@@ -169,13 +171,15 @@ static int deny(const char *rule, const struct request *q, const struct shmlimit
 
 static int reserve(struct shmlimit *limiter, int rule, struct request *q, struct shmlimit_result *r)
 {
+	struct shmlimit_request asked = {
+		.rule = rule, .key = q->key.bytes, .key_len = q->key.len, .cost = q->cost, .limit = &q->limit
+	};
 	int error;
 
 	if (q->limit.struct_size == 0)
 		return shmlimit_reserve(limiter, rule, q->key.bytes, q->key.len, q->cost, q->max_wait_ns, r);
 	error = limit_wait_set(limiter, rule, q->max_wait_ns, &q->limit);
-	return error != 0 ? error
-	                  : shmlimit_reserve_limit(limiter, rule, q->key.bytes, q->key.len, q->cost, &q->limit, r);
+	return error != 0 ? error : shmlimit_decide(limiter, SHMLIMIT_RESERVE, &asked, r);
 }
 
 /* No signal comes between taking the tokens and waiting for them. */

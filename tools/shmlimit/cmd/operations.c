@@ -9,27 +9,27 @@
 
 static int run_peek(const struct call *call)
 {
-	return decision_run(call, SHMLIMIT_OPEN_READ_ONLY, shmlimit_peek, shmlimit_peek_limit);
+	return decision_run(call, SHMLIMIT_OPEN_READ_ONLY, SHMLIMIT_PEEK);
 }
 
 static int run_charge(const struct call *call)
 {
-	return decision_run(call, 0, shmlimit_charge, shmlimit_charge_limit);
+	return decision_run(call, 0, SHMLIMIT_CHARGE);
 }
 
 static int run_refund(const struct call *call)
 {
-	return decision_run(call, 0, shmlimit_refund, shmlimit_refund_limit);
+	return decision_run(call, 0, SHMLIMIT_REFUND);
 }
 
 static int run_reserve(const struct call *call)
 {
-	return reservation_run(call, shmlimit_reserve, shmlimit_reserve_limit);
+	return decision_run(call, 0, SHMLIMIT_RESERVE);
 }
 
 static int run_acquire(const struct call *call)
 {
-	return reservation_run(call, shmlimit_acquire, shmlimit_acquire_limit);
+	return decision_run(call, 0, SHMLIMIT_ACQUIRE);
 }
 
 #define OPERANDS "NAME RULE KEY"

@@ -95,17 +95,19 @@ static int line_key(const struct lines *lines, const char *text, size_t len, str
 /* A line without its end. Returns a status: STATUS_NO is denied. */
 static int take_line(const struct lines *lines, const char *text, size_t len)
 {
+	struct shmlimit_request asked;
 	struct shmlimit_result r;
 	struct key key;
 	int answer, status = line_key(lines, text, len, &key);
 
 	if (status != STATUS_OK)
 		return status;
+	asked = (struct shmlimit_request){
+		.rule = lines->rule, .key = key.bytes, .key_len = key.len, .cost = lines->cost
+	};
 	if (lines->limit.struct_size != 0)
-		answer = shmlimit_take_limit(lines->limiter, lines->rule, key.bytes, key.len, lines->cost,
-		                             &lines->limit, &r);
-	else
-		answer = shmlimit_take(lines->limiter, lines->rule, key.bytes, key.len, lines->cost, &r);
+		asked.limit = &lines->limit;
+	answer = shmlimit_decide(lines->limiter, SHMLIMIT_TAKE, &asked, &r);
 	if (answer < 0)
 		return fail_decision(lines->call, lines->call->operand[1], answer);
 	status = print_answer(lines, text, &key, answer, &r);
@@ -317,7 +319,7 @@ static int run(const struct call *call)
 		return fail("take: %s: one operand too many; usage: shmlimit take NAME RULE KEY, or NAME RULE KEY "
 		            "RULE KEY ... --all",
 		            call->operand[3]);
-	return path != NULL ? take_keys(call, path) : decision_run(call, 0, shmlimit_take, shmlimit_take_limit);
+	return path != NULL ? take_keys(call, path) : decision_run(call, 0, SHMLIMIT_TAKE);
 }
 
 const struct command command_take = {

@@ -74,10 +74,12 @@ static void count_denial(struct replay *r, size_t i, struct replay_key *k, int64
 
 static int take(const struct replay_rule *rule, const struct replay_request *q)
 {
-	if (rule->by_plan)
-		return shmlimit_take_limit_at(rule->limiter, 0, q->key->key, q->key->len, q->cost, &q->plan->limit,
-		                              NULL, (uint64_t)q->unix_ns);
-	return shmlimit_take_at(rule->limiter, 0, q->key->key, q->key->len, q->cost, NULL, (uint64_t)q->unix_ns);
+	struct shmlimit_request asked = { .key = q->key->key,
+		                          .key_len = q->key->len,
+		                          .cost = q->cost,
+		                          .limit = rule->by_plan ? &q->plan->limit : NULL };
+
+	return shmlimit_decide_at(rule->limiter, SHMLIMIT_TAKE, &asked, NULL, (uint64_t)q->unix_ns);
 }
 
 int replay_decide(struct replay *r, size_t i, const struct replay_request *q, size_t step)

@@ -89,16 +89,8 @@ int shmlimit_charge(struct shmlimit *limiter, int rule, const void *key, size_t 
 	struct shmlimit_result *r);
 int shmlimit_refund(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
 	struct shmlimit_result *r);
-int shmlimit_take_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-	const struct shmlimit_limit *limit, struct shmlimit_result *r);
-int shmlimit_peek_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-	const struct shmlimit_limit *limit, struct shmlimit_result *r);
-int shmlimit_reserve_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-	const struct shmlimit_limit *limit, struct shmlimit_result *r);
-int shmlimit_charge_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-	const struct shmlimit_limit *limit, struct shmlimit_result *r);
-int shmlimit_refund_limit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-	const struct shmlimit_limit *limit, struct shmlimit_result *r);
+int shmlimit_decide(struct shmlimit *limiter, uint32_t verb, const struct shmlimit_request *request,
+	struct shmlimit_result *r);
 int shmlimit_take_all(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, size_t *failed,
 	struct shmlimit_result *results);
 int shmlimit_count(struct shmlimit *limiter, int rule, const void *key, size_t key_len,

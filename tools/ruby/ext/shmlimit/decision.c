@@ -12,13 +12,6 @@
 /* A new triple of throttle() waits this long for a writer of rules, in steps of 1 ms. */
 #define LOCK_TRIES 5000
 
-/* The same decision by the rule's limit, and by one that comes with the call. */
-struct decision {
-	int (*by_rule)(struct shmlimit *, int, const void *, size_t, uint64_t, struct shmlimit_result *);
-	int (*by_limit)(struct shmlimit *, int, const void *, size_t, uint64_t, const struct shmlimit_limit *,
-	                struct shmlimit_result *);
-};
-
 static VALUE result_class, count_class, limit_class;
 static ID id_limit;
 
@@ -108,88 +101,88 @@ static int read_keywords(int *argc, VALUE *argv, struct shmlimit_limit *limit)
 }
 
 /* (rule, key, cost = 1, limit: nil) */
-static int decide(int argc, VALUE *argv, VALUE self, struct decision function, struct shmlimit_result *r)
+static int decide(int argc, VALUE *argv, VALUE self, enum shmlimit_verb verb, struct shmlimit_result *r)
 {
 	struct shmlimit_limit limit;
-	int by_limit = read_keywords(&argc, argv, &limit), answer, rule;
+	int by_limit = read_keywords(&argc, argv, &limit), answer = 0;
+	struct shmlimit_request q = { .limit = by_limit ? &limit : NULL };
 	struct limiter *l;
 	struct key key;
-	uint64_t cost;
 
 	rb_check_arity(argc, 2, 3);
-	cost = argc > 2 ? native_u64(argv[2], "cost") : 1;
+	q.cost = argc > 2 ? native_u64(argv[2], "cost") : 1;
 	key = native_key(argv[1]);
+	q.key = key.bytes;
+	q.key_len = key.length;
 	l = limiter_of(self);
-	rule = limiter_rule(self, l, argv[0]);
-	if (!by_limit)
-		answer = function.by_rule(l->handle, rule, key.bytes, key.length, cost, r);
-	else if (function.by_limit == shmlimit_charge_limit &&
-	         (answer = rule_wait(l->handle, rule, UINT64_MAX, &limit)) != 0)
-		(void)answer;
-	else
-		answer = function.by_limit(l->handle, rule, key.bytes, key.length, cost, &limit, r);
+	q.rule = limiter_rule(self, l, argv[0]);
+	if (by_limit && verb == SHMLIMIT_CHARGE)
+		answer = rule_wait(l->handle, q.rule, UINT64_MAX, &limit);
+	if (answer == 0)
+		answer = shmlimit_decide(l->handle, verb, &q, r);
 	RB_GC_GUARD(key.owner);
 	return native_check(answer, argv[0]);
 }
 
-static VALUE decide_result(int argc, VALUE *argv, VALUE self, struct decision function)
+static VALUE decide_result(int argc, VALUE *argv, VALUE self, enum shmlimit_verb verb)
 {
 	struct shmlimit_result r;
-	int answer = decide(argc, argv, self, function, &r);
+	int answer = decide(argc, argv, self, verb, &r);
 
 	return result_of(answer, &r);
 }
 
 static VALUE limiter_take(int argc, VALUE *argv, VALUE self)
 {
-	return decide_result(argc, argv, self, (struct decision){ shmlimit_take, shmlimit_take_limit });
+	return decide_result(argc, argv, self, SHMLIMIT_TAKE);
 }
 
 static VALUE limiter_allow(int argc, VALUE *argv, VALUE self)
 {
-	return decide(argc, argv, self, (struct decision){ shmlimit_take, shmlimit_take_limit }, NULL) ==
-	                       SHMLIMIT_ALLOWED
-	               ? Qtrue
-	               : Qfalse;
+	return decide(argc, argv, self, SHMLIMIT_TAKE, NULL) == SHMLIMIT_ALLOWED ? Qtrue : Qfalse;
 }
 
 static VALUE limiter_peek(int argc, VALUE *argv, VALUE self)
 {
-	return decide_result(argc, argv, self, (struct decision){ shmlimit_peek, shmlimit_peek_limit });
+	return decide_result(argc, argv, self, SHMLIMIT_PEEK);
 }
 
 static VALUE limiter_refund(int argc, VALUE *argv, VALUE self)
 {
-	return decide_result(argc, argv, self, (struct decision){ shmlimit_refund, shmlimit_refund_limit });
+	return decide_result(argc, argv, self, SHMLIMIT_REFUND);
 }
 
 static VALUE limiter_charge(int argc, VALUE *argv, VALUE self)
 {
-	return decide_result(argc, argv, self, (struct decision){ shmlimit_charge, shmlimit_charge_limit });
+	return decide_result(argc, argv, self, SHMLIMIT_CHARGE);
 }
 
 /* _reserve(rule, key, cost, max_wait, limit) */
 static VALUE limiter_reserve(int argc, VALUE *argv, VALUE self)
 {
-	uint64_t tokens, wait_ns;
+	struct shmlimit_request q = { .limit = NULL };
 	struct shmlimit_limit limit;
 	struct shmlimit_result r;
 	struct limiter *l;
 	struct key key;
-	int answer, rule, by_limit;
+	uint64_t wait_ns;
+	int answer;
 
 	rb_check_arity(argc, 5, 5);
-	tokens = native_u64(argv[2], "cost");
+	q.cost = native_u64(argv[2], "cost");
 	wait_ns = NIL_P(argv[3]) ? UINT64_MAX : native_ns(argv[3], "max_wait");
-	by_limit = limit_of(argv[4], &limit);
+	if (limit_of(argv[4], &limit))
+		q.limit = &limit;
 	key = native_key(argv[1]);
+	q.key = key.bytes;
+	q.key_len = key.length;
 	l = limiter_of(self);
-	rule = limiter_rule(self, l, argv[0]);
-	answer = by_limit ? rule_wait(l->handle, rule, wait_ns, &limit) : 0;
-	if (answer == 0 && by_limit)
-		answer = shmlimit_reserve_limit(l->handle, rule, key.bytes, key.length, tokens, &limit, &r);
+	q.rule = limiter_rule(self, l, argv[0]);
+	answer = q.limit != NULL ? rule_wait(l->handle, q.rule, wait_ns, &limit) : 0;
+	if (answer == 0 && q.limit != NULL)
+		answer = shmlimit_decide(l->handle, SHMLIMIT_RESERVE, &q, &r);
 	else if (answer == 0)
-		answer = shmlimit_reserve(l->handle, rule, key.bytes, key.length, tokens, wait_ns, &r);
+		answer = shmlimit_reserve(l->handle, q.rule, q.key, q.key_len, q.cost, wait_ns, &r);
 	RB_GC_GUARD(key.owner);
 	return result_of(native_check(answer, argv[0]), &r);
 }
