@@ -218,8 +218,11 @@ static void turns(struct rng *rng)
 	struct crew crew;
 
 	memset(&sum, 0, sizeof(sum));
-	/* All keys of a turn have a slot, and no more: those of the next one take them. */
-	make((RULES * TURN_KEYS + 9) / 4 * 4);
+	/*
+	 * 64 slots for the 30 keys of a turn, so that those of the next ones take them. WHY NOT fewer: a key whose two homes
+	 * are close has 16 slots to choose from, and of 36 slots these are all taken in one run of 40.
+	 */
+	make(64);
 	for (int r = 0; r < RULES; r++)
 		play->id[r] = set(rules[r].name, rules[r].algorithm, rules[r].capacity);
 	crew_start(&crew, WORKERS, turn_work, NULL);
