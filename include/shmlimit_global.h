@@ -225,11 +225,15 @@ struct shmlimit_global_server {
  * Creates the rule "~backend" in the segment, if it does not exist: the circuit breaker that all
  * processes of the host share. Its decisions are not part of any sum.
  *
- * Returns 0, or: -EINVAL an argument is NULL, the URL is wrong (options.report gets the reason), an
- * option is out of range, or LOCAL has no share; -E2BIG a field is set that this library does not
- * know; -ELIBBAD libshmlimit has another layout version than this library was built with, as in a
- * program that runs since before an upgrade; -ENOMEM; or an error of shmlimit_rule_set(): -EROFS,
- * -EXFULL, -ENOENT ...; or with SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD -EAGAIN: no thread can be made.
+ * With `limiter` and `out` NULL only the URL and the options are checked, as a program does when it
+ * reads its configuration. Nothing is made then, and the cost is that of reading the text.
+ *
+ * Returns 0, or: -EINVAL url is NULL, or one of limiter and out, the URL is wrong (options.report
+ * gets the reason), an option is out of range, or LOCAL has no share; -E2BIG a field is set that
+ * this library does not know; -ELIBBAD libshmlimit has another layout version than this library was
+ * built with, as in a program that runs since before an upgrade; -ENOMEM; or an error of
+ * shmlimit_rule_set(): -EROFS, -EXFULL, -ENOENT ...; or with SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD
+ * -EAGAIN: no thread can be made.
  *
  * Threads: any number may use the handle at once, in all functions but shmlimit_global_close().
  * None waits for another one, except for the result of a key that both ask for: each thread

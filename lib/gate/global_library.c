@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 
 #include "global_library.h"
 
@@ -72,6 +73,35 @@ void global_library_pin(void)
 {
 	if (shmlimit_global_open == NULL)
 		(void)dlopen(NAME, RTLD_NOW | RTLD_LOCAL);
+}
+
+static void keep_reason(void *why, const char *text)
+{
+	struct shmlimit_problem *problem = why;
+
+	snprintf(problem->text, sizeof(problem->text), "%s", text);
+}
+
+/*
+ * WHY NOT global_library_load(): see global_library_pin(). The library is not kept either: this
+ * may be a process that only checks.
+ */
+int global_library_check_url(const char *url, struct shmlimit_problem *why)
+{
+	const struct shmlimit_global_options options = { .struct_size = sizeof(options),
+		                                         .report = keep_reason,
+		                                         .arg = why };
+	__typeof__(&shmlimit_global_open) open = shmlimit_global_open;
+	void *library = open == NULL ? dlopen(NAME, RTLD_NOW | RTLD_LOCAL) : NULL;
+	int error = 0;
+
+	if (library != NULL && is_of_this_version(library))
+		*(void **)&open = dlsym(library, "shmlimit_global_open");
+	if (open != NULL)
+		error = open(NULL, url, &options, NULL);
+	if (library != NULL)
+		dlclose(library);
+	return error == -EINVAL ? error : 0;
 }
 
 int global_library_error(void)

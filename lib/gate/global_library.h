@@ -23,7 +23,13 @@ struct global_library {
 /* Returns NULL if the library is not installed, or is of another version. Threads: safe. */
 const struct global_library *global_library_load(void);
 
-/* Why that returned NULL: -ELIBACC or -ELIBBAD. */
+/*
+ * Returns 0, or -EINVAL: the library that is installed now says in `why` what is wrong with a
+ * backend's URL. 0 also where none is installed, or one of another version.
+ */
+int global_library_check_url(const char *url, struct shmlimit_problem *why);
+
+/* Why global_library_load() returned NULL: -ELIBACC or -ELIBBAD. */
 int global_library_error(void);
 
 /*

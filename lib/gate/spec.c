@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "duration.h"
+#include "global_library.h"
 #include "number.h"
 #include "scheme.h"
 #include "shmlimit_global.h"
@@ -115,7 +116,7 @@ static const char *read_backend(struct spec *spec, struct spec_limit *limit, con
 	if (scheme_of(value) == NULL)
 		return "must be backend=- or backend=URL; a URL begins with " SCHEME_NAMES;
 	spec->backend = value;
-	return NULL;
+	return global_library_check_url(value, &spec->problem) != 0 ? spec->problem.text : NULL;
 }
 
 static const char *read_backend_prefix(struct spec *spec, struct spec_limit *limit, const char *value)

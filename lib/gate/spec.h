@@ -85,7 +85,7 @@ struct spec {
 	struct spec_limit defaults, *limits;
 	struct spec_rule *rules;
 	size_t limit_count, rule_count;
-	struct shmlimit_problem problem; /* what the reader of rates says */
+	struct shmlimit_problem problem; /* what the readers of rates and URLs say */
 };
 
 /*

@@ -83,7 +83,7 @@ EXPORT int shmlimit_global_open(struct shmlimit *limiter, const char *text,
 	struct url url;
 	int error = 0;
 
-	if (limiter == NULL || text == NULL || out == NULL)
+	if (text == NULL || (limiter == NULL) != (out == NULL))
 		return -EINVAL;
 	/*
 	 * WHY: the old libshmlimit of a program that still runs, whose segment's area old processes
@@ -99,11 +99,12 @@ EXPORT int shmlimit_global_open(struct shmlimit *limiter, const char *text,
 		error = read_url(&o, text, &url);
 	if (error != 0)
 		return error;
-	error = handle_open(limiter, &o, &url, &g);
-	if (error == 0)
+	if (limiter != NULL)
+		error = handle_open(limiter, &o, &url, &g);
+	if (limiter != NULL && error == 0)
 		pool_begin(g, &url);
 	explicit_bzero(&url, sizeof(url));
-	if (error != 0)
+	if (error != 0 || limiter == NULL)
 		return error;
 	error = agent_thread_begin(g);
 	if (error != 0)

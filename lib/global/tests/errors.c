@@ -18,6 +18,30 @@ static size_t words_of(enum backend_error_kind kind, char text[BACKEND_ERROR_TEX
 	return strcspn(backend_error_text(&failure, text), ":");
 }
 
+/* Of a URL and options alone. */
+static void check_only(struct shmlimit *l)
+{
+	static const char *const wrong[] = {
+		"",          "redis:",        "redis://h:0",          "redis://h:99999", "redis://h/first",
+		"unix://no", "redis://u:%@h", "redis://h/9999999999", "http://h"
+	};
+	struct shmlimit_global_options options = { .struct_size = sizeof(options) };
+	struct shmlimit_global *g = NULL;
+
+	is(shmlimit_global_open(NULL, "redis://127.0.0.1:1/3", NULL, NULL), 0,
+	   "a right URL is right without a limiter");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		is(shmlimit_global_open(NULL, wrong[i], NULL, NULL), -EINVAL, "\"%s\" is wrong without a limiter",
+		   wrong[i]);
+		is(shmlimit_global_open(l, wrong[i], NULL, &g), -EINVAL, "\"%s\" is wrong with one", wrong[i]);
+	}
+	options.local_milli = 1001;
+	is(shmlimit_global_open(NULL, "redis://h", &options, NULL), -EINVAL, "options are checked, too");
+	is(shmlimit_global_open(l, "redis://h", NULL, NULL), -EINVAL, "a handle needs room");
+	is(shmlimit_global_open(NULL, "redis://h", NULL, &g), -EINVAL, "a handle needs a limiter");
+	ok(g == NULL, "none was made");
+}
+
 static int never(void *arg, int serving)
 {
 	(void)arg;
@@ -41,6 +65,7 @@ static void missing(void)
 	int counter = shmlimit_rule_set(l, "count", &counts);
 	struct shmlimit_global *g;
 
+	check_only(l);
 	if (shmlimit_global_open(l, "redis://127.0.0.1:1", NULL, &g) != 0)
 		bail("open");
 	reserved.reserved32 = 1;

@@ -131,6 +131,31 @@ def _check_backend(answer: int, subject: str) -> None:
     _check(answer, subject)
 
 
+def _options(backend: Backend, report: Callable[[int | None, bytes], None]) -> _c_global.Options:
+    return _c_global.Options(
+        struct_size=ctypes.sizeof(_c_global.Options),
+        on_failure=backend.on_failure or OnFailure.DENY,
+        deadline_ns=_unsigned(backend.deadline_ns),
+        lease_ns=_unsigned(backend.lease_ns),
+        open_ns=_unsigned(backend.open_ns),
+        open_after=_unsigned(backend.open_after, 32),
+        local_milli=_unsigned(backend.local_milli, 32),
+        prefix=_text(backend.prefix),
+        report=_c_global.Report(report),
+        flags=(_c_global.OPTION_AGENT_THREAD if backend.agent_thread else 0)
+        | (0 if backend.wait else _c_global.OPTION_NO_WAIT),
+    )
+
+
+def check_backend(backend: Backend) -> None:
+    """Raises ValueError, with what is wrong with its URL or another member. Asks no server."""
+    said: list[str] = []
+    options = _options(backend, lambda _arg, text: said.append(text.decode("utf-8", "replace")))
+    answer = _c_global.load().global_open(None, _text(backend.url), ctypes.byref(options), None)
+    if answer != 0:
+        raise ValueError(said[-1] if said else "an option of the backend is out of range")
+
+
 class GlobalLimiter:
     """Limits that all hosts with the same backend share: the LEASE rules of a segment.
 
@@ -151,19 +176,7 @@ class GlobalLimiter:
         self._library = _c_global.load()
         self._said = Said(report or (lambda line: log.error("segment %s: %s", limiter.name, line)))
         self._url = _text(self.backend.url)
-        self._options = _c_global.Options(
-            struct_size=ctypes.sizeof(_c_global.Options),
-            on_failure=self.backend.on_failure or OnFailure.DENY,
-            deadline_ns=_unsigned(self.backend.deadline_ns),
-            lease_ns=_unsigned(self.backend.lease_ns),
-            open_ns=_unsigned(self.backend.open_ns),
-            open_after=_unsigned(self.backend.open_after, 32),
-            local_milli=_unsigned(self.backend.local_milli, 32),
-            prefix=_text(self.backend.prefix),
-            report=_c_global.Report(self._said),
-            flags=(_c_global.OPTION_AGENT_THREAD if self.backend.agent_thread else 0)
-            | (0 if self.backend.wait else _c_global.OPTION_NO_WAIT),
-        )
+        self._options = _options(self.backend, self._said)
         handle = ctypes.c_void_p()
         answer = self._library.global_open(
             self.limiter._handle, self._url, ctypes.byref(self._options), ctypes.byref(handle)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from .global_limiter import Backend, GlobalLimiter, OnFailure
+from .global_limiter import Backend, GlobalLimiter, OnFailure, check_backend
 from .key import Key, shared_key
 from .limiter import Algorithm, Error, Limiter, Result, Rule
 from .shared import Shared
@@ -44,7 +44,7 @@ def backend_of(options: dict[str, Any]) -> Backend | None:
     on_failure = options.get("on_failure", OnFailure.LOCAL if share else OnFailure.DENY)
     if (share != 0 or on_failure == OnFailure.LOCAL) and not (on_failure == OnFailure.LOCAL and 1 <= share <= 1000):
         raise ValueError(f"share={share}: must be 1 to 1000 thousandths, with on_failure=local, which needs it")
-    return Backend(
+    backend = Backend(
         options["backend"],
         on_failure=on_failure,
         local_milli=share,
@@ -52,6 +52,8 @@ def backend_of(options: dict[str, Any]) -> Backend | None:
         prefix=options.get("backend_prefix", "shmlimit:"),
         agent_thread=True,
     )
+    check_backend(backend)
+    return backend
 
 
 class Hosts(Shared):

@@ -158,7 +158,8 @@ class LimitsLaws(Laws):
         where = f"shmlimit://{SEGMENT}"
         for query in ("on_failure=deny", "share=400", "backend_prefix=a", "backend=", "backend=redis://h&backed=1", "bakend=redis://h",
                       "backend=redis://h&on_failure=perhaps", "backend=redis://h&on_failure=local", "backend=redis://h&share=0.5", "backend=redis://h&share=1001",
-                      "backend=redis://h&share=1&on_failure=allow", "backend=redis://:secret@h&deadline_ms=soon"):  # fmt: skip
+                      "backend=redis://h&share=1&on_failure=allow", "backend=redis://:secret@h&deadline_ms=soon", "backend=redis://:secret@h:99999", "backend=redis://:secret@h/first",
+                      "backend=redis://h&deadline_ms=11000"):  # fmt: skip
             for scheme in "", "async+":
                 with self.assertRaises(self.limits.errors.ConfigurationError) as raised:
                     self.limits.storage.storage_from_string(f"{scheme}{where}?{query}")

@@ -141,10 +141,23 @@ static void by_hand(void)
 	shmlimit_close(l);
 }
 
+static void wrong_url(void)
+{
+	struct shmlimit_gate_wrong wrong = { .struct_size = sizeof(wrong) };
+
+	is(shmlimit_gate_check("segment=web create=yes backend=redis://h:99999 rule=login rate=5/s", &wrong), -EINVAL,
+	   "a spec's URL is read when the spec is");
+	ok(wrong.offset == 23 && strcmp(wrong.text, "backend's URL: port: must be a number from 1 to 65535") == 0,
+	   "what is wrong with it is said: %s", wrong.text);
+	is(shmlimit_gate_check("segment=web create=yes backend=redis://h:9999 rule=login rate=5/s", &wrong), 0,
+	   "another one is right: %s", wrong.text);
+}
+
 int main(void)
 {
 	if (server_missing())
 		return tap_skip_all("no redis-server");
+	wrong_url();
 	server_begin(&server, NULL);
 	shmlimit_close(unit_create("shared", NULL));
 	shmlimit_destroy(unit_name);
