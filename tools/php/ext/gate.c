@@ -96,7 +96,6 @@ struct known *gate_learn(struct gate *gate, zend_object *limit)
 	error = strlen(ZSTR_VAL(spec)) != ZSTR_LEN(spec) ? -EINVAL : shmlimit_gate_open(ZSTR_VAL(spec), &opened);
 	if (error == 0) {
 		shmlimit_gate_report(opened, lines_add, gate);
-		shmlimit_gate_attach(opened);
 		if (gate->gate != NULL) {
 			shmlimit_gate_report(gate->gate, NULL, NULL);
 			shmlimit_gate_close(gate->gate);

@@ -311,6 +311,15 @@ static bool is_key(const zend_string *address, const zval *limits, uint32_t n)
 	return false;
 }
 
+/* Is there a gate? A Gate that was not asked makes one, which does not open the segment. */
+static bool has_gate(struct gate_object *g, const zend_string *peer, const zval *limits, uint32_t n)
+{
+	if (g->gate == NULL && g->spec != NULL)
+		g->gate = gate_find(g->spec);
+	return g->gate != NULL &&
+	       (g->gate->gate != NULL || (is_key(peer, limits, n) && gate_know(g->gate, Z_OBJ(limits[0])) != NULL));
+}
+
 /* Where the field has the peer's address, the web server has put that in the place of a proxy's. */
 static void look(struct gate_object *g, const HashTable *server, const zval *limits, uint32_t n)
 {
@@ -318,7 +327,7 @@ static void look(struct gate_object *g, const HashTable *server, const zval *lim
 	struct shmlimit_gate_key key = { 0 };
 	size_t at = 0;
 
-	if (peer == NULL || Z_TYPE_P(peer) != IS_STRING || g->gate == NULL || g->gate->gate == NULL)
+	if (peer == NULL || Z_TYPE_P(peer) != IS_STRING || !has_gate(g, Z_STR_P(peer), limits, n))
 		return;
 	key.bytes = Z_STRVAL_P(peer);
 	key.length = (uint32_t)Z_STRLEN_P(peer);
@@ -330,9 +339,10 @@ static void look(struct gate_object *g, const HashTable *server, const zval *lim
 	if (value == NULL || Z_TYPE_P(value) != IS_STRING || !is_key(Z_STR_P(peer), limits, n) ||
 	    strstr(Z_STRVAL_P(value), Z_STRVAL_P(peer)) != NULL)
 		return;
-	(void)shmlimit_gate_forwarded(g->gate->gate, &key, 1, Z_STRVAL_P(peer), Z_STRLEN_P(peer),
-	                              forwarded_fields[at - 1].field,
-	                              "nginx's set_real_ip_from or Apache's RemoteIPInternalProxy names proxies");
+	(void)shmlimit_gate_forwarded(
+		g->gate->gate, &key, 1, Z_STRVAL_P(peer), Z_STRLEN_P(peer), forwarded_fields[at - 1].field,
+		"nginx's set_real_ip_from, Apache's RemoteIPInternalProxy or a framework's trusted "
+		"proxies name proxies");
 	lines_report(g->gate, &g->report);
 }
 

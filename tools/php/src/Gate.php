@@ -17,7 +17,7 @@ final class Gate
     /** That proxies write. */
     private const FIELDS = ['HTTP_X_FORWARDED_FOR' => 'X-Forwarded-For', 'HTTP_FORWARDED' => 'Forwarded', 'HTTP_X_REAL_IP' => 'X-Real-IP',
         'HTTP_CF_CONNECTING_IP' => 'CF-Connecting-IP'];
-    private const ADVICE = "nginx's set_real_ip_from or Apache's RemoteIPInternalProxy names proxies";
+    private const ADVICE = "nginx's set_real_ip_from, Apache's RemoteIPInternalProxy or a framework's trusted proxies name proxies";
 
     private readonly string $base;
     private readonly bool $refusesNothing;
@@ -115,7 +115,7 @@ final class Gate
     /**
      * Report once in a process that behind a proxy all clients are one: a request has a field that proxies write, and a key is the
      * address of a private or loopback peer. Where the field has that address, the web server has put it in the place of a proxy's.
-     * enforce() does this with $_SERVER, after it has asked the limits.
+     * enforce() does this with $_SERVER, after it has asked the limits. A gate that was not asked does not open the segment for it.
      *
      * @param array<string, mixed> $server $_SERVER, or what getServerParams() of PSR-7 returns
      */
@@ -123,14 +123,21 @@ final class Gate
     {
         $peer = $server['REMOTE_ADDR'] ?? null;
         $name = array_key_first(array_intersect_key(self::FIELDS, $server));
-        if ($this->gate === null || !is_string($peer) || $name === null || !is_string($server[$name]) || str_contains($server[$name], $peer)) {
+        if (!is_string($peer) || $name === null || !is_string($server[$name]) || str_contains($server[$name], $peer)) {
             return;
         }
         $keys = array_map(fn (Limit $limit) => $limit->key, $limits);
         if (!in_array($peer, $keys, true) && !in_array(self::net($peer), $keys, true)) {
             return;
         }
-        $ffi = Library::ffi();
+        try {
+            $ffi = Library::ffi();
+        } catch (Error) {
+            return;
+        }
+        if ($this->gate === null) {
+            $this->place($ffi, reset($limits));
+        }
         $key = $ffi->new('struct shmlimit_gate_key');
         $bytes = Library::bytes($peer);
         [$key->bytes, $key->length] = [\FFI::addr($bytes), strlen($peer)];
@@ -353,7 +360,6 @@ final class Gate
         if (preg_match('/(^|\s)agent=thread/', $this->base) === 0) {
             $ffi->shmlimit_gate_report($gate, $note, null);
         }
-        $ffi->shmlimit_gate_attach($gate);
         if ($this->gate !== null) {
             $ffi->shmlimit_gate_report($this->gate, null, null);
             $ffi->shmlimit_gate_close($this->gate);

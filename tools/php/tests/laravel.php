@@ -35,7 +35,8 @@ function application(bool $ours = true, array $options = []): Container
 
         public function get(string $key, mixed $default = null): mixed
         {
-            return ['shmlimit' => $this->options, 'shmlimit.segment' => $this->name, 'shmlimit.slots' => 64][$key] ?? $default;
+            return ['shmlimit' => $this->options, 'shmlimit.segment' => $this->name, 'shmlimit.slots' => 64][$key]
+                ?? $this->options[preg_replace('/^shmlimit\./', '', $key)] ?? $default;
         }
     });
     if ($ours) {
@@ -48,7 +49,11 @@ function application(bool $ours = true, array $options = []): Container
 /** One request through `throttle:$parameters`; its response. */
 function request(Container $app, string $address, mixed ...$parameters): Response
 {
-    $request = Request::create('/', 'GET', [], [], [], ['REMOTE_ADDR' => $address]);
+    return handled($app, Request::create('/', 'GET', [], [], [], ['REMOTE_ADDR' => $address]), ...$parameters);
+}
+
+function handled(Container $app, Request $request, mixed ...$parameters): Response
+{
     $request->setRouteResolver(fn () => new class {
         public function getDomain(): ?string
         {
@@ -73,7 +78,7 @@ try {
 } catch (InvalidArgumentException $error) {
     $refused = $error->getMessage();
 }
-is($refused, 'shmlimit.bakend is not an option; there are segment, slots, mode, group, owner, backend, backend_prefix, deadline_ms, on_failure, share',
+is($refused, 'shmlimit.bakend is not an option; there are segment, slots, mode, group, owner, proxy_warning, backend, backend_prefix, deadline_ms, on_failure, share',
     'an unknown option is refused, not ignored');
 
 is(crowd(function () {
@@ -193,4 +198,29 @@ $own->for('before', fn () => Limit::perHour(1));
 $late->instance(RateLimiter::class, $own);
 (new Provider($late))->register();
 ok($late->make(RateLimiter::class)->limiter('before') !== null, 'limits that were named before the provider came are kept');
+
+$proxied = fn (array $parameters, array $options = [], array $server = [], ?object $user = null) => warnings(function () use ($parameters, $options, $server, $user) {
+    $app = application(true, $options);
+    $app->make(RateLimiter::class)->for('client', fn (Request $request) => [Limit::perHour(99)->by('all'), Limit::perHour(99)->by($request->ip())]);
+    for ($i = 0; $i < 3; $i++) {
+        $request = Request::create('/', 'GET', [], [], [], $server + ['REMOTE_ADDR' => '10.0.0.7', 'HTTP_X_FORWARDED_FOR' => '203.0.113.9']);
+        $request->setUserResolver(fn () => $user);
+        handled($app, $request, ...$parameters);
+    }
+});
+$user = new class {
+    public function getAuthIdentifier(): string
+    {
+        return '42';
+    }
+};
+$name = getenv('SEGMENT') . '.proxy';
+is($proxied([99, 60]), 1, 'of three requests through a proxy that is not configured one is reported');
+is($proxied(['client']), 1, 'of three requests with a named limit on their address one is reported');
+is($proxied([99, 60], ['proxy_warning' => 'no']), 0, 'proxy_warning of no says nothing of a proxy that is not configured');
+is($proxied([99, 60], [], ['REMOTE_ADDR' => '203.0.113.7']), 0, 'nothing is said of a public address');
+is($proxied([99, 60], [], [], $user), 0, 'nothing is said of a user, whose address is not the key');
+Request::setTrustedProxies(['10.0.0.0/8'], Request::HEADER_X_FORWARDED_FOR);
+is([$proxied([99, 60]), $proxied(['client'])], [0, 0], 'nothing is said where Laravel trusts the proxy');
+unlink(getenv('SHM') . $name);
 done_testing();

@@ -120,6 +120,23 @@ is($tries('laoqian', '203.0.113.10', 1), 1, 'another address has its own limit')
 $login->reset($request('laoqian', '203.0.113.9'));
 is($tries('laoqian', '203.0.113.9', 1), 1, 'a successful log-in resets both limits');
 
+$proxied = fn (callable $consume, array $server = []) => warnings(function () use ($consume, $server) {
+    $_SERVER = $server + ['REMOTE_ADDR' => '10.0.0.7', 'HTTP_X_FORWARDED_FOR' => '203.0.113.9'] + $_SERVER;
+    for ($i = 0; $i < 3; $i++) {
+        $consume(new Request(server: $_SERVER));
+    }
+});
+$byAddress = fn (Request $request) => $factory('token_bucket')->create($request->getClientIp())->consume();
+$quiet = new Segment($name, 64, proxyWarning: false);
+is($proxied($byAddress), 1, 'of three requests through a proxy that is not configured one is reported');
+is($proxied(fn (Request $request) => $login->consume($request)), 1, 'of three log-ins through such a proxy one is reported');
+is($proxied($byAddress, ['REMOTE_ADDR' => '203.0.113.7']), 0, 'nothing is said of a public address');
+is($proxied(fn () => $factory('token_bucket')->create('user:42')->consume()), 0, 'nothing is said of a key that is no address');
+is($proxied(fn (Request $request) => (new Factory(POLICIES['fixed_window'] + ['id' => 'quiet', 'policy' => 'fixed_window'], $quiet))
+    ->create($request->getClientIp())->consume()), 0, 'proxyWarning: false says nothing of a proxy that is not configured');
+Request::setTrustedProxies(['10.0.0.0/8'], Request::HEADER_X_FORWARDED_FOR);
+is($proxied($byAddress), 0, 'nothing is said where Symfony trusts the proxy');
+
 unlink(getenv('SHM') . $name);
 for ($i = 0; $i < 6000 && $factory('token_bucket')->create('crowd')->consume()->getRemainingTokens() !== 29; $i++) {
     usleep(10000);

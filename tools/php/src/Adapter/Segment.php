@@ -5,7 +5,7 @@ declare(strict_types=1);
 
 namespace Shmlimit\Adapter;
 
-use Shmlimit\{Backend, Error, GlobalLimiter, Limiter, OnFailure};
+use Shmlimit\{Backend, Error, Gate, GlobalLimiter, Limit, Limiter, OnFailure};
 
 /**
  * The segment of an adapter: created if it is missing, opened again if it was replaced, with the rules that the adapter
@@ -21,6 +21,7 @@ final class Segment
 
     private ?Limiter $limiter = null;
     private ?GlobalLimiter $everywhere = null;
+    private ?Gate $gate = null;
     private int $lookedS = -1;
     /** @var array<string, list<int>> what setRule() was given within this second */
     private array $rules = [];
@@ -36,7 +37,22 @@ final class Segment
         private readonly int $owner = 0,
         /** With which all hosts share counts and token buckets. */
         public readonly ?Backend $backend = null,
+        /** Report a proxy that is not configured: see forwarded(). */
+        private readonly bool $proxyWarning = true,
     ) {
+    }
+
+    /**
+     * Report once in a process that behind a proxy all clients are one, where the key is the address of the peer: see
+     * Gate::forwarded(). PHP's error log says so.
+     *
+     * @param array<string, mixed> $server $_SERVER, or that of a request
+     */
+    public function forwarded(array $server, string $rule, string $key): void
+    {
+        if ($this->proxyWarning && ($server['REMOTE_ADDR'] ?? null) === $key) {
+            ($this->gate ??= new Gate($this->name))->forwarded($server, new Limit($rule, $key));
+        }
     }
 
     /**

@@ -13,11 +13,11 @@ use Shmlimit\Adapter\Segment;
 /**
  * Has Laravel's rate limiter count in shared memory, and the middleware `throttle:` decide in one step. The configuration
  * `shmlimit.segment` is the segment's name (laravel), `shmlimit.slots`, `.mode` (0600), `.group` and `.owner` as Segment has
- * them; `.backend` and the others of Segment::backend() for limits of all hosts. `cache.prefix` keeps applications apart that share a segment, like in a shared Redis.
+ * them; `.proxy_warning` (true); `.backend` and the others of Segment::backend() for limits of all hosts. `cache.prefix` keeps applications apart that share a segment, like in a shared Redis.
  */
 final class Provider extends ServiceProvider
 {
-    private const OPTIONS = ['segment', 'slots', 'mode', 'group', 'owner', ...Segment::BACKEND];
+    private const OPTIONS = ['segment', 'slots', 'mode', 'group', 'owner', 'proxy_warning', ...Segment::BACKEND];
 
     public function register(): void
     {
@@ -40,6 +40,7 @@ final class Provider extends ServiceProvider
                 $of('group', null),
                 $of('owner', 0),
                 backend: Segment::backend($backend),
+                proxyWarning: filter_var($of('proxy_warning', true), FILTER_VALIDATE_BOOL),
             );
         });
         $this->app->extend(

@@ -36,6 +36,12 @@ class RateLimiter extends CacheRateLimiter
         return $own;
     }
 
+    /** What Throttle tells of a request: is the key its peer's address? */
+    public function forwarded($request, $key): void
+    {
+        $this->segment->forwarded($request->server->all(), self::RULE, (string) $key);
+    }
+
     /** Count this attempt, unless the limit is reached already, in one atomic step. */
     public function admit($key, $maxAttempts, $decaySeconds = 60): bool
     {

@@ -11,6 +11,29 @@ use Illuminate\Routing\Middleware\ThrottleRequests;
 /** The middleware `throttle:`, which counts and checks in one step, and uncounts what a later limit refuses. */
 class Throttle extends ThrottleRequests
 {
+    /** The key of a request without a user is made of its address. */
+    protected function resolveRequestSignature($request)
+    {
+        if ($this->limiter instanceof RateLimiter && !$request->user()) {
+            $this->limiter->forwarded($request, $request->ip());
+        }
+        return parent::resolveRequestSignature($request);
+    }
+
+    /** The limits have their own keys here, and hashes of these later. */
+    protected function handleRequestUsingNamedLimiter($request, Closure $next, $limiterName, Closure $limiter)
+    {
+        return parent::handleRequestUsingNamedLimiter($request, $next, $limiterName, function ($request) use ($limiter) {
+            $limits = $limiter($request);
+            foreach (is_array($limits) ? $limits : [$limits] as $limit) {
+                if ($this->limiter instanceof RateLimiter && is_string($limit->key ?? null)) {
+                    $this->limiter->forwarded($request, $limit->key);
+                }
+            }
+            return $limits;
+        });
+    }
+
     protected function handleRequest($request, Closure $next, array $limits)
     {
         if (!$this->limiter instanceof RateLimiter) {

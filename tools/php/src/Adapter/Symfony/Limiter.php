@@ -36,6 +36,8 @@ final class Limiter implements LimiterInterface
         $result = $this->segment->backend === null
             ? $this->segment->limiter($this->rule, ...$this->terms)->take($this->rule, $this->key, $tokens)
             : $this->takeEverywhere($tokens);
+        // A limiter is given keys only; that of a request in PHP-FPM is known.
+        $this->segment->forwarded($_SERVER, $this->rule, $this->key);
         return self::rateLimit($result, $result->allowed);
     }
 
