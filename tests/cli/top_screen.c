@@ -559,10 +559,25 @@ static void changes_are_asked_for(void)
 	type("/\n");
 	await(all_keys);
 	ok(1, "an empty pattern is none");
+	type("\t\tr");
+	await_in(last_has, "of rule login? (y: yes)");
+	take(login, "bob", 1);
+	type("y");
+	await(help_is_last);
+	is(tokens_of_bob(), 3, "tab keeps the key that was chosen before");
 	type("q");
 	is(ended(), 0, "q ends it");
 	for (int i = 0; i < 3; i++)
 		take(login, "bob", 1);
+}
+
+static void rule_is_chosen_by_option(void)
+{
+	start("--rule", "page");
+	await(help_is_last);
+	ok(line_of(">page") >= 0, "the rule of --rule is chosen from the start");
+	type("q");
+	is(ended(), 0, "q ends a screen of one rule's keys");
 }
 
 static void signals_end_it(void)
@@ -614,6 +629,7 @@ int main(void)
 	keys_are_obeyed();
 	long_names_are_cut();
 	changes_are_asked_for();
+	rule_is_chosen_by_option();
 	signals_end_it();
 	another_segment();
 	shmlimit_close(l);
