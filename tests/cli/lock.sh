@@ -29,6 +29,10 @@ locked="2 shmlimit: segment $segment: locked by process $holder: not changed (an
 $SHM$segment can hold its lock; try again, or end that process)"
 run shmlimit throttle "$segment" key 15 30 60
 is "$rc $out$err" "$locked" "throttle with a new limit does not wait for the lock, and says who holds it"
+if unshare --mount mount -t tmpfs tmpfs /proc 2>/dev/null; then
+	run unshare --mount sh -c "mount -t tmpfs tmpfs /proc && exec shmlimit throttle $segment key 15 30 60"
+	is "$rc $out$err" "$(echo "$locked" | sed "s/ process $holder:/ another process:/")" "without /proc it says that another process holds it"
+fi
 n=0
 while read -r words; do
 	n=$((n + 1))
