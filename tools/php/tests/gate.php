@@ -203,6 +203,14 @@ is([$passed('a', '3/day'), $passed('b', 'block'), $passed('c', 'unlimited'), $pa
 is($gate->ask(new Limit('plans', 'g', limit: '7/hour'))->fields['RateLimit-Policy'], '"plans";q=7;w=3600', 'the header field has that limit');
 is($gate->ask(new Limit('none', 'g', limit: '7/hour'))->status, 'passed', 'a rule that requests bring limits for needs no rate');
 is(count(preg_grep('/rule plans: the rate "many" of a request: .*: the rule.s own limit decides/', $lines)), 1, 'that it cannot be read is reported once');
+$returned = null;
+$gate = new Gate("$segment.plans", report: function () use (&$returned) {
+    $object = new stdClass();
+    $returned = WeakReference::create($object);
+    return $object;
+});
+$gate->ask(new Limit('absent', 'g'));
+is([$returned instanceof WeakReference, $returned?->get()], [true, null], 'what the function that is given lines returns is freed');
 unlink(getenv('SHM') . "$segment.plans");
 
 $gate = new Gate($segment, spec: 'create=yes');

@@ -202,6 +202,19 @@ is([$set(NAN, 1), $set(INF, 1), $set(0.0, 1)], ['refused', 'refused', 'refused']
 is([$limiter->throttle('fa', 15, 0.5, 1), $limiter->throttle('fb', 15, 0.3, 1)], [$limiter->throttle('fc', 15, 1, 2), $limiter->throttle('fd', 15, 3, 10)],
     'throttle takes a float, too');
 
+if (posix_geteuid() === 0) {
+    $group = function (int ...$group) use ($segment): int {
+        Limiter::create("$segment.group", 64, 0640, ...$group);
+        $gid = filegroup(getenv('SHM') . "$segment.group");
+        unlink(getenv('SHM') . "$segment.group");
+        clearstatcache();
+        return $gid;
+    };
+    posix_setegid(5);
+    is([$group(), $group(-1), $group(0), $group(1)], [5, 5, 0, 1], 'a segment has the group that create() is given, also that of root, or else the creator\'s');
+    posix_setegid(0);
+}
+
 is($limiter->gone(), false, 'a segment that stands is not gone');
 unlink(getenv('SHM') . $segment);
 is($limiter->gone(), true, 'one that was destroyed is');
