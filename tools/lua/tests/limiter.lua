@@ -121,6 +121,7 @@ end
 is(raised(limiter.take, limiter, nil, "k") ~= nil, true, "no rule is raised")
 is(raised(limiter.take, limiter, "login\0", "k"), "a rule must be a string without NUL", "a name ends where Lua says")
 is(raised(limiter.reserve, limiter, login, "k", 1, -1), "max_wait must be a number of seconds, 0 or more", "a time below 0 is raised")
+is({ (limiter:reserve(login, "at once", 5, 0)), (limiter:reserve(login, "at once", 1, 0)) }, { true, false }, "a wait of 0 admits what need not wait")
 
 -- ---- Limits that come with the call ----
 
