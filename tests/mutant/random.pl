@@ -4,13 +4,15 @@
 # whose objects are as before, is replaced by another. Ends early after SECONDS. Fails if one lives.
 #
 # In the environment: ONLY=PATTERN limits the files; LIST=yes prints what would be drawn, and builds nothing; EACH=SECONDS
-# bounds the time of the tests of one mutant, where all that are near were tried. The same seed, pattern and sources draw
-# the same mutants. As root it has processes, /dev/shm and a loopback of its own: a mutant may end or remove what it meets.
+# bounds the processor time that one mutant's tests have, where all that are near were tried. The same seed, pattern and
+# sources draw the same mutants. As root it has processes, /dev/shm and a loopback of its own: a mutant may end or remove
+# what it meets.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 use strict;
 use warnings;
 use Cwd 'abs_path';
+use POSIX qw(SIGKILL SIGXCPU);
 use Time::HiRes 'time';
 
 my ($build, $n, $seed, $seconds) = @ARGV;
@@ -22,7 +24,7 @@ my $make = 'make -s O=build CC=gcc CFLAGS="-O1 -Werror=incompatible-pointer-type
 	'-Werror=implicit-function-declaration"';
 my $alone = 'mount -t tmpfs -o mode=1777 shm /dev/shm && ip link set lo up && ';
 if ($> == 0 && !$ENV{LIST} && !$ENV{MUTANTS_ALONE} && system("unshare -mn sh -c '$alone:' 2>/dev/null") == 0) {
-	$ENV{MUTANTS_ALONE} = 1;
+	$ENV{MUTANTS_ALONE} = $$;
 	exec 'unshare', qw(-mnpf --mount-proc --kill-child sh -c), $alone . 'exec "$@"', 'sh', $^X, abs_path($0), @ARGV;
 }
 my $began = time;
@@ -35,7 +37,7 @@ if ($ENV{LIST}) {
 	chdir $source or die "$source: $!\n";
 } else {
 	mkdir $build;
-	$folder = abs_path($build) . "/mutant.$$";
+	$folder = abs_path($build) . '/mutant.' . ($ENV{MUTANTS_ALONE} // $$);
 	system("mkdir '$folder' && cd '$source' && cp -R Makefile *.md LICENSE include lib bench tests tools '$folder/'") == 0
 		or die "$folder: the project cannot be copied\n";
 	chdir $folder or die "$folder: $!\n";
@@ -133,7 +135,14 @@ my @others = grep { $_->{turns} } @drawn_from;
 
 # ---- Tests ----
 
-my (%took, %sound, %left_out); # by each test: seconds, and whether it passes where nothing is broken
+# By each test: seconds, of processor time and on the clock, and whether it passes where nothing is broken.
+my (%took, %lasted, %sound, %left_out);
+
+# Seconds of processor time that builds and tests have had. What else runs on this machine does not count.
+sub used {
+	my (undef, undef, $user, $system) = times;
+	return $user + $system;
+}
 
 sub of_groups {
 	return map {
@@ -164,20 +173,27 @@ sub tests_for {
 	return (scalar(grep { $near{$_} } @order), @order);
 }
 
-# Runs it. Returns '' if it passes, and else what fails first.
+my $endless = 'it does not come to its end';
+
+# Runs it, each of its processes within ten times the processor time that it took before. Only a test that waits is
+# ended by the clock, and late. Returns '' if it passes, and else what fails first.
 sub failure {
 	my ($test) = @_;
 	return 'it cannot be built' if !-e "build/tests/$test.t";
 	my $limit = int(30 + 10 * ($took{$test} // 12));
-	my $start = time;
+	my $patience = int(120 + 10 * ($lasted{$test} // 12));
+	my ($start, $start_used) = (time, used());
 	local $ENV{TEST_SCALE} = $ENV{TEST_SCALE} // ($test =~ /^g/ ? 1 : 0.2);
-	my $out = `timeout -k 5 $limit build/tests/$test.t 2>/dev/null </dev/null`;
+	my $out = `ulimit -t $limit; exec timeout -k 5 $patience build/tests/$test.t 2>/dev/null </dev/null`;
 	# Not by the exit status alone: a program that ends before its plan has failed.
 	if ($? == 0 && $out !~ /^not ok/m && $out =~ /^1\.\./m) {
-		$took{$test} = time - $start;
+		($took{$test}, $lasted{$test}) = (used() - $start_used, time - $start);
 		return '';
 	}
-	return $out =~ /^not ok \d+ - (.*)/m ? $1 : ($? >> 8) == 124 ? 'it does not come to its end' : 'it ends early';
+	return $1 if $out =~ /^not ok \d+ - (.*)/m;
+	my ($status, $signal) = ($? >> 8, $? & 127);
+	return $endless if $status == 124 || $status == 128 + SIGKILL || $signal == SIGKILL || $signal == SIGXCPU;
+	return 'it ends early';
 }
 
 my %whole; # by each object: what it is where nothing is broken
@@ -215,9 +231,9 @@ sub judge {
 		differs($area, 1);
 	}
 	content($file, $broken);
-	my $start = time;
+	my $start = used();
 	while (my @some = splice @tests, 0, $tried ? 4 : 2) {
-		return ('lives', $tried) if $each && $tried >= $near && time - $start > $each;
+		return ('lives', $tried) if $each && $tried >= $near && used() - $start > $each;
 		if (!build($area, @some)) {
 			return 'unbuilt' if !$tried;
 			return ('killed', "$some[0]: it cannot be built");
@@ -226,7 +242,8 @@ sub judge {
 		for my $test (@some) {
 			$tried++;
 			my $wrong = failure($test) or next;
-			if (!$sound{$test}) {
+			# What was late may have been so for want of a processor.
+			if (!$sound{$test} || $wrong eq $endless) {
 				content($file, $text);
 				build($area, $test);
 				$sound{$test} = failure($test) eq '' || failure($test) eq '';
