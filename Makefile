@@ -183,6 +183,8 @@ $(O)/libshmlimit.a $(O)/libshmlimit-gate.a $(global_a):
 	$(AR) rcs $@ $(@:.a=.o)
 
 $(lib_so): $(lib_obj) lib/shmlimit.map
+# It may register what a fork calls: see lib/segment/registry.c.
+$(lib_so): private own_libs := $(stay_loaded)
 $(gate_so): $(gate_obj) $(gate_copies) $(lib_so) lib/gate/shmlimit_gate.map
 $(gate_so): private own_libs := $(stay_loaded) $(gate_libs)
 $(lib_so) $(global_so) $(gate_so):

@@ -22,7 +22,7 @@ static const char key[] = "client:192.168.100.1";
 
 static struct shmlimit *precise, *coarse, *windows, *places;
 static int open_rule, shut_rule, dry_rule, coarse_rule, window_rule, full_rule, warmup_rule, all_rule[4];
-static int taken_rule, leased_rule, refused_rule, counted_rule, empty_rule, half_rule, last_rule;
+static int taken_rule, leased_rule, refused_rule, counted_rule, empty_rule, half_rule, last_rule, bound_rule;
 static uint64_t now_ns;
 static struct layout_slot cell;
 static uint64_t secret[2] = { 1, 2 };
@@ -231,6 +231,27 @@ static void run_hold_of_all(uint64_t n)
 	hold(n, last_rule);
 }
 
+/* The place is bound to this process before it is left. */
+static void run_hold_bound(uint64_t n)
+{
+	struct shmlimit_place hold = { .struct_size = sizeof(hold) };
+
+	while (n--) {
+		bench_expect(shmlimit_enter(places, empty_rule, key, KEY_LEN, &hold, NULL), SHMLIMIT_ALLOWED);
+		bench_expect(shmlimit_bind(places, empty_rule, key, KEY_LEN, &hold, 0), 0);
+		bench_expect(shmlimit_leave(places, empty_rule, key, KEY_LEN, &hold), 0);
+	}
+}
+
+/* All places are held, and each is bound to a process that lives. */
+static void run_hold_denied(uint64_t n)
+{
+	struct shmlimit_place hold = { .struct_size = sizeof(hold) };
+
+	while (n--)
+		bench_expect(shmlimit_enter(places, bound_rule, key, KEY_LEN, &hold, NULL), SHMLIMIT_DENIED);
+}
+
 /* With a result all places are looked at, to say how many are left. */
 static void run_hold_result(uint64_t n)
 {
@@ -331,6 +352,8 @@ static struct contender {
 	{ .name = "enter + leave, 32 held", .run = run_hold_of_many },
 	{ .name = "enter + leave, 63 held", .run = run_hold_of_all },
 	{ .name = "... 32 held, with result", .run = run_hold_result },
+	{ .name = "enter + bind + leave", .run = run_hold_bound },
+	{ .name = "enter, 64 bound, denied", .run = run_hold_denied },
 	{ .name = "throttle", .run = run_throttle },
 	{ .name = "throttle, two triples", .run = run_throttle_two },
 	{ .name = "take_all, one limit", .run = run_all_of_one },
@@ -401,6 +424,7 @@ static void prepare(void)
 	empty_rule = set(places, "empty", &held);
 	half_rule = set(places, "half", &held);
 	last_rule = set(places, "last", &held);
+	bound_rule = set(places, "bound", &held);
 }
 
 static void deposit(int rule)
@@ -423,6 +447,12 @@ static void refill(void)
 		bench_expect(shmlimit_take(places, half_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_ALLOWED);
 	for (int i = 0; i < PLACES - 1; i++)
 		bench_expect(shmlimit_take(places, last_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_ALLOWED);
+	for (int i = 0; i < PLACES; i++) {
+		struct shmlimit_place bound = { .struct_size = sizeof(bound) };
+
+		bench_expect(shmlimit_enter(places, bound_rule, key, KEY_LEN, &bound, NULL), SHMLIMIT_ALLOWED);
+		bench_expect(shmlimit_bind(places, bound_rule, key, KEY_LEN, &bound, 0), 0);
+	}
 	deposit(leased_rule);
 	deposit(taken_rule);
 	bench_expect(shmlimit_lease_deny(precise, refused_rule, key, KEY_LEN, 1, DAY, NULL), SHMLIMIT_DENIED);

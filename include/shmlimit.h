@@ -122,7 +122,12 @@ enum shmlimit_rule_flags {
 	 * For shmlimit_rule_set() only: return -EAGAIN at once instead of waiting for another
 	 * writer. Not stored in the rule.
 	 */
-	SHMLIMIT_RULE_NO_WAIT = 0x8
+	SHMLIMIT_RULE_NO_WAIT = 0x8,
+	/*
+	 * HOLD only: a place ends when its period is over, also while the process lives that it is
+	 * bound to: see shmlimit_bind(). For work that is to be cut off.
+	 */
+	SHMLIMIT_RULE_CUT_OFF = 0x10
 };
 
 /* shmlimit_open() */
@@ -209,7 +214,7 @@ struct shmlimit_rule {
 	uint32_t struct_size; /* sizeof(struct shmlimit_rule) */
 	uint32_t algorithm;   /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW, _LEASE, _COUNTER, _HOLD, _GCRA */
 	uint32_t mode;        /* SHMLIMIT_ENFORCE, _DRY_RUN, _OFF, _BLOCK */
-	uint32_t flags;       /* SHMLIMIT_RULE_NEXT_PAYS, _COUNT_REFUSED, _PROTECTED, _NO_WAIT or none */
+	uint32_t flags;       /* SHMLIMIT_RULE_NEXT_PAYS, _COUNT_REFUSED, _PROTECTED, _NO_WAIT, _CUT_OFF or none */
 	/*
 	 * Largest burst, 1 to SHMLIMIT_CAPACITY_MAX. WINDOW, HOLD: tokens of a window, or places,
 	 * up to SHMLIMIT_WINDOW_MAX. LEASE: up to SHMLIMIT_LEASE_CAPACITY_MAX. COUNTER: the
@@ -220,8 +225,9 @@ struct shmlimit_rule {
 	uint64_t refill; /* `refill` tokens come back, 1 or more; WINDOW, COUNTER, HOLD: 0, or the capacity ... */
 	/*
 	 * ... every `period_ns` nanoseconds, 1 or more. WINDOW: length of the window. HOLD: how
-	 * long a place is held that is neither left nor renewed. COUNTER: the longest time that a
-	 * count lives, and how long it lives where no other time is given; 0 = 366 days.
+	 * long a place is held that is neither left nor renewed nor bound. COUNTER: the longest
+	 * time that a count lives, and how long it lives where no other time is given; 0 = 366
+	 * days.
 	 */
 	uint64_t period_ns;
 	/*
@@ -349,7 +355,7 @@ struct shmlimit_info {
 	uint64_t undecided_passed;  /* requests that servers let pass because the limiter could not decide */
 	uint64_t undecided_refused; /* requests that servers refused for that reason */
 	uint64_t slots_asked; /* more slots, which were asked for with SHMLIMIT_OPTION_FIT; 0 = none are lacking */
-	uint64_t reserved[1];
+	uint64_t unregistered; /* times that a place was not bound, since 1024 living processes had some: shmlimit_bind() */
 };
 
 /*
@@ -757,6 +763,7 @@ int shmlimit_rule_ensure(struct shmlimit *limiter, const char *rule_name, const 
  *	1000/hour strict                                                  at most 1000 in any hour
  *	1000/hour window                                                  the same, as a WINDOW
  *	20 at once, 20 at once for 10 minutes                             a HOLD; without a time for 60 seconds
+ *	20 at once at most 5 minutes each                                 the same, cut off: SHMLIMIT_RULE_CUT_OFF
  *	0, 0/s, block                                                     BLOCK: denies always
  *	unlimited, off                                                    OFF: allows always
  *
@@ -1018,8 +1025,9 @@ int shmlimit_count(struct shmlimit *limiter, int rule, const void *key, size_t k
 /*
  * Enter one of the key's places under a HOLD rule, if fewer than `capacity` are held. The place is
  * held until shmlimit_leave(), or for the rule's period, whichever comes first: a holder that was
- * killed blocks its place no longer than that. A holder that needs more time calls shmlimit_renew()
- * before the period is over; once it is, another may have the place.
+ * killed blocks its place no longer than that. A holder that needs more time binds the place to its
+ * process with shmlimit_bind(), or calls shmlimit_renew() before the period is over; once it is,
+ * another may have the place.
  *
  * Returns SHMLIMIT_ALLOWED and fills *place (set its struct_size first); or SHMLIMIT_DENIED, and
  * place->value is 0; or -EINVAL: `place` is NULL or says a smaller size; -EOPNOTSUPP: it is no HOLD
@@ -1050,28 +1058,33 @@ int shmlimit_enter(struct shmlimit *limiter, int rule, const void *key, size_t k
 int shmlimit_renew(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place);
 
 /*
- * Bind a place to a process: once that is dead, an entry that would be denied gives its place to
- * the new holder. Without it a killed holder's place is held until its period is over. `pid` is a
- * process of the caller's pid namespace, 0 = the caller's own. Any process that has a copy of
- * *place can still renew it and leave it. *place is changed, so bind before you copy it.
+ * Bind a place to a process, its holder. While that lives the place does not end by the clock,
+ * unless the rule has SHMLIMIT_RULE_CUT_OFF, so nothing needs to be renewed. Once it is dead, an
+ * entry that would be denied gets the place. Without it a place ends with its period, and a killed
+ * holder's place is held until then.
+ *
+ * `pid` is a process of the caller's pid namespace, or a thread, which means its process; 0 = the
+ * caller's own process, which must not execute another program while it holds the place, if
+ * processes of other pid namespaces use the segment. *place does not change: any process that has a
+ * copy of it can renew it, bind it to another process and leave it, before and after.
  *
  * Returns 0, also where place->value is 0; -ETIME as shmlimit_renew(); -ECHILD: there is no such
  * process, or it is a zombie; -ENODEV: /proc is missing, is of another namespace, or does not show
- * the process; -EXDEV: places of this segment are bound in another pid namespace, that of the first
- * call; or -EINVAL, -EMSGSIZE, -EROFS, -ESRCH, -EOPNOTSUPP as shmlimit_enter(). On an error the
- * place is held as before, and ends with its period.
+ * the process; -EXFULL: 1024 living processes have places of this segment already, see
+ * shmlimit_info.unregistered; or -EINVAL, -EMSGSIZE, -EROFS, -ESRCH, -EOPNOTSUPP as
+ * shmlimit_enter(). On an error the place is held as before.
  *
- * A living process's place is never given away: a pid that another process got counts as alive
- * unless /proc tells the two apart, as does all that a sandbox or hidepid hides. The place is bound
- * to the whole process, through execve(2), and not to its children. One that is bound again is
- * bound to the new process alone. A renewal keeps it bound; a larger table and a clock that stepped
- * back do not. An entry from another pid namespace frees nothing. Entries that are not denied cost
- * as before. One that is denied asks the kernel about each process with a bound place: 1 us each,
- * and 10 us more once in 10 ms. A process that was alive then, and is a zombie since, counts as
- * alive until the next time. shmlimit_peek() and `remaining` count a dead process's place until an
- * entry has freed it. If killed inside: the place is bound or not. Threads, fork: as
- * shmlimit_take(). Signals: not to be called from handlers. Cost: two takes, and about 20 us to
- * read /proc.
+ * A living process's place is never given away. A place is bound to the whole process, through
+ * execve(2), also while it is stopped, and not to its children: a forked child is another process.
+ * One that is bound again is bound to the new process alone. A renewal, a larger table and a clock
+ * that stepped back keep it bound. Holders of another pid namespace are dead if no process of it
+ * has the segment open any more and they had bound places to themselves; else their places end with
+ * the period, as do those of processes that a sandbox hides. Entries that are not denied ask for no
+ * holder. One that is denied asks the kernel about each process with a place, 10 us, at most once
+ * in 10 ms for all processes: for so long a dead holder may count as alive. `remaining` of a denial
+ * counts a dead process's place until an entry has freed it. If killed inside: the place is bound
+ * or not. Threads, fork: as shmlimit_take(). Signals: not to be called from handlers. Cost: a
+ * take's; the first call of a process registers it, which takes 30 us.
  */
 int shmlimit_bind(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
                   uint32_t pid);
@@ -1276,7 +1289,7 @@ int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answ
  *	ETIME         the place is not held: it ended, was left, or lost its slot
  *	ECHILD        no such process, to bind a place to
  *	ESRCH         no such rule
- *	EXFULL        the segment has no room for another rule
+ *	EXFULL        the segment has no room for another rule, or for another process with places
  *	EROFS         the handle is read-only, or /dev/shm is
  *	EAGAIN        another process holds the lock of the writers of rules
  *	ENOENT        no such segment
@@ -1285,7 +1298,7 @@ int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answ
  *	EPROTO        a segment, or a saved one, of another version
  *	EUCLEAN       a damaged segment or rule, or a damaged saved one
  *	ESTALE        a segment created before the last boot
- *	EXDEV         a segment of another time namespace, or its places are bound in another pid namespace
+ *	EXDEV         a segment of another time namespace
  *	EACCES        no permission on the segment
  *	EPERM         the segment belongs to neither root nor this user, or its group cannot be set
  *	ENOSYS        a sandbox, such as a seccomp filter, refuses a system call

@@ -252,14 +252,15 @@ int shmlimit_gate_ask(struct shmlimit_gate *gate, const struct shmlimit_gate_key
 
 /*
  * Like shmlimit_gate_ask(), for requests that also have limits of HOLD rules: how many at once. A
- * request that goes on holds a place in each, until shmlimit_gate_leave(), or until the rule's
- * period is over. Places come first: a request that one of them denies takes no tokens, and one
- * that another limit denies leaves its places. Under a rule that is off, or in a dry run without a
- * free place, the request holds none. Under a limit with the word dry_run it holds one, so that the
- * answers are what they would be without that word. A place whose request was killed ends with the
- * period of its rule, so the period is longer than a request takes. The cost of such a limit must
- * be 1. Its field RateLimit says how many places are free; it has no Retry-After, since nobody
- * knows when a place will become free.
+ * request that goes on holds a place in each, until shmlimit_gate_leave(), or until this process is
+ * dead; a rule such as "20 at once at most 5 minutes each" ends it by the clock, too. Places come
+ * first: a request that one of them denies takes no tokens, and one that another limit denies
+ * leaves its places. Under a rule that is off, or in a dry run without a free place, the request
+ * holds none. Under a limit with the word dry_run it holds one, so that the answers are what they
+ * would be without that word. Where other processes cannot know whether this one lives, a place
+ * ends with the period of its rule. The cost of such a limit must be 1. Its field RateLimit says
+ * how many places are free; it has no Retry-After, since nobody knows when a place will become
+ * free.
  *
  * Limits with the word estimate=N take N tokens, and are settled afterwards: see
  * shmlimit_gate_settle().

@@ -24,7 +24,10 @@ int algorithm_compile(const struct shmlimit_rule *rule, unsigned size, struct la
 	memset(params, 0, sizeof(*params));
 	if (rule->algorithm >= ALGORITHMS)
 		return -EINVAL;
-	if ((rule->flags & ~(SHMLIMIT_RULE_NEXT_PAYS | SHMLIMIT_RULE_COUNT_REFUSED | SHMLIMIT_RULE_PROTECTED)) != 0)
+	if ((rule->flags & ~(SHMLIMIT_RULE_NEXT_PAYS | SHMLIMIT_RULE_COUNT_REFUSED | SHMLIMIT_RULE_PROTECTED |
+	                     SHMLIMIT_RULE_CUT_OFF)) != 0)
+		return -EINVAL;
+	if ((rule->flags & SHMLIMIT_RULE_CUT_OFF) != 0 && !traits->is_places)
 		return -EINVAL;
 	if ((traits->sets & SETS_WARMUP) == 0 && (rule->warmup_ns != 0 || rule->cold_factor_milli != 0))
 		return -EINVAL;

@@ -38,8 +38,10 @@ struct balance {
 		uint64_t word; /* as it was read: of what needs no more than that */
 		struct hold_balance {
 			uint64_t word;           /* as it was read */
-			uint64_t before;         /* what the cell holds that is to be swapped ... */
+			uint64_t before;         /* the value that is to be swapped, ... */
+			uint64_t owner;          /* ... its owner, ... */
 			struct hold_place place; /* ... and where it is, and what for */
+			uint64_t holder;         /* the owner then */
 		} hold;
 	};
 	int stepped;   /* the word's time was impossible */

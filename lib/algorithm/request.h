@@ -105,7 +105,7 @@ struct hold_request {
 	/* ENTER, RENEW: what was swapped in before the slot's swap was lost */
 	struct hold_place tried;
 	int done;        /* RENEW, LEAVE, BIND: it was in force */
-	uint32_t holder; /* BIND: which process; RENEW: to be filled in: which it was bound to, or 0 */
+	uint64_t holder; /* BIND: the number of a process, see registry.h */
 };
 
 /*

@@ -20,6 +20,7 @@ enum {
 	SETS_CREDIT = 1 << 5,
 	SETS_WARMUP = 1 << 6, /* and the cold factor */
 	SETS_COUNT_REFUSED = 1 << 7,
+	SETS_CUT_OFF = 1 << 8,
 };
 
 struct traits {

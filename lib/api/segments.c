@@ -292,6 +292,7 @@ EXPORT int shmlimit_info(struct shmlimit *l, struct shmlimit_info *out)
 	info.created_unix_ns = l->created_unix_ns;
 	info.undecided_passed = load_relaxed(&l->header->undecided[0]);
 	info.undecided_refused = load_relaxed(&l->header->undecided[1]);
+	info.unregistered = load_relaxed(&l->header->unregistered);
 	return sized_out(out, &info, sizeof(info));
 }
 

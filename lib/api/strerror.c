@@ -43,7 +43,7 @@ EXPORT const char *shmlimit_strerror(int error)
 	case ESRCH:
 		return "no such rule";
 	case EXFULL:
-		return "the segment has no room for another rule";
+		return "the segment has no room for another rule, or for another process with places";
 	case EROFS:
 		return "the segment was opened read-only, or /dev/shm is";
 	case EAGAIN:
@@ -61,7 +61,7 @@ EXPORT const char *shmlimit_strerror(int error)
 	case ESTALE:
 		return "the segment was created before the last boot";
 	case EXDEV:
-		return "the segment was created in another time namespace, or binds places in another pid namespace";
+		return "the segment was created in another time namespace";
 	case EACCES:
 		return "no permission on the segment";
 	case EPERM:

@@ -23,7 +23,7 @@
 /* What /proc/PID/stat says of a process. */
 struct life {
 	int is_over; /* a zombie without another thread */
-	uint32_t start;
+	uint64_t start;
 };
 
 uint64_t holder_namespace(void)
@@ -43,13 +43,13 @@ static int proc_is_ours(void)
 	return n > 0 && strtoul(link, NULL, 10) == (unsigned long)getpid();
 }
 
-static ssize_t stat_read(uint32_t pid, char *text, size_t size)
+static ssize_t proc_read(uint32_t pid, const char *file, char *text, size_t size)
 {
 	char path[32];
 	int fd;
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, file);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
@@ -77,7 +77,7 @@ static int life_read(uint32_t pid, struct life *life)
 	char text[512] = "";
 	const char *state, *threads, *start;
 
-	if (!proc_is_ours() || stat_read(pid, text, sizeof(text) - 1) <= 0)
+	if (!proc_is_ours() || proc_read(pid, "stat", text, sizeof(text) - 1) <= 0)
 		return 0;
 	state = field(text, 3);
 	threads = field(text, 20);
@@ -86,25 +86,58 @@ static int life_read(uint32_t pid, struct life *life)
 		return 0;
 	/* A first thread that ended is a zombie, too, while others go on. */
 	life->is_over = (*state == 'Z' || *state == 'X') && strtoul(threads, NULL, 10) <= 1;
-	life->start = (uint32_t)strtoull(start, NULL, 10) & START_MASK;
+	life->start = strtoull(start, NULL, 10);
 	return 1;
 }
 
-int holder_of(uint32_t pid, uint32_t *holder)
+/* The process that a thread is of; else the same. */
+static uint32_t process_of(uint32_t pid)
+{
+	static const char name[] = "\nTgid:\t";
+	char text[512] = "";
+	const char *at;
+
+	if (proc_read(pid, "status", text, sizeof(text) - 1) <= 0)
+		return pid;
+	at = strstr(text, name);
+	return at == NULL ? pid : (uint32_t)strtoul(at + sizeof(name) - 1, NULL, 10);
+}
+
+int holder_find(uint32_t *pid, uint64_t *start)
 {
 	KEEP_ERRNO;
 	struct life life;
 
-	if (pid == 0)
-		pid = (uint32_t)getpid();
-	if (pid > PID_MAX || (kill((pid_t)pid, 0) != 0 && errno == ESRCH))
+	if (*pid > PID_MAX || (*pid != 0 && kill((pid_t)*pid, 0) != 0 && errno == ESRCH))
 		return -ECHILD;
-	if (!life_read(pid, &life))
+	if (*pid == 0)
+		*pid = (uint32_t)getpid();
+	else if (proc_is_ours())
+		*pid = process_of(*pid);
+	if (!life_read(*pid, &life))
 		return -ENODEV;
-	if (life.is_over)
-		return -ECHILD;
-	*holder = pid << START_BITS | life.start;
-	return 0;
+	*start = life.start;
+	return life.is_over ? -ECHILD : 0;
+}
+
+int holder_of(uint32_t pid, uint32_t *holder)
+{
+	uint64_t start;
+	int error = holder_find(&pid, &start);
+
+	if (error == 0)
+		*holder = pid << START_BITS | ((uint32_t)start & START_MASK);
+	return error;
+}
+
+int holder_is_over(uint32_t pid, uint64_t start, uint64_t mask)
+{
+	KEEP_ERRNO;
+	struct life life;
+
+	if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+		return 1;
+	return life_read(pid, &life) && (life.is_over || ((life.start ^ start) & mask) != 0);
 }
 
 /* ---- What is known for a while ---- */
@@ -156,7 +189,7 @@ static int is_dead(uint32_t holder, uint64_t now_ns)
 		return errno == ESRCH;
 	if (is_fresh(holder, now_ns))
 		return 0;
-	if (life_read(pid, &life) && (life.is_over || life.start != (holder & START_MASK)))
+	if (life_read(pid, &life) && (life.is_over || ((uint32_t)life.start & START_MASK) != (holder & START_MASK)))
 		return 1;
 	atomic_store_explicit(fresh_of(holder), fresh_as(holder, now_ns), memory_order_relaxed);
 	return 0;

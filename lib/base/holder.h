@@ -25,6 +25,18 @@
 uint64_t holder_namespace(void);
 
 /*
+ * Of a process of this namespace, 0 = this one: *pid, also where a thread's id was given, and the
+ * tick at which it started. Returns 0, -ECHILD or -ENODEV as holder_of().
+ */
+int holder_find(uint32_t *pid, uint64_t *start);
+
+/*
+ * Is such a process surely dead, or a zombie, or did it start at another time, by the bits of
+ * `mask`?
+ */
+int holder_is_over(uint32_t pid, uint64_t start, uint64_t mask);
+
+/*
  * Fill *holder for a process of this namespace, 0 = this one. Returns 0; -ECHILD there is none, or
  * it is a zombie; -ENODEV /proc is missing, is another namespace's or does not show it.
  */

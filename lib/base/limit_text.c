@@ -3,7 +3,7 @@
  *
  *	limit   = rate | places | "block" | "unlimited" | "off" | "0"
  *	rate    = number [noun] ("/" | "per") duration {"burst" ["="] count | "strict" | "window"}
- *	places  = count [noun] "at once" ["for" duration]
+ *	places  = count [noun] "at once" ["for" duration | "at most" duration ["each"]]
  *
  * What is not that is refused with the reading that is nearest to it: a text that this reader
  * accepts, since it was given to it.
@@ -41,6 +41,7 @@ struct limit {
 	uint64_t burst; /* 0: none is given */
 	uint64_t whole; /* the burst then: the number that was read, rounded up */
 	int strict, window, places;
+	int cut_off; /* a place ends with its period */
 };
 
 struct reader {
@@ -483,15 +484,25 @@ static int read_places(struct reader *r)
 	if (!skip_word(r, "once"))
 		return refuse(r, begin, "must be \"at once\"");
 	skip_blanks(r);
-	if (skip_word(r, "for")) {
+	if (skip_word(r, "at")) {
+		skip_blanks(r);
+		if (!skip_word(r, "most"))
+			return suggest(r, r->at, "must be \"at most\"", "%.*smost %s", (int)(r->at - r->text), r->text,
+			               r->at);
+		r->limit.cut_off = 1;
+	}
+	if (r->limit.cut_off || skip_word(r, "for")) {
 		int error;
 
 		skip_blanks(r);
 		error = read_duration(r, 0, &r->limit.period_ns);
 		if (error != 0)
 			return error;
+		skip_blanks(r);
+		if (r->limit.cut_off)
+			(void)skip_word(r, "each");
 	}
-	return read_end(r, "\"for\" and a duration, or nothing");
+	return read_end(r, "\"for\" or \"at most\" and a duration, or nothing");
 }
 
 static int has_multiple(const char *word)
@@ -662,6 +673,9 @@ static void fill_rule(struct limit limit, struct shmlimit_rule *rule)
 	const struct traits *traits = traits_of(rule->algorithm);
 
 	rule->mode = SHMLIMIT_ENFORCE;
+	rule->flags &= ~(uint32_t)SHMLIMIT_RULE_CUT_OFF;
+	if (limit.cut_off)
+		rule->flags |= SHMLIMIT_RULE_CUT_OFF;
 	if (limit.kind == BLOCK || limit.kind == UNLIMITED)
 		fill_by_mode(&limit, rule);
 	rule->capacity = limit.burst != 0 ? limit.burst : traits_has_burst(traits) ? limit.whole : limit.count;
@@ -727,8 +741,10 @@ void limit_text(const struct shmlimit_rule *rule, char text[SHMLIMIT_RULE_TEXT_M
 		return;
 	}
 	if (traits->is_places) {
-		snprintf(text, SHMLIMIT_RULE_TEXT_MAX, "%" PRIu64 " at once for %.40s", rule->capacity,
-		         duration_text(period, rule->period_ns));
+		int cut_off = (rule->flags & SHMLIMIT_RULE_CUT_OFF) != 0;
+
+		snprintf(text, SHMLIMIT_RULE_TEXT_MAX, "%" PRIu64 " at once %s %.40s%s", rule->capacity,
+		         cut_off ? "at most" : "for", duration_text(period, rule->period_ns), cut_off ? " each" : "");
 		return;
 	}
 	len = strlen(rate_text(text, count, rule->period_ns));

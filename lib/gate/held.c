@@ -16,8 +16,14 @@ static int enter(struct shmlimit *limiter, const struct shmlimit_request *q, siz
 	                                : shmlimit_enter(limiter, q->rule, q->key, q->key_len, &place, r);
 
 	/* A rule that is off, or in a dry run that would have denied, gives no place. */
-	if (answer == SHMLIMIT_ALLOWED && place.value != 0)
-		held->places[held->count++] = (struct shmlimit_gate_place){ (uint32_t)key, q->rule, place };
+	if (answer != SHMLIMIT_ALLOWED || place.value == 0)
+		return answer;
+	/*
+	 * This process leaves it, whatever happens, or is dead. A place that is not bound ends with
+	 * its period.
+	 */
+	(void)shmlimit_bind(limiter, q->rule, q->key, q->key_len, &place, 0);
+	held->places[held->count++] = (struct shmlimit_gate_place){ (uint32_t)key, q->rule, place };
 	return answer;
 }
 

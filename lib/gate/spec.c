@@ -665,7 +665,8 @@ static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
 	if (rate.mode == SHMLIMIT_ENFORCE && limit->cost > rate.capacity)
 		return "allows at most less than the cost at once, so every request would be refused";
 	/* It is the rule that is protected: its other limits may leave the word out. */
-	rate.flags = rule->rate.flags |= limit->flags;
+	rule->rate.flags |= limit->flags;
+	rate.flags |= rule->rate.flags & SHMLIMIT_RULE_PROTECTED;
 	if (shmlimit_rule_capacity_max(&rate, &capacity_max) != 0 || rate.capacity > capacity_max)
 		return "is out of range";
 	if (rule->has_rate && !(rate.algorithm == rule->rate.algorithm && has_no_rate(rule)) &&

@@ -3,7 +3,7 @@
  * place that says how it is ordered. Three kinds:
  *
  *   slots      read in two loads, changed by one 16-byte compare-and-swap
- *   cells      of a slot's ring: changed by a compare-and-swap each
+ *   cells      of a slot's ring: changed by a compare-and-swap each; a place's two by one of 16 bytes
  *   published  a word swapped in after what it announces, loaded before it, as the header's state
  *   counters   added to (see counter.h for the cheaper way)
  *
@@ -23,7 +23,7 @@
  *	load_word           *          load_again: what is read by the one stays before the other
  *	publish             full       load_acquire; slot_cas then load_again, in a claim
  *	word_cas            full       the same, of the header's state
- *	pair_cas            full       load_acquire, of a process's own list of tables
+ *	pair_cas            full       load_acquire, of a process's own list of tables, of a place, of a holder
  *	load_is_older       none       sweep_lower(), by a rule writer's sweep before publish()
  *	load_relaxed        none       statistics, switches: any recent value will do; stored keys
  *	store_relaxed       none       what publish or word_cas announces after it; names

@@ -12,6 +12,7 @@
 #include "cells.h"
 #include "generation.h"
 #include "keep_errno.h"
+#include "registry.h"
 
 void attach_host(struct header_host *host)
 {
@@ -81,6 +82,7 @@ void attach_end(struct shmlimit *l)
 {
 	if (l == NULL)
 		return;
+	registry_close(l);
 	cells_unmap(l);
 	segment_unmap(l->header, l->size + 4096);
 	free(l);

@@ -55,7 +55,7 @@ int layout_offsets(const struct layout_header *counts, struct layout_offsets *ou
 	    names != layout_names(names) || counts->rules < 1 || counts->rules > rules || rules > SHMLIMIT_RULES_MAX ||
 	    cpus < 1 || cpus > BLOCKS_MAX || stripes < 1 || stripes > BLOCKS_MAX)
 		return 0;
-	out->rules = 4096;
+	out->rules = LAYOUT_HOLDERS_OFFSET + LAYOUT_HOLDERS * sizeof(struct layout_holder);
 	out->counters = out->rules + layout_records(0, rules).size;
 	out->area = out->counters + layout_counter_stride(rules) * (cpus + stripes);
 	out->slots = out->area + LAYOUT_AREA;
@@ -93,6 +93,9 @@ uint64_t layout_fingerprint(void)
 		offsetof(struct layout_header, tables),
 		offsetof(struct layout_header, swept),
 		offsetof(struct layout_header, sweep),
+		offsetof(struct layout_header, unregistered),
+		LAYOUT_HOLDERS,
+		sizeof(struct layout_holder),
 		sizeof(struct layout_rule),
 		CELLS_SIZE_MAX,
 		offsetof(struct layout_rule, name),

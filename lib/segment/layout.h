@@ -3,7 +3,8 @@
  * here, once; nothing of one process (no pointer, no lock object) ever does.
  *
  *	0        header        identity and geometry, then six lines that change
- *	4096     rules         rules_max * 704 bytes
+ *	4096     holders       1024 entries of 32 bytes: processes that places are bound to, see registry.h
+ *	36864    rules         rules_max * 704 bytes
  *	...      counters      (cpus + stripes) blocks, each at a page, of (1 + rules_max) lines
  *	                       of records and blocks only what rules_now rules need is reserved; the rest are holes
  *	...      area          LAYOUT_AREA bytes at a page, for libshmlimit-global: shmlimit_area()
@@ -47,8 +48,10 @@
 #define LINE 64u /* bytes that two cores pass to and fro as one */
 #define SLOTS_PER_LINE 4u
 #define LAYOUT_AREA 77824u /* 64 requests of libshmlimit-global, and a page for all of them */
-#define GCRA_PLACES 32u    /* a GCRA word has 5 bits for one */
-#define RULE_VERSIONS 4u   /* a reader of version n is safe until n + 4 is being written */
+#define LAYOUT_HOLDERS 1024u
+#define LAYOUT_HOLDERS_OFFSET 4096u
+#define GCRA_PLACES 32u  /* a GCRA word has 5 bits for one */
+#define RULE_VERSIONS 4u /* a reader of version n is safe until n + 4 is being written */
 
 /* The largest sweep_after_ns, four years: with longer ones nothing would be gained. */
 #define SWEEP_AFTER_MAX_NS ((uint64_t)1 << 57)
@@ -106,13 +109,19 @@ struct layout_header {
 	/* requests that were let pass, and refused: see shmlimit_count_undecided() */
 	uint64_t undecided[2];
 	uint64_t owed;             /* the longest debt that a GCRA word had, in its ticks: see gcra_row.h */
-	uint64_t pid_namespace;    /* inode number: of the processes that places are bound to; 0 = none yet */
+	uint64_t unregistered;     /* times that a process found no entry among the holders */
 	uint64_t rules_now;        /* records that are reserved: it only grows, under the lock */
 	uint64_t reserved_tail[1]; /* zero */
 
 	/* And what GCRA's words do not say. */
 	uint64_t longest[GCRA_PLACES] __attribute__((aligned(64))); /* times to full, in ticks: see gcra_row.h */
 };
+
+/* A process that places are bound to. */
+struct layout_holder {
+	uint64_t number, process; /* changed by one compare-and-swap */
+	uint64_t seen, space;
+} __attribute__((aligned(16)));
 
 /*
  * One word says which tables there are, so that one swap changes it: bit 0

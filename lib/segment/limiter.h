@@ -1,9 +1,9 @@
 /*
  * limiter: a process's handle on one segment. Private memory, written once by shmlimit_open() and
  * only read afterwards, except for what throttle.c remembers, what generation.c learns of larger
- * tables, the regions of cells.h and the hints of fast_hold.h: that is what makes it safe in
- * threads, signal handlers and forked children, and why a header that a process overwrites later
- * misleads no process that has the segment open.
+ * tables, the regions of cells.h, the number of registry.h and the hints of fast_hold.h: that is
+ * what makes it safe in threads, signal handlers and forked children, and why a header that a
+ * process overwrites later misleads no process that has the segment open.
  *
  * A change of this structure changes LAYOUT_VERSION, too, as does one of what libshmlimit-global
  * keeps in shmlimit_area(): see lib/gate/global_library.c.
@@ -50,6 +50,12 @@ struct shmlimit {
 	uint64_t reserved[LIMITER_RESERVED];      /* addresses of pages of cells that are */
 	/* cells of places that were left, see fast_hold.h */
 	uint64_t left[LIMITER_HINTS];
+	/* for registry.c: this process as a holder, if the epoch is that of this process */
+	struct limiter_holder {
+		uint64_t epoch, number;
+		uint64_t page;                /* address of a page that keeps a lock; 0: none */
+		uint64_t full_epoch, full_ns; /* when it found no entry */
+	} holder;
 	uint64_t device, inode; /* of the file, to know it again */
 	int unlinked;           /* its descriptor and 1, while it has no name; else 0 */
 	uint64_t created_unix_ns;

@@ -46,6 +46,7 @@ _Static_assert(sizeof(FOLDER) + 255 + 1 <= SHMLIMIT_PATH_MAX, "what a path has r
 _Static_assert(LAYOUT_VERSION <= SHMLIMIT_LAYOUT_MAX, "a layout has LAYOUT_DIGITS digits");
 
 #define PAGE 4096u
+#define SPACE_LOCKS ((uint64_t)1 << 62)
 #define NAP_MIN_NS 50000u
 #define NAP_MAX_NS 20000000u
 
@@ -610,6 +611,59 @@ void *segment_map_again(const char *name, uint64_t device, uint64_t inode, int r
 	base = segment_map_part(fd, read_only, offset, size);
 	close(fd);
 	return base;
+}
+
+/* Bytes of the file that no other lock is of. */
+static struct flock space_lock(short type, uint64_t space)
+{
+	return (struct flock){
+		.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)(SPACE_LOCKS + (space & UINT32_MAX)), .l_len = 1
+	};
+}
+
+void *segment_lock_space(const char *name, uint64_t device, uint64_t inode, uint64_t space)
+{
+	KEEP_ERRNO;
+	struct flock lock = space_lock(F_RDLCK, space);
+	void *page;
+	int fd;
+
+	if (reopen(name, device, inode, O_RDONLY, &fd) != 0)
+		return NULL;
+	page = fcntl(fd, F_OFD_SETLK, &lock) != 0 ? NULL : segment_map_part(fd, 1, 0, PAGE);
+	/* The mapping keeps the open file, and so the lock. */
+	close(fd);
+	if (page != NULL && madvise(page, PAGE, MADV_DONTFORK) != 0) {
+		munmap(page, PAGE);
+		return NULL;
+	}
+	return page;
+}
+
+int segment_space_locked(const char *name, uint64_t device, uint64_t inode, uint64_t space)
+{
+	KEEP_ERRNO;
+	struct flock lock = space_lock(F_WRLCK, space);
+	int fd, error = reopen(name, device, inode, O_RDONLY, &fd);
+
+	if (error != 0)
+		return error;
+	error = fcntl(fd, F_OFD_GETLK, &lock) != 0 ? failed() : 0;
+	close(fd);
+	return error != 0 ? error : lock.l_type != F_UNLCK;
+}
+
+void *segment_page_of_process(void)
+{
+	KEEP_ERRNO;
+	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return NULL;
+	if (madvise(page, PAGE, MADV_WIPEONFORK) == 0)
+		return page;
+	munmap(page, PAGE);
+	return NULL;
 }
 
 int segment_reserve(const char *name, uint64_t device, uint64_t inode, const struct layout_range *range)

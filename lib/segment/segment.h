@@ -86,6 +86,19 @@ void *segment_map_part(int fd, int read_only, uint64_t offset, uint64_t size);
 void *segment_map_again(const char *name, uint64_t device, uint64_t inode, int read_only, uint64_t offset,
                         uint64_t size);
 
+/*
+ * Take a lock that processes share which are of one pid namespace, and keep it by a page of the
+ * file that a forked child does not inherit. Returns the page, or NULL where the file cannot be
+ * opened, or has no such locks. Safe in signal handlers.
+ */
+void *segment_lock_space(const char *name, uint64_t device, uint64_t inode, uint64_t space);
+
+/* Does a process keep that lock? 1, 0, or -errno where it is not known. */
+int segment_space_locked(const char *name, uint64_t device, uint64_t inode, uint64_t space);
+
+/* A page of memory, zero, which is zero again in a forked child; NULL: there is none. */
+void *segment_page_of_process(void);
+
 /* Reserve pages of a mapping. Returns 0 where there is no memory for one of them. */
 int segment_populate(char *from, uint64_t size);
 void segment_close(int fd);

@@ -13,7 +13,7 @@ before=$(sum_file "$SHM$segment")
 
 # The line without what depends on time.
 line() { printf '%s' "$out$err" | sed 's/ in [0-9.dhms]*s |/ in T |/'; }
-data() { printf 'denied=%s evictions=%s no_slot=%s backend_errors=%s breaker_openings=%s on_failure=0;;;0 undecided=0;;;0 allowed=%s' "$@"; }
+data() { printf 'denied=%s evictions=%s no_slot=%s backend_errors=%s breaker_openings=%s on_failure=0;;;0 undecided=0;;;0 unregistered=0;;;0 allowed=%s' "$@"; }
 none=$(data '0;;;0' '0;;;0' '0;;;0' '0;;;0' '0;;;0' '0;;;0')
 
 run shmlimit check "$segment" --interval 1ms

@@ -10,6 +10,7 @@ segment=$SEGMENT.s
 file=$SHM$segment
 printf '[r]\nmode = off\n' >"$TMP/rules.ini"
 
+rules=36864 # where they begin
 fresh() {
 	rm -f "$file"
 	shmlimit create "$segment" --slots 64 --slots-max 64 --rules 2 --rules-max 2
@@ -163,10 +164,10 @@ fresh
 truncate -s +1M "$file"
 refused "$damaged"
 
-# Lengths around each boundary: rules, counters, slots, the end.
+# Lengths around each boundary: holders, rules, counters, slots, the end.
 fresh
 size=$(segment_end "$segment")
-for length in 0 7 8 9 383 384 385 4095 4096 4097 $((4096 + 704)) $((size - 1025)) $((size - 1024)) $(($(stat -c %s "$file") + 1)); do
+for length in 0 7 8 9 383 384 385 4095 4096 4097 $rules $((rules + 704)) $((size - 1025)) $((size - 1024)) $(($(stat -c %s "$file") + 1)); do
 	fresh
 	truncate -s "$length" "$file"
 	before=$(sum_file "$file")
@@ -193,15 +194,24 @@ for offset in $(seq 1 3 383); do
 	[ "$offset" -lt 8 ] && want=2
 	# A table may be swept more often than its rules require, but not less.
 	[ "$offset" -ge 296 ] && [ "$offset" -lt 304 ] && [ $rc -eq 0 ] && want=0
-	# The mark of a sweep, its cursor, counts of requests that a server could not decide, the longest limit of a call, and the
-	# namespace of bound places: any number may be right.
+	# The mark of a sweep, its cursor, counts of requests that a server could not decide, the longest limit of a call, and how
+	# often a place was not bound: any number may be right.
 	[ "$offset" -ge 304 ] && [ "$offset" -lt 368 ] && want=0
 	is "$rc $(sum_file "$file")" "$want $before" "verify says $want of byte $offset and leaves it"
 done
 
+# Holders of places: no bytes of them stop anything.
+fresh
+run shmlimit rule set "$segment" places --limit '1 at once for 1d'
+head -c 32768 /dev/urandom | dd of="$file" bs=4096 seek=1 conv=notrunc 2>/dev/null
+run shmlimit verify "$segment"
+is "$rc $out" "0 $segment: sound" "any bytes are a table of holders"
+run shmlimit hold "$segment" places all -- shmlimit hold "$segment" places all -- true
+is "$rc $out$err" "1 shmlimit: rule places: denied, and not run: its only place is held" "a place is held, whatever they are"
+
 # Rules and slots: the segment still opens.
 fresh
-poke 4160 '\033[2J'
+poke $((rules + 64)) '\033[2J'
 run shmlimit rule list "$segment"
 is "$rc $(printf '%s' "$out" | tr -dc '\033')" "0 " "no damaged name sends control characters to a terminal"
 run shmlimit rule list "$segment" --json
@@ -250,7 +260,7 @@ $segment: sound" "verify --repair says what it did, and that all is well now"
 run shmlimit verify "$segment" --repair
 is "$rc $out" "0 $segment: sound" "verify --repair has nothing to do the next time"
 flip $((size - 1))
-poke 4160 '\n'
+poke $((rules + 64)) '\n'
 run shmlimit verify "$segment" --repair --json
 is "$rc $(printf '%s' "$out" | jq -c '[.sound, .found, .repaired, (.repairs | length), .repairs[0].offset]')" \
 	"1 [false,1,1,1,$((size - 16))]" "what cannot be repaired is left, and found: --json"
@@ -293,7 +303,7 @@ fi
 
 # A rule whose count is 0: no code divides by it.
 fresh
-poke $((4096 + 192 + 128 + 96)) '\0\0\0\0\0\0\0\0'
+poke $((rules + 192 + 128 + 96)) '\0\0\0\0\0\0\0\0'
 for words in "rule show $segment r" "rule set $segment r --mode off"; do
 	run shmlimit $words
 	is "$rc $out$err" "2 shmlimit: rule r: damaged: set it again with its rate (shmlimit rule set $segment r), or remove it (shmlimit rule remove $segment r)" "$words says that the rule is damaged"

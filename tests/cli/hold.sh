@@ -121,14 +121,27 @@ done
 touch stop
 wait $pid
 is "$?" 0 "a place is renewed while its command runs"
+rm pid
 shmlimit hold "$segment" short key -- sh -c 'echo $$ >pid; exec sleep 1000' &
 pid=$!
 until [ -s pid ]; do sleep 0.01; done
 kill -KILL $pid
 wait $pid 2>/dev/null
-run shmlimit hold "$segment" short key --wait 1h -- echo freed
-is "$rc $out" "0 freed" "the place of a process that was killed ends after the period"
+sleep 0.4 # longer than the period
+run shmlimit hold "$segment" short key -- echo beside
+is "$rc $out" "1 " "the command has its place after the period, too, if hold was killed"
 kill "$(cat pid)"
+run shmlimit hold "$segment" short key --wait 1h -- echo freed
+is "$rc $out" "0 freed" "its place is free when it has ended"
+shmlimit rule set "$segment" cut --limit '1 at once at most 50ms each'
+shmlimit hold "$segment" cut key -- sh -c 'echo $$ >pid2; exec sleep 1000' &
+pid=$!
+until [ -s pid2 ]; do sleep 0.01; done
+kill -KILL $pid
+wait $pid 2>/dev/null
+run shmlimit hold "$segment" cut key --wait 1h -- echo after
+is "$rc $out" "0 after" "a place that is cut off ends though the command goes on"
+kill "$(cat pid2)"
 
 shmlimit rule set "$segment" one --algorithm hold --capacity 1 --period 1h
 run shmlimit hold "$segment" one key -- shmlimit hold "$segment" one key -- true

@@ -50,7 +50,7 @@ is "$rc $err" "2 shmlimit: create: --slosts=16: no such option (did you mean --s
 run shmlimit create "$segment" --sl 16
 is "$rc $err" "2 shmlimit: create: --sl: ambiguous: could be --slots or --slots-max" "an ambiguous abbreviation is named"
 run shmlimit rule set "$segment" r --c 16
-is "$rc $err" "2 shmlimit: rule set: --c: ambiguous: could be --capacity, --cold-factor, --count-refused or --credit" \
+is "$rc $err" "2 shmlimit: rule set: --c: ambiguous: could be --capacity, --cold-factor, --count-refused, --credit or --cut-off" \
 	"all that it could be are named"
 run shmlimit create "$segment" --on deny --slots 16
 is "$rc $err" "0 " "an abbreviation of one option is that option"

@@ -170,6 +170,43 @@ static void wrong(void)
 	shmlimit_gate_close(g);
 }
 
+/* A worker that is killed gives its places back; that of one that lives lasts, or is cut off. */
+static void holders(void)
+{
+	struct shmlimit_gate *g = gate_new("create=yes slots=64 rule=lasts rate=\"1 at once for 1ms\" "
+	                                   "rule=cut rate=\"1 at once at most 1ms each\"");
+	struct shmlimit_gate_held a, b;
+	int ends[2];
+	char word = 0;
+	pid_t pid;
+
+	if (pipe(ends) != 0)
+		bail("pipe");
+	pid = fork();
+	if (pid == 0) {
+		(void)ENTER(g, &a, "k", 0, 1);
+		if (write(ends[1], &word, 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	if (read(ends[0], &word, 1) != 1)
+		bail("no child");
+	usleep(5000);
+	is(ENTER(g, &b, "k", 0), SHMLIMIT_DENIED, "a place lasts longer than its period while its process lives");
+	is(ENTER(g, &b, "k", 1), SHMLIMIT_ALLOWED, "a place that is cut off does not last longer than its period");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	/* It was found alive just now. */
+	for (int i = 0; i < 1000 && ENTER(g, &a, "k", 0) != SHMLIMIT_ALLOWED; i++)
+		usleep(1000);
+	is(a.count, 1, "the place of a killed process goes to the next request");
+	shmlimit_gate_leave(g, keys, key_count, &a);
+	close(ends[0]);
+	close(ends[1]);
+	shmlimit_gate_close(g);
+}
+
 int main(void)
 {
 	shmlimit_close(unit_create("gate.places", NULL));
@@ -182,5 +219,6 @@ int main(void)
 	wrong();
 	forked();
 	replaced();
+	holders();
 	return tap_done();
 }

@@ -1,63 +1,63 @@
 /*
  * bind.pml: a place that is bound to a process, searched over all interleavings. `make check` runs it (bind.sh). The
- * protocol stands in lib/algorithm/hold/hold.h, steps 7 and 8.
+ * protocol stands in lib/algorithm/hold/hold.h, steps 3, 7 and 8, and what it says of larger tables.
  *
  * Modelled: N processes that make up to CALLS calls each. One without a place enters, or gets a copy of a place that
  * another has; one with a place binds it to one of two holders, renews it, leaves it, or forgets it. An entry that finds
- * the only place held reads its owner, asks whether that is dead, and then takes it away. Each step is one shared access:
- * the cell, its owner, the kernel's answer, or one compare-and-swap. A holder can die at any time.
+ * the only place held reads its owner, asks whether that is dead, and then takes the place away. A carrier moves the
+ * key to a larger table beside them. Each step is one shared access: a value, its owner, the kernel's answer, the slot, or
+ * one compare-and-swap of value and owner. A holder can die at any time.
  * Killed: a process that never moves again, which the search contains for each process at each step.
- * Abstracted: an entry, and a bound place that is to get another nonce, are one swap of the cell: hold.pml has the
- * state word and the end of places. Nonces do not wrap.
+ * Abstracted: an entry and a renewal are one swap, of a slot that is not being moved: hold.pml has the state word and
+ * the end of places. Nonces do not wrap. A holder's number is of one process for ever.
  *
  * Laws (-DONLY=n asserts only one): 1 a place is taken away only if the process that it was bound to last is dead. 2 An
  * entry is not denied by a place whose process was dead when the entry began, unless another process changes the place.
+ * 3 A place that was left is not held.
  *
  * Variants that must fail, each with the law that it breaks:
- *  CELL_FIRST 2   the cell is swapped before its owner: a process that is killed in between leaves a place without one.
- *  SWAP_BOUND 1   the owner of a bound cell is swapped: an entry that had read the last one takes the place away.
- *  SHARED 1       two processes write an owner for one value of the cell: the same.
- *  BLIND_OWNER 1  the owner is stored: one that is late writes to a place that is bound.
+ *  BY_VALUE 1     a dead holder's place is taken away by its value alone: it was bound to another process in between.
+ *  NO_LOOK 1      a bind does not swap the word after the owner: the key had moved.
+ *  NO_LOOK_BACK 3 nor does a leave.
+ *  BLIND_OWNER 1  the owner is stored: one that is late writes to the next holder's place.
  *  BLIND_BURY 1   a dead holder's place is taken away by a store: it is the next holder's by then.
- *  STAY_BOUND 2   a renewed place stays bound, and its owner is none of its own.
+ *  KEEP_OWNER 1   an entry swaps the value alone: its place is the former holder's.
+ *  LEFT_BEHIND 2  a carrier takes the value alone: a dead holder's place is not taken away.
  *
  *	spin -a bind.pml && gcc -O1 -DSAFETY -o pan pan.c && ./pan -m100000
  */
 #include "model.pml"
 #ifndef N
-#define N 3			/* processes */
+#define N 2			/* processes */
 #endif
 #ifndef CALLS
-#define CALLS 2			/* of a process */
+#define CALLS 3			/* of a process */
 #endif
 #define HOLDERS 2
 
-/* The cell: how often it was changed, whether it is held, whether it is bound. Its owner: a holder, and of which nonce. */
-#define HELD		2
-#define BOUND		1
-#define NONCE(value)	((value) >> 2)
-#define OWNER(holder, value)	((holder) << 6 | NONCE(value))
-#define entered(value)	((NONCE(value) + 1) << 2 | HELD)
-#ifdef STAY_BOUND
-#define renewed(value)	(entered(value) | ((value) & BOUND))
-#else
-#define renewed(value)	entered(value)
-#endif
-/* Which holder the owner names for the cell; 0: none. */
-#define names(owner, value)	((owner) == OWNER((owner) >> 6, value) -> (owner) >> 6 : 0)
-#define is_same(a, b)	(((a) | BOUND) == ((b) | BOUND))
+/* Of the old table and the new one. A value: how often it was changed, and whether it is held. */
+byte cell[2], owner[2];
+#define HELD		1
+#define entered(value)	(((value) | HELD) + 2)
 
-byte cell, owner;
-byte bound_to;			/* ghost: the holder that the cell was bound to last */
+bit frozen, moved;		/* the old slot, the new one */
+byte copied;			/* ghost: what the carrier has read: 1 the value, 2 the owner too */
+byte bound_to;			/* ghost: the holder that the place was bound to last; 0: none */
 bit dead[HOLDERS + 1];
 byte copy;			/* of a place that was entered last */
+byte left[2];			/* ghost: values that were left last */
 
-mtype = { CALL, ENTER, ASK, KERNEL, BURY, BIND, READ, WRITE, SWAP, RENEW, LEAVE };
+/* The table that counts. */
+#define NOW		(moved -> 1 : 0)
+/* A swap there of a table that does not count is found, and done again, where it does. */
+#define counts(table)	((table) == 1 || copied < 2)
+
+mtype = { CALL, FIND, ENTER, ASK, KERNEL, LOOK, BURY, BIND, READ, SWAP, AFTER, RENEW, LEAVE, AFTER_LEAVE };
 
 active [N] proctype process()
 {
-	mtype next = CALL;
-	byte place, seen, was, holder, calls;
+	mtype next = CALL, then = CALL;
+	byte place, seen, was, holder, calls, t;
 	bit overdue;		/* ghost: the place was a dead process's when the entry began */
 
 	do
@@ -67,143 +67,164 @@ active [N] proctype process()
 		holder = 0;
 		overdue = 0;
 		calls++;
+		next = FIND;
 		if
-		:: place == 0 -> next = ENTER
-		:: place == 0 && copy != 0 -> place = copy
-		:: place != 0 -> holder = 1; next = BIND
-		:: place != 0 -> holder = 2; next = BIND
-		:: place != 0 -> next = RENEW
-		:: place != 0 -> next = LEAVE
-		:: place != 0 -> place = 0
+		:: place == 0 -> then = ENTER
+		:: place == 0 && copy != 0 -> place = copy; next = CALL
+		:: place != 0 -> holder = 1; then = BIND
+		:: place != 0 -> holder = 2; then = BIND
+		:: place != 0 -> then = RENEW
+		:: place != 0 -> then = LEAVE
+		:: place != 0 -> place = 0; next = CALL
 		fi }
 
-	:: STEP(ENTER)
-		seen = cell;
-		overdue = (seen & (HELD | BOUND)) == (HELD | BOUND) && dead[bound_to];
+	/* A key that is being moved is moved first. */
+	:: atomic { next == FIND && (!frozen || moved) -> t = NOW; next = then }
+
+	:: atomic { next == ENTER ->
+		seen = cell[t];
+		overdue = t == NOW && !frozen == !moved && (seen & HELD) != 0 && bound_to != 0 && dead[bound_to];
 		if
-		:: (seen & HELD) == 0 -> cell = entered(seen); place = cell; copy = cell; next = CALL
-		:: (seen & HELD) != 0 && (seen & BOUND) != 0 -> next = ASK
-		:: else -> next = CALL
+		:: t != NOW || (t == 0 && frozen) -> next = FIND
+		:: else ->
+			if
+			:: (seen & HELD) == 0 ->
+				cell[t] = entered(seen);
+#ifndef KEEP_OWNER
+				owner[t] = 0;
+#endif
+				bound_to = 0;
+				place = cell[t];
+				copy = place;
+				next = CALL
+			:: else -> next = ASK
+			fi
 		fi }
 	:: STEP(ASK)
-		holder = names(owner, seen);
+		was = owner[t];
 		if
-		:: holder != 0 -> next = KERNEL
-		:: else -> law(2, !overdue || cell != seen); next = CALL
+		:: was != 0 -> next = KERNEL
+		:: else -> law(2, !overdue || cell[t] != seen || owner[t] != was || bound_to == 0); next = CALL
 		fi }
 	:: STEP(KERNEL)
 		if
-		:: dead[holder] -> next = BURY
-		:: else -> EVENT(0, "an entry is denied by a living process's place"); law(2, !overdue || cell != seen); next = CALL
+		:: dead[was] -> next = LOOK
+		:: else ->
+			EVENT(0, "an entry is denied by a living process's place");
+			law(2, !overdue || cell[t] != seen || t != NOW || bound_to != was || !dead[bound_to]);
+			next = CALL
 		fi }
+	:: STEP(LOOK)
+		next = (t == 0 && frozen -> FIND : BURY) }
 	:: STEP(BURY)
 		if
 #ifdef BLIND_BURY
 		:: true ->
 #else
-		:: cell == seen ->
+#ifdef BY_VALUE
+		:: cell[t] == seen ->
+#else
+		:: cell[t] == seen && owner[t] == was ->
+#endif
 #endif
 			EVENT(1, "a dead process's place is taken away");
-			law(1, (cell & HELD) == 0 || ((cell & BOUND) != 0 && dead[bound_to]));
-			cell = cell & ~HELD
+			law(1, !counts(t) || (cell[t] & HELD) == 0 || (bound_to != 0 && dead[bound_to]));
+			cell[t] = cell[t] & ~HELD
 		:: else -> EVENT(2, "a dead process's place was changed in time")
 		fi;
-		next = ENTER }
+		next = FIND }
 
 	:: STEP(BIND)
-		seen = cell;
+		seen = cell[t];
 		if
-		:: (seen & HELD) != 0 && is_same(seen, place) -> next = READ
-		:: else -> EVENT(3, "a place to be bound is held no more"); next = CALL
+		:: (seen & HELD) != 0 && seen == place -> next = READ
+		:: else -> EVENT(3, "a place to be bound is held no more"); next = AFTER; seen = 0
 		fi }
 	:: STEP(READ)
-		was = owner;
-		if
-		:: (seen & BOUND) != 0 && names(was, seen) == holder ->
-			/* What it returns, it promises. */
-			bound_to = (cell == seen -> holder : bound_to);
-			place = seen;
-			next = CALL
-#ifdef SWAP_BOUND
-		:: (seen & BOUND) == 0 || names(was, seen) != holder -> next = WRITE
-#else
-#ifdef SHARED
-		:: (seen & BOUND) != 0 && names(was, seen) != holder ->
-#else
-		:: names(was, seen) != holder && ((seen & BOUND) != 0 || names(was, seen) != 0) ->
-#endif
-			if
-			:: cell == seen ->
-				if
-				:: (seen & BOUND) == 0 -> EVENT(4, "a place to be bound has an owner already")
-				:: else -> EVENT(5, "a bound place is bound to another process")
-				fi;
-				cell = entered(seen);
-				place = cell
-			:: else -> skip
-			fi;
-			next = BIND
-		:: else ->
-#ifdef CELL_FIRST
-			next = SWAP
-#else
-			next = WRITE
-#endif
-#endif
-		fi }
-	:: STEP(WRITE)
+		was = owner[t];
+		next = (was == holder -> AFTER : SWAP) }
+	:: STEP(SWAP)
 		if
 #ifdef BLIND_OWNER
 		:: true ->
 #else
-		:: owner == was ->
+		:: cell[t] == seen && owner[t] == was ->
 #endif
-			owner = OWNER(holder, seen);
-#ifdef CELL_FIRST
-			next = CALL
-#else
-			next = SWAP
-#endif
-		:: else -> EVENT(6, "another process is quicker to write an owner"); next = BIND
+			owner[t] = holder;
+			bound_to = (counts(t) && cell[t] == place -> holder : bound_to);
+			next = AFTER
+		:: else -> EVENT(4, "another process is quicker to bind or to leave"); next = BIND
 		fi }
-	:: STEP(SWAP)
-		if
-#ifdef SWAP_BOUND
-		:: cell == seen ->
+	/* The word is swapped. What the call returns, it promises. */
+	:: STEP(AFTER)
+#ifdef NO_LOOK
+		bound_to = (seen != 0 && cell[NOW] == place -> holder : bound_to);
+		next = CALL
 #else
-		:: cell == seen && (seen & BOUND) == 0 ->
-#endif
-			cell = seen | BOUND;
-			bound_to = holder;
-			place = cell;
-#ifdef CELL_FIRST
-			next = WRITE
-#else
-			next = CALL
-#endif
-		:: else -> EVENT(7, "a cell changes between its owner's swap and its own"); next = BIND
-		fi }
-
-	:: STEP(RENEW)
-		seen = cell;
-		was = owner;
 		if
-		:: (seen & HELD) != 0 && is_same(seen, place) ->
-			holder = ((seen & BOUND) != 0 -> names(was, seen) : 0);
-			cell = renewed(seen);
-			place = cell;
-			next = (holder != 0 -> BIND : CALL)
+		:: t == 0 && frozen -> EVENT(5, "a key moves while its place is bound"); next = FIND
 		:: else -> next = CALL
+		fi
+#endif
+		}
+
+	:: atomic { next == RENEW ->
+		if
+		:: t == 0 && frozen -> next = FIND
+		:: else ->
+			if
+			:: (cell[t] & HELD) != 0 && cell[t] == place -> cell[t] = entered(place); place = cell[t]
+			:: else -> skip
+			fi;
+			next = CALL
 		fi }
 	:: STEP(LEAVE)
 		if
-		:: (cell & HELD) != 0 && is_same(cell, place) -> cell = cell & ~HELD
-		:: else -> EVENT(8, "a leave is too late")
+		:: (cell[t] & HELD) != 0 && cell[t] == place ->
+			cell[t] = cell[t] & ~HELD;
+			seen = 1
+		:: else -> EVENT(6, "a leave is too late")
 		fi;
-		place = 0;
-		next = CALL }
+		next = AFTER_LEAVE }
+	:: STEP(AFTER_LEAVE)
+#ifndef NO_LOOK_BACK
+		if
+		:: t == 0 && frozen -> EVENT(7, "a key moves while its place is left"); next = FIND
+		:: else ->
+#else
+		if
+		:: true ->
+#endif
+			law(3, cell[NOW] != place || (frozen && !moved));
+			left[_pid] = place;
+			place = 0;
+			next = CALL
+		fi }
 	:: next == CALL && calls == CALLS -> break
 	od
+}
+
+/* The carrier. What was left was left: also after it has written. */
+active proctype carrier()
+{
+	byte value, holder;
+
+	d_step { frozen = 1 }
+	d_step { value = cell[0]; copied = 1 }
+	d_step {
+		copied = 2;
+#ifndef LEFT_BEHIND
+		holder = owner[0];
+#endif
+		/* Of an entry that was not committed, or a place that was left: as the value was read. */
+		cell[1] = ((value & HELD) != 0 -> value : entered(value + 16) & ~HELD);
+		owner[1] = holder
+	}
+	d_step {
+		moved = 1;
+		EVENT(8, "a key moves");
+		law(3, (cell[1] & HELD) == 0 || cell[1] != left[0] || cell[1] != left[1])
+	}
 }
 
 active proctype death()

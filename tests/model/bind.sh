@@ -10,19 +10,20 @@ MEMORY_MB=1400
 
 # NAME | fewest states | macros | title
 holds='
-three|1000000||3 processes with 2 calls each
+two|100000||2 processes with 3 calls each
 '
 holds_full='
-full-three|10000000|-DCALLS=3|3 processes with 3 calls each
+full-three|1000000|-DN=3 -DCALLS=2|3 processes with 2 calls each
 '
 # VARIANT | law broken | macros | title
 fails='
-CELL_FIRST|2||a cell that is bound before its owner is written has none
-SWAP_BOUND|1||an owner that is swapped while its cell is bound loses the place
-SHARED|1||two owners of one value of a cell lose the place of the second
+BY_VALUE|1||a place taken away by its value alone was bound to another process
+NO_LOOK|1||a place bound without a look at the slot has moved without its owner
+NO_LOOK_BACK|3||a place left without a look at the slot has moved, and is held
 BLIND_OWNER|1||an owner that is stored late loses the place of another
 BLIND_BURY|1||a place taken away without a look belongs to another holder by then
-STAY_BOUND|2||a renewed place that stays bound without an owner is not taken away
+KEEP_OWNER|1||a place entered without an owner of its own belongs to the former holder
+LEFT_BEHIND|2||a place that moved without its owner is not taken away when its holder has died
 '
 
 model_check bind 9

@@ -7,7 +7,9 @@
 #ifndef TESTS_SCHEDULE_GROWING_H
 #define TESTS_SCHEDULE_GROWING_H
 
+#ifndef SCHEDULES
 #define SCHEDULES 5000 /* each is long */
+#endif
 #include "stage.h"
 
 #define KEY 7

@@ -4,10 +4,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#define SCHEDULES 3000 /* of each of many scenes */
 #include "growing.h"
 #include "decide.h"
-#include "hold.h"
-#include "holder.h"
+#include "hold_place.h"
 #include "ring.h"
 
 #include <sys/wait.h>
@@ -24,6 +24,7 @@ static struct entry {
 	struct shmlimit_place hold;
 	unsigned began, left; /* moments: when the entry began, when its leave ended */
 	int is_in;            /* entered, and no leave of it has begun */
+	int lasts;            /* it was bound to a process that lives */
 	int in_call;          /* a call with it began and has not ended */
 } entries[ENTRIES_MAX];
 static unsigned entered;
@@ -39,13 +40,18 @@ static uint64_t end_ns(const struct entry *e)
 	return e->hold.value >> HOLD_END_SHIFT << HOLD_TICK_BITS;
 }
 
+static int is_over(const struct entry *e)
+{
+	return !e->lasts && end_ns(e) <= schedule.now_ns;
+}
+
 /* Places that are surely held. */
 static unsigned held(uint32_t key)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < entered; i++)
-		n += entries[i].key == key && entries[i].is_in && end_ns(&entries[i]) > schedule.now_ns;
+		n += entries[i].key == key && entries[i].is_in && !is_over(&entries[i]);
 	return n;
 }
 
@@ -95,7 +101,7 @@ static void leave(struct entry *e)
 		blame("leave: %s", shmlimit_strerror(error));
 	if (e->hold.value != 0 && !was_in && error == 0)
 		blame("a place was left twice");
-	if (was_in && error != 0 && end_ns(e) > schedule.now_ns)
+	if (was_in && error != 0 && !is_over(e))
 		blame("a place was lost");
 	e->in_call = 0;
 	e->left = ++stage.moments;
@@ -112,7 +118,7 @@ static void renew(struct entry *e)
 		blame("renew: %s", shmlimit_strerror(error));
 	if (hold.value != 0 && !was_in && error == 0)
 		blame("a place that was left was renewed");
-	if (was_in && error != 0 && end_ns(e) > schedule.now_ns)
+	if (was_in && error != 0 && !is_over(e))
 		blame("a place was lost");
 	e->hold = hold;
 	e->is_in = was_in && error == 0;
@@ -306,48 +312,49 @@ static const struct scene changing = {
 
 /* ---- Bound places ---- */
 
-static uint32_t alive, dead;
+/* The numbers of this process and of one that has died. */
+static uint64_t alive, dead;
+
+static void register_two(struct shmlimit *l)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		for (;;)
+			pause();
+	if (pid < 0 || registry_process(l, (uint32_t)pid, &dead) != 0)
+		bail("no child");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	if (registry_process(l, (uint32_t)getpid(), &alive) != 0)
+		bail("/proc does not show this process");
+}
 
 static struct shmlimit *set_bound(void)
 {
-	pid_t pid;
+	struct shmlimit *l = set_one_place();
 
-	if (alive == 0) {
-		if (holder_of(0, &alive) != 0)
-			bail("/proc does not show this process");
-		pid = fork();
-		if (pid == 0)
-			for (;;)
-				pause();
-		if (pid < 0 || holder_of((uint32_t)pid, &dead) != 0)
-			bail("no child");
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
-	}
-	return set_one_place();
-}
-
-static void begin_bound(void)
-{
-	begin();
-	stage.l->header->pid_namespace = holder_namespace();
+	register_two(l);
+	return l;
 }
 
 /* shmlimit_bind(), which would not bind to a dead process: as if it had died since. */
-static void bind_to(struct entry *e, uint32_t holder)
+static void bind_to(struct entry *e, uint64_t holder)
 {
 	struct hold_request asked = { .place = { e->hold.index, e->hold.value }, .holder = holder };
 	struct request q = request_make(OP_BIND, stage.rule, key_bytes(&e->key, sizeof(e->key)), 0, when_clock());
 	int was_in = e->is_in;
 
 	if (holder == dead)
-		e->is_in = 0; /* from now on another may have it */
+		e->is_in = e->lasts = 0; /* from now on another may have it */
 	q.hold = &asked;
 	actor_calls();
 	(void)decide_call(handle(), &q, NULL);
-	if (was_in && holder != dead && !asked.done && end_ns(e) > schedule.now_ns)
+	if (was_in && holder != dead && !asked.done && !is_over(e))
 		blame("a place that was to be bound was lost");
-	e->hold.value = asked.place.value;
+	e->lasts = asked.done && e->is_in && holder != dead;
+	if (held(e->key) > PLACES)
+		blame("key %u: %u places are held", e->key, held(e->key));
 }
 
 /* Each is bound to the living, the second then to the dead; the slot goes from key to key. */
@@ -369,11 +376,26 @@ static void act_bound(unsigned who)
 	leave(first);
 }
 
+/* Those of this process would keep their slots for ever, also where an actor was killed that had one. */
+static void leave_all(void)
+{
+	struct layout_holder *h = (struct layout_holder *)(void *)((char *)stage.l->header + LAYOUT_HOLDERS_OFFSET) +
+	                          registry_entry(alive);
+
+	for (unsigned i = 0; i < entered; i++)
+		if (entries[i].hold.value != 0)
+			(void)shmlimit_leave(stage.l, stage.rule, &entries[i].key, sizeof(entries[i].key),
+			                     &entries[i].hold);
+	/* It dies, and its entry is another's. */
+	h->number++;
+}
+
 static void judge_bound(void)
 {
 	if (left(KEY) + held(KEY) > PLACES || left(OTHER) + held(OTHER) > PLACES)
 		blame("%u and %u are held, %" PRIu64 " and %" PRIu64 " are free", held(KEY), held(OTHER), left(KEY),
 		      left(OTHER));
+	leave_all();
 	law_sound();
 }
 
@@ -382,7 +404,7 @@ static const struct scene bound = {
 	.actors = 3,
 	.mortals = 2,
 	.set = set_bound,
-	.begin = begin_bound,
+	.begin = begin,
 	.act = act_bound,
 	.judge = judge_bound,
 };
@@ -393,68 +415,93 @@ static const struct scene bound_ending = {
 	.mortals = 2,
 	.away_ns = { PERIOD_NS / 3, PERIOD_NS, 3 * PERIOD_NS },
 	.set = set_bound,
-	.begin = begin_bound,
+	.begin = begin,
 	.act = act_bound,
 	.judge = judge_bound,
 };
 
-/* One place is bound by two, to the dead and to the living, while another process wants it. */
-static struct shmlimit_place shared, promised;
+/*
+ * A place goes from parent to child, which is the living one, while its key moves to a larger table: also by a copy from
+ * before it was bound it can be left, and no other call has it before.
+ */
+static struct entry handed;
 
-static void begin_shared(void)
+static struct shmlimit *set_handing(void)
 {
-	struct shmlimit_place other = { .struct_size = sizeof(other) };
-	uint32_t key = KEY;
+	struct shmlimit *l = set_growing(rule);
 
-	begin_bound();
-	promised = (struct shmlimit_place){ 0 };
-	shared = (struct shmlimit_place){ .struct_size = sizeof(shared) };
-	if (shmlimit_enter(stage.l, stage.rule, &key, sizeof(key), &shared, NULL) != SHMLIMIT_ALLOWED ||
-	    shmlimit_enter(stage.l, stage.rule, &key, sizeof(key), &other, NULL) != SHMLIMIT_ALLOWED)
-		bail("a new key has no places");
+	register_two(l);
+	return l;
 }
 
-static void act_shared(unsigned who)
+static void begin_handing(void)
 {
-	struct hold_request asked = { .place = { shared.index, shared.value }, .holder = who == 1 ? dead : alive };
+	struct shmlimit_place other = { .struct_size = sizeof(other) };
+	struct hold_request asked = { .holder = dead };
 	uint32_t key = KEY;
 	struct request q = request_make(OP_BIND, stage.rule, key_bytes(&key, sizeof(key)), 0, when_clock());
 
+	begin();
+	handed = (struct entry){ .key = KEY, .hold.struct_size = sizeof(handed.hold), .is_in = 1 };
+	if (shmlimit_enter(stage.l, stage.rule, &key, sizeof(key), &handed.hold, NULL) != SHMLIMIT_ALLOWED ||
+	    shmlimit_enter(stage.l, stage.rule, &key, sizeof(key), &other, NULL) != SHMLIMIT_ALLOWED)
+		bail("a new key has no places");
+	/* The parent's, which is dead in a moment. */
+	asked.place = (struct hold_place){ handed.hold.index, handed.hold.value };
+	q.hold = &asked;
+	(void)decide_call(stage.l, &q, NULL);
+	if (!asked.done)
+		bail("it is not bound");
+}
+
+static void act_handing(unsigned who)
+{
+	struct hold_request asked = { .place = { handed.hold.index, handed.hold.value }, .holder = alive };
+	uint32_t key = KEY;
+	struct request q = request_make(OP_BIND, stage.rule, key_bytes(&key, sizeof(key)), 0, when_clock());
+	int error;
+
 	if (who == 0) {
-		enter(KEY);
+		grow_twice();
+		return;
+	}
+	if (who == 1) {
 		enter(KEY);
 		return;
 	}
 	q.hold = &asked;
 	actor_calls();
 	(void)decide_call(handle(), &q, NULL);
-	if (who == 2 && asked.done)
-		promised.value = asked.place.value;
+	/* The parent was dead: another entry was quicker. */
+	if (!asked.done)
+		return;
+	handed.lasts = 1;
+	schedule.now_ns += 2 * PERIOD_NS;
+	if (enter(KEY)->is_in && enter(KEY)->is_in)
+		blame("the place of a process that lives was given away");
+	actor_calls();
+	error = shmlimit_leave(handle(), stage.rule, &key, sizeof(key), &handed.hold);
+	if (error != 0)
+		blame("a place that was bound again could not be left: %s", shmlimit_strerror(error));
 }
 
-/* Nothing was left: a place that was bound to the living is as it was, or bound again. */
-static void judge_shared(void)
+static void judge_handing(void)
 {
-	const struct layout_slot *slot = NULL;
+	uint32_t key = KEY;
 
-	for (uint64_t i = 0; i < stage.l->tables->lines * SLOTS_PER_LINE; i++)
-		if (stage.l->tables->slots[i].tag != 0)
-			slot = &stage.l->tables->slots[i];
-	if (slot != NULL && promised.value != 0 &&
-	    cells_at(stage.l, stage.l->tables, slot, rule_params(&stage.l->rules[stage.rule], 1))[shared.index] ==
-	            hold_without(promised.value))
-		blame("a place that was bound to the living was lost");
+	leave_all();
+	(void)shmlimit_leave(stage.l, stage.rule, &key, sizeof(key), &handed.hold);
 	law_sound();
+	law_left();
 }
 
-static const struct scene bound_twice = {
-	.title = "a place that two processes bind at once is that of one of them",
+static const struct scene handing = {
+	.title = "a place that is bound again while its key moves is the new holder's, who can leave it",
 	.actors = 3,
-	.mortals = 2,
-	.set = set_bound,
-	.begin = begin_shared,
-	.act = act_shared,
-	.judge = judge_shared,
+	.set = set_handing,
+	.begin = begin_handing,
+	.act = act_handing,
+	.judge = judge_handing,
 };
 
 /* The table grows, twice. */
@@ -573,7 +620,7 @@ int main(void)
 	play(&two_keys_ending);
 	play(&bound);
 	play(&bound_ending);
-	play(&bound_twice);
+	play(&handing);
 	play(&changing);
 	play(&growing);
 	play(&moving);

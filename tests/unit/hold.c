@@ -5,6 +5,9 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <pthread.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "../rng.h"
@@ -14,6 +17,7 @@
 #include "decide.h"
 #include "generation.h"
 #include "hold.h"
+#include "hold_place.h"
 #include "holder.h"
 #include "limiter.h"
 #include "ring.h"
@@ -21,7 +25,7 @@
 #define T0 (1000 * SECOND)
 #define PERIOD (10 * SECOND)
 #define WINDOW_MAX 8
-#define OWNERS 4 /* where they begin among the cells of a rule of few places */
+#define OWNER 1 /* of the first place, among the cells */
 #define HISTORIES 100000
 #define ASKS 16
 #define HOLDERS 12
@@ -515,33 +519,85 @@ static void holders(void)
 	is(is_dead_at(reaped, now), 1, "a process that is gone is dead at once, also if it was alive just now");
 }
 
+/* A holder that is asked about again: no answer is remembered. */
+static void forget_answers(void)
+{
+	struct layout_holder *h = (struct layout_holder *)(void *)((char *)l->header + LAYOUT_HOLDERS_OFFSET);
+
+	for (unsigned i = 0; i < LAYOUT_HOLDERS; i++)
+		h[i].seen = 0;
+}
+
+static struct layout_holder *entry_of(uint64_t number)
+{
+	return (struct layout_holder *)(void *)((char *)l->header + LAYOUT_HOLDERS_OFFSET) + registry_entry(number);
+}
+
 static void bound(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16 };
-	struct shmlimit_place a, b, c, before;
+	struct shmlimit_place a, b, c, copy;
 	pid_t pid, zombie;
 	siginfo_t dead;
+	uint64_t own;
 	int id, two;
 
 	shmlimit_close(l);
 	l = unit_create("hold", &options);
 	id = rule("bound", 1, PERIOD);
 	is(orphaned(id, &a), 0, "a place is bound to a process");
-	is(shmlimit_peek_at(l, id, "k", 1, 1, NULL, T0), SHMLIMIT_DENIED, "a peek frees no place of a dead process");
+	forget_answers();
 	is(enter(id, &b, T0), SHMLIMIT_ALLOWED, "a dead process's place goes to the next entry at once");
 	is(r.remaining, 0, "it counts that place");
 	is(leave(id, &a, T0), -ETIME, "the dead process's place is left no more");
 	is(enter(id, &c, T0), SHMLIMIT_DENIED, "a place that is not bound is held, also where a bound one was");
+	copy = b;
 	is(bind_to(id, &b, 0), 0, "the next holder binds it to itself");
+	is(b.value, copy.value, "that does not change what it has of the place");
 	is(enter(id, &c, T0), SHMLIMIT_DENIED, "a living process's place is held");
 	is(shmlimit_take_at(l, id, "k", 1, 1, NULL, T0), SHMLIMIT_DENIED, "a take is denied, too");
-	before = b;
 	is(bind_to(id, &b, 0), 0, "to bind it again is no error");
-	is(b.value, before.value, "to the same process, it changes nothing");
-	is(leave(id, &b, T0), 0, "a bound place is left");
+	is(leave(id, &copy, T0), 0, "a bound place is left, also by a copy from before");
 	orphaned(id, &a);
+	forget_answers();
+	is(shmlimit_peek_at(l, id, "k", 1, 1, NULL, T0), SHMLIMIT_ALLOWED, "a peek counts no place of a dead process");
 	is(shmlimit_take_at(l, id, "k", 1, 1, NULL, T0), SHMLIMIT_ALLOWED, "a take gets a dead process's place");
 
+	/* The clock. */
+	shmlimit_reset(l, id, NULL, 0);
+	enter(id, &a, T0);
+	bind_to(id, &a, 0);
+	is(enter(id, &b, T0 + 20 * PERIOD), SHMLIMIT_DENIED, "a place does not end while its process lives");
+	ok(r.retry_after_ns > 0 && r.retry_after_ns <= SECOND, "a denied holder is told to ask again soon");
+	is(shmlimit_enter_at(l, id, "k", 1, &b, NULL, T0 + 20 * PERIOD), SHMLIMIT_DENIED,
+	   "a place does not end while its process lives where no result is asked for, either");
+	is(left(id, T0 + 20 * PERIOD), 0, "a peek counts it");
+	is(shmlimit_renew_at(l, id, "k", 1, &a, T0 + 20 * PERIOD), 0, "it can be renewed then");
+	is(enter(id, &b, T0 + 40 * PERIOD), SHMLIMIT_DENIED, "a renewed place is bound still");
+	is(leave(id, &a, T0 + 40 * PERIOD), 0, "it is left at any time");
+	is(left(id, T0 + 40 * PERIOD), 1, "it is free then");
+	orphaned(id, &a);
+	forget_answers();
+	is(left(id, T0 + 20 * PERIOD), 1, "a dead process's place that has ended is free");
+	shmlimit_rule_set_at(l, "bound",
+	                     &(struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
+	                                              .algorithm = SHMLIMIT_HOLD,
+	                                              .capacity = 1,
+	                                              .period_ns = PERIOD,
+	                                              .flags = SHMLIMIT_RULE_CUT_OFF },
+	                     T0);
+	shmlimit_reset(l, id, NULL, 0);
+	enter(id, &a, T0);
+	bind_to(id, &a, 0);
+	is(enter(id, &b, T0 + PERIOD - 1), SHMLIMIT_DENIED, "a place that is to be cut off is held for its period");
+	is(enter(id, &b, T0 + PERIOD + HOLD_TICK_NS), SHMLIMIT_ALLOWED, "it ends then, while its process lives");
+	is(leave(id, &a, T0 + PERIOD + HOLD_TICK_NS), -ETIME, "its holder is told so");
+	orphaned(id, &a);
+	forget_answers();
+	is(enter(id, &b, T0), SHMLIMIT_ALLOWED, "a dead process's place that is to be cut off is free at once");
+	rule("bound", 1, PERIOD);
+
+	/* From one process to another. */
 	shmlimit_reset(l, id, NULL, 0);
 	pid = child_that(sleep_on);
 	enter(id, &a, T0);
@@ -551,6 +607,9 @@ static void bound(void)
 	   "a place that was bound to another process is held while that one lives");
 	is(shmlimit_renew_at(l, id, "k", 1, &a, T0 + SECOND), 0, "it is renewed");
 	is(enter(id, &c, T0 + SECOND), SHMLIMIT_DENIED, "the renewed place is held still");
+	kill(pid, SIGSTOP);
+	forget_answers();
+	is(enter(id, &c, T0 + 2 * PERIOD), SHMLIMIT_DENIED, "a process that is stopped has its place");
 	kill(pid, SIGKILL);
 	/* Until all of its threads have ended, also one that a sanitizer has started. */
 	waitid(P_PID, (id_t)pid, &dead, WEXITED | WNOWAIT);
@@ -572,67 +631,260 @@ static void bound(void)
 	is(bind_to(id, &a, zombie), 0, "a process whose first thread ended can have a place");
 	is(enter(id, &c, T0), SHMLIMIT_DENIED, "it lives while another thread does");
 	end(zombie);
-	is(enter(id, &c, T0), SHMLIMIT_ALLOWED, "a process is dead when all of its threads have ended");
+	is(enter_in_time(id, &c, T0), SHMLIMIT_ALLOWED, "a process is dead when all of its threads have ended");
 
 	orphaned(id, &a);
 	bind_to(id, &a, 0);
-	is(a.value != 0 && enter(id, &c, T0) == SHMLIMIT_DENIED, 1,
-	   "a dead process's place that was handed on in time is the living one's");
+	forget_answers();
+	is(enter(id, &c, T0), SHMLIMIT_DENIED, "a dead process's place that was handed on in time is the living one's");
 
 	/* The pid went to another process: it started at another time. */
 	shmlimit_reset(l, id, NULL, 0);
 	enter(id, &a, T0);
 	bind_to(id, &a, 0);
-	*cell_of(OWNERS) ^= (uint64_t)1 << 32;
+	own = *cell_of(OWNER);
+	entry_of(own)->number ^= (uint64_t)1 << 24;
+	*cell_of(OWNER) ^= (uint64_t)1 << 24;
+	forget_answers();
 	is(enter(id, &c, T0), SHMLIMIT_ALLOWED, "a process that got a dead one's pid does not hold its place");
+	entry_of(own)->number = own;
 
-	/* Bound twice at once: the first call is stopped between its owner's swap and its cell's. */
+	/* What is no number, or an entry that was not given yet, frees nothing. */
 	shmlimit_reset(l, id, NULL, 0);
-	pid = child_that(sleep_on);
 	enter(id, &a, T0);
-	before = a;
-	bind_to(id, &a, pid);
-	*cell_of(a.index) &= ~HOLD_BOUND;
-	is(bind_to(id, &before, 0), 0, "a place whose bind was stopped is bound by another process");
-	is(hold_is_same(*cell_of(a.index), a.value), 0,
-	   "the bind that was stopped finds another place when it goes on");
-	end(pid);
-	is(enter(id, &c, T0), SHMLIMIT_DENIED, "the place is the other process's");
+	for (unsigned i = 0; i < 4; i++) {
+		static const uint64_t owners[] = { 0, REGISTRY_FIRST | (uint64_t)LAYOUT_HOLDERS << 48 | 1, T0,
+			                           REGISTRY_FIRST | (uint64_t)(LAYOUT_HOLDERS - 1) << 48 | 1 };
 
-	/* What does not belong together frees nothing. */
-	orphaned(id, &a);
-	*cell_of(OWNERS) ^= 1;
-	is(enter(id, &c, T0), SHMLIMIT_DENIED, "an owner of another place says nothing of this one");
-	orphaned(id, &a);
-	*cell_of(0) ^= HOLD_BOUND;
-	is(enter(id, &c, T0), SHMLIMIT_DENIED, "an owner says nothing of a place that is not bound");
-	is(leave(id, &a, T0), 0, "a place is left by who has it, bound or not");
+		*cell_of(OWNER) = owners[i];
+		is(enter(id, &c, T0), SHMLIMIT_DENIED, "a place whose owner is damaged is held (%u)", i);
+		is(left(id, T0 + 2 * PERIOD), 1, "it ends with its period (%u)", i);
+	}
+	is(leave(id, &a, T0), 0, "it is left by who has it");
+
+	/* A larger table. */
 	orphaned(id, &a);
 	is(shmlimit_grow_at(l, 32, T0), 0, "the table grows");
-	is(enter(id, &c, T0), SHMLIMIT_DENIED, "a place that moved is not bound");
-	is(leave(id, &a, T0), 0, "it is left as any other");
+	forget_answers();
+	is(enter(id, &c, T0), SHMLIMIT_ALLOWED, "a dead process's place that moved goes to the next entry");
+	is(bind_to(id, &c, 0), 0, "it is bound");
+	is(shmlimit_grow_at(l, 64, T0), 0, "the table grows again");
+	is(enter(id, &b, T0 + 2 * PERIOD), SHMLIMIT_DENIED, "a place that moved is bound, and does not end");
+	is(leave(id, &c, T0 + 2 * PERIOD), 0, "it is left as any other");
 
 	/* Of two places the right one. */
 	two = rule("two", 2, PERIOD);
+	shmlimit_reset(l, two, NULL, 0);
+	shmlimit_reset(l, id, NULL, 0);
 	enter(two, &b, T0);
 	pid = child_that(sleep_on);
 	enter(two, &a, T0);
 	bind_to(two, &a, pid);
 	end(pid);
+	forget_answers();
 	is(enter(two, &c, T0), SHMLIMIT_ALLOWED, "of two places the dead process's is entered");
 	is(enter(two, &a, T0), SHMLIMIT_DENIED, "no more than the dead process's place is entered");
 	is(leave(two, &b, T0), 0, "the other one is held");
-
-	/* Another pid namespace. */
-	shmlimit_reset(l, id, NULL, 0);
-	orphaned(id, &a);
-	l->header->pid_namespace ^= 1;
-	is(enter(id, &c, T0), SHMLIMIT_DENIED, "a pid of another namespace says nothing");
-	is(bind_to(id, &a, 0), -EXDEV, "a process of another namespace cannot be noted");
-	l->header->pid_namespace ^= 1;
-	is(enter(id, &c, T0), SHMLIMIT_ALLOWED, "in its own namespace it does");
 	is(bind_to(id, &c, 1 << 22), -ECHILD, "there is no process of that number");
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
+}
+
+/* ---- The table of holders ---- */
+
+static int registers(pid_t pid, uint64_t *number)
+{
+	return pid == 0 ? registry_self(l, number) : registry_process(l, (uint32_t)pid, number);
+}
+
+static volatile pid_t thread_id;
+static pthread_barrier_t told, over;
+
+static void *has_an_id(void *unused)
+{
+	thread_id = (pid_t)syscall(SYS_gettid);
+	pthread_barrier_wait(&told);
+	pthread_barrier_wait(&over);
+	return unused;
+}
+
+static enum registry_answer asked(uint64_t number)
+{
+	forget_answers();
+	return registry_ask(l, number, registry_now_ns());
+}
+
+static void registry(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16 };
+	uint64_t own, again, other, taken[LAYOUT_HOLDERS], wrong = 0, now_ns;
+	struct shmlimit_place place;
+	struct shmlimit *second;
+	pthread_t thread;
+	int id, ends[2];
+	pid_t pid;
+
+	shmlimit_close(l);
+	l = unit_create("hold", &options);
+	id = rule("registry", 1, PERIOD);
+	is(registers(0, &own), 0, "a process registers");
+	is(registers(0, &again), 0, "it does so again");
+	is(again, own, "it has one number");
+	is(registers(getpid(), &again), 0, "it is registered by its pid");
+	is(again, own, "that is the same number");
+	is(entry_of(own)->space == own, 1, "a process that registers itself keeps its namespace's lock");
+	if (shmlimit_open(unit_name, 0, NULL, &second) != 0)
+		bail("open");
+	is(registry_self(second, &again), 0, "it registers by another handle");
+	is(again, own, "the number is one of the process, not of the handle");
+	shmlimit_close(second);
+	is(asked(own), HOLDER_ALIVE, "it is alive");
+
+	pthread_barrier_init(&told, NULL, 2);
+	pthread_barrier_init(&over, NULL, 2);
+	if (pthread_create(&thread, NULL, has_an_id, NULL) != 0)
+		bail("thread");
+	pthread_barrier_wait(&told);
+	is(registers(thread_id, &again), 0, "a thread's id is that of a holder");
+	is(again, own, "it means the thread's process");
+	pthread_barrier_wait(&over);
+	pthread_join(thread, NULL);
+
+	if (pipe(ends) != 0)
+		bail("pipe");
+	pid = fork();
+	if (pid == 0) {
+		other = 0;
+		(void)registry_self(l, &other);
+		if (write(ends[1], &other, sizeof(other)) != sizeof(other))
+			_exit(1);
+		sleep_on();
+	}
+	if (read(ends[0], &other, sizeof(other)) != sizeof(other))
+		bail("read");
+	ok(registry_is_number(other) && other != own, "a forked child is another holder");
+	now_ns = registry_now_ns();
+	forget_answers();
+	is(registry_ask(l, other, now_ns), HOLDER_ALIVE, "the child is alive");
+	end(pid);
+	is(registry_ask(l, other, now_ns + HOLDERS_FRESH_NS / 2), HOLDER_ALIVE,
+	   "a holder that was alive just now is not asked about");
+	is(registry_ask(l, other, now_ns + 2 * HOLDERS_FRESH_NS), HOLDER_DEAD, "a dead holder is dead a while later");
+
+	/* A number of the future, and one of the past. */
+	is(asked(own + 1), HOLDER_UNKNOWN, "of a number that was not given nothing is known");
+	entry_of(own)->number++;
+	is(asked(own), HOLDER_DEAD, "a number whose entry was given to another process is a dead one's");
+	entry_of(own)->number--;
+
+	/* Another boot, another pid namespace. */
+	entry_of(own)->process ^= (uint64_t)1 << 32;
+	is(asked(own), HOLDER_DEAD, "a process of another boot is dead");
+	entry_of(own)->process ^= (uint64_t)1 << 32 ^ 1;
+	entry_of(own)->space = own;
+	is(asked(own), HOLDER_DEAD, "a holder of a pid namespace that no process is of is dead");
+	entry_of(own)->space = 0;
+	is(asked(own), HOLDER_UNKNOWN, "one that keeps no lock is not known");
+	enter(id, &place, T0);
+	*cell_of(OWNER) = own;
+	is(enter(id, &place, T0), SHMLIMIT_DENIED, "the place of a holder that is not known is held");
+	forget_answers();
+	is(enter(id, &place, T0 + PERIOD + HOLD_TICK_NS), SHMLIMIT_ALLOWED,
+	   "the place of a holder that is not known ends with its period");
+	entry_of(own)->process ^= 1;
+	entry_of(own)->space = own;
+
+	/* All entries are given. */
+	pid = child_that(sleep_on);
+	for (unsigned i = 0; i < LAYOUT_HOLDERS; i++) {
+		struct layout_holder *h = entry_of(REGISTRY_FIRST | (uint64_t)i << 48);
+
+		taken[i] = h->number;
+		if (i != registry_entry(own)) {
+			registers(pid, &again);
+			*entry_of(REGISTRY_FIRST | (uint64_t)i << 48) = *entry_of(again);
+			entry_of(REGISTRY_FIRST | (uint64_t)i << 48)->number =
+				(again & (((uint64_t)1 << 48) - 1)) | REGISTRY_FIRST | (uint64_t)i << 48;
+		}
+	}
+	pid_t late = child_that(sleep_on);
+	is(registers(late, &other), -EXFULL, "a process is not registered where all entries are living processes'");
+	is(l->header->unregistered, 1, "that is counted");
+	enter(id, &place, T0);
+	is(bind_to(id, &place, late), -EXFULL, "a place is not bound where all entries are living processes'");
+	end(pid);
+	forget_answers();
+	is(registers(late, &other), 0, "a process gets the entry of one that is dead");
+	is(asked(other), HOLDER_ALIVE, "it is alive");
+	again = taken[registry_entry(other)];
+	wrong += registry_is_number(again) && asked(again) != HOLDER_DEAD;
+	is(wrong, 0, "the process that had the entry before is dead");
+	end(late);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* In a pid namespace of its own, as a container. */
+static void live_elsewhere(int id, int to)
+{
+	struct shmlimit_place place;
+	uint64_t number = 0;
+
+	(void)mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL);
+	(void)mount("proc", "/proc", "proc", 0, NULL);
+	if (enter(id, &place, T0) != SHMLIMIT_ALLOWED || bind_to(id, &place, 0) != 0 || registry_self(l, &number) != 0)
+		number = 0;
+	if (write(to, &number, sizeof(number)) == sizeof(number))
+		sleep_on();
+}
+
+static void namespaces(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16 };
+	struct shmlimit_place place;
+	uint64_t number = 0, own;
+	pid_t pid, init = 0;
+	int id, ends[2];
+
+	shmlimit_close(l);
+	l = unit_create("hold", &options);
+	id = rule("namespaces", 1, PERIOD);
+	if (registry_self(l, &own) != 0 || pipe(ends) != 0)
+		bail("no pipe");
+	pid = fork();
+	if (pid == 0) {
+		if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0)
+			_exit(0);
+		init = fork();
+		if (init == 0)
+			live_elsewhere(id, ends[1]);
+		if (write(ends[1], &(uint64_t){ (uint64_t)init }, sizeof(number)) == sizeof(number))
+			waitpid(init, NULL, 0);
+		_exit(0);
+	}
+	close(ends[1]);
+	for (int i = 0; i < 2; i++) {
+		uint64_t word = 0;
+
+		if (read(ends[0], &word, sizeof(word)) != sizeof(word))
+			break;
+		if (word < REGISTRY_FIRST)
+			init = (pid_t)word;
+		else
+			number = word;
+	}
+	if (number == 0 || init == 0) {
+		ok(1, "a container's holder is not known while it lives # SKIP no pid namespace is permitted");
+	} else {
+		is(asked(number), HOLDER_UNKNOWN, "a container's holder is not known while it lives");
+		is(enter(id, &place, T0), SHMLIMIT_DENIED, "the place of a container that lives is held");
+		kill(init, SIGKILL);
+		waitpid(pid, NULL, 0);
+		is(asked(number), HOLDER_DEAD, "a container's holder is dead when the container has ended");
+		is(enter(id, &place, T0), SHMLIMIT_ALLOWED, "the place of a container that has ended is free");
+	}
+	if (number == 0 || init == 0)
+		end(pid);
+	close(ends[0]);
 }
 
 /* A slot that goes to another key while places are held in it: on_full evict. */
@@ -733,6 +985,7 @@ struct interval {
 	uint64_t end_ns;            /* of its tick */
 	struct shmlimit_place hold; /* value 0: of a take */
 	int in;
+	int bound;  /* to this process */
 	int orphan; /* bound to a process that is dead */
 };
 
@@ -742,6 +995,18 @@ struct plain {
 	uint64_t capacity, period_ns;
 };
 
+static int is_in(const struct interval *x, uint64_t now_ns)
+{
+	return x->in && (x->end_ns > now_ns || x->bound);
+}
+
+static uint64_t left_of(const struct plain *p, const struct interval *x, uint64_t now_ns)
+{
+	if (x->end_ns > now_ns)
+		return x->end_ns - now_ns;
+	return p->period_ns < SECOND ? p->period_ns : SECOND;
+}
+
 static uint64_t held(const struct plain *p, uint64_t now_ns, uint64_t *longest_ns)
 {
 	uint64_t n = 0;
@@ -750,11 +1015,11 @@ static uint64_t held(const struct plain *p, uint64_t now_ns, uint64_t *longest_n
 	for (int i = 0; i < p->n; i++) {
 		const struct interval *x = &p->list[i];
 
-		if (!x->in || x->end_ns <= now_ns)
+		if (!is_in(x, now_ns))
 			continue;
 		n++;
-		if (x->end_ns - now_ns > *longest_ns)
-			*longest_ns = x->end_ns - now_ns;
+		if (left_of(p, x, now_ns) > *longest_ns)
+			*longest_ns = left_of(p, x, now_ns);
 	}
 	return n;
 }
@@ -767,7 +1032,7 @@ static uint64_t end_of(const struct plain *p, uint64_t now_ns)
 static int expected(const struct plain *p, const struct interval *x, uint64_t now_ns)
 {
 	(void)p;
-	return x->hold.value == 0 || (x->in && x->end_ns > now_ns) ? 0 : -ETIME;
+	return x->hold.value == 0 || is_in(x, now_ns) ? 0 : -ETIME;
 }
 
 /* An entry that would be denied: no place of a dead process is held from now on. Returns how many there were. */
@@ -784,19 +1049,19 @@ static uint64_t bury_orphans(struct plain *p, uint64_t now_ns)
 }
 
 /* A process that is dead. shmlimit_bind() would refuse it. */
-static uint32_t dead_holder(void)
+static uint64_t dead_holder(void)
 {
 	pid_t pid = child_that(sleep_on);
-	uint32_t holder;
+	uint64_t holder;
 
-	if (holder_of((uint32_t)pid, &holder) != 0)
+	if (registry_process(l, (uint32_t)pid, &holder) != 0)
 		bail("no child");
 	end(pid);
 	return holder;
 }
 
 /* As if it had died since. */
-static int bind_to_dead(int id, uint64_t key, struct shmlimit_place *place, uint32_t holder, uint64_t now_ns)
+static int bind_to_dead(int id, uint64_t key, struct shmlimit_place *place, uint64_t holder, uint64_t now_ns)
 {
 	struct hold_request asked = { .place = { place->index, place->value }, .holder = holder };
 	struct request q = request_make(OP_BIND, (uint32_t)id, key_bytes(&key, sizeof(key)), 0, when_given(now_ns));
@@ -805,17 +1070,20 @@ static int bind_to_dead(int id, uint64_t key, struct shmlimit_place *place, uint
 	if (place->value == 0)
 		return 0;
 	(void)decide_call(l, &q, NULL);
-	place->value = asked.place.value;
 	return asked.done ? 0 : -ETIME;
 }
 
 static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uint64_t now_ns, uint64_t did[5])
 {
-	static uint32_t dead;
+	static uint64_t dead;
 	struct interval *x = p->n == 0 ? NULL : &p->list[rng_below(rng, (uint64_t)p->n)];
 	uint64_t longest_ns, n = held(p, now_ns, &longest_ns), what = rng_below(rng, key % 4 == 0 ? 10 : 8);
+	struct plain without;
 	int answer, want;
 
+	/* What a dead process's place is whose time is over depends on who asked since. */
+	if (x != NULL && x->orphan && x->end_ns <= now_ns)
+		x = NULL;
 	/* One history in four has places that are bound: to ask about them takes system calls. */
 	if (dead == 0)
 		dead = dead_holder();
@@ -823,8 +1091,10 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 		want = expected(p, x, now_ns);
 		answer = what == 8 ? shmlimit_bind_at(l, id, &key, sizeof(key), &x->hold, 0, now_ns)
 		                   : bind_to_dead(id, key, &x->hold, dead, now_ns);
-		if (answer == 0)
+		if (answer == 0) {
 			x->orphan = what == 9 && x->hold.value != 0;
+			x->bound = what == 8 && x->hold.value != 0;
+		}
 		return answer != want;
 	}
 	if (what < 4 && p->n < HOLDERS) {
@@ -868,6 +1138,10 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 			x->in = 0;
 		return answer != want;
 	}
+	/* A peek counts no places of dead processes. */
+	without = *p;
+	(void)bury_orphans(&without, now_ns);
+	n = held(&without, now_ns, &longest_ns);
 	answer = shmlimit_peek_at(l, id, &key, sizeof(key), 1, &r, now_ns);
 	return answer != (n < p->capacity ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED) ||
 	       r.remaining != (n < p->capacity ? p->capacity - n : 0) || r.reset_after_ns != longest_ns;
@@ -885,7 +1159,6 @@ static void histories(struct rng *rng)
 
 	shmlimit_close(l);
 	l = unit_create("hold", &options);
-	l->header->pid_namespace = holder_namespace();
 	for (uint64_t i = 0; i < scaled(HISTORIES) && wrong == 0; i++) {
 		/* Time does not go back: of 4096 claims of a slot two are alike, and what was held in one would be held again. */
 		now_ns += 2 * SECOND + rng_below(rng, SECOND);
@@ -952,6 +1225,8 @@ int main(void)
 	moves();
 	holders();
 	bound();
+	registry();
+	namespaces();
 	evictions();
 	damage(&rng);
 	histories(&rng);

@@ -45,6 +45,8 @@ export interface Rule {
   countRefused?: boolean
   /** On a full table its keys keep their slots against keys of rules that are not protected. */
   protected?: boolean
+  /** HOLD: a place ends after the period, also while its process lives: '20 at once at most 5 minutes each'. */
+  cutOff?: boolean
 }
 
 /** The figures of the latest answer in this thread. The next call overwrites them, so a call allocates nothing. */

@@ -105,8 +105,8 @@ function figures (options, names) {
 const SEGMENT = { mode: 0, slots: 0, rules: 0, onFull: ON_FULL, clock: CLOCKS, group: 'group', storeKeys: 0, slotsMax: 0 }
 const RULE = { algorithm: ALGORITHMS, mode: MODES, flags: 0, capacity: 0, refill: 'rate', periodMs: 'ms', maxWaitMs: 'ms', warmupMs: 'ms', coldFactorMilli: 0, credit: 0 }
 
-function ruleFigures ({ nextPays = false, countRefused = false, protected: keeps = false, ...rule }) {
-  const flags = (nextPays ? 1 : 0) | (countRefused ? 2 : 0) | (keeps ? 4 : 0)
+function ruleFigures ({ nextPays = false, countRefused = false, protected: keeps = false, cutOff = false, ...rule }) {
+  const flags = (nextPays ? 1 : 0) | (countRefused ? 2 : 0) | (keeps ? 4 : 0) | (cutOff ? 16 : 0)
   return figures({ ...rule, flags }, RULE)
 }
 
@@ -114,8 +114,9 @@ function ruleParse (text, algorithm = 'funnel') {
   const numbers = ruleFigures({ algorithm })
   const wrong = native.ruleParse(text, numbers)
   if (wrong !== undefined) throw new RangeError(`limit '${text}': ${wrong}`)
-  const [number, mode, , capacity, refill, periodNs] = numbers
-  return { algorithm: ALGORITHMS[number], mode: MODES[mode], capacity, refill, periodMs: periodNs / 1e6 }
+  const [number, mode, flags, capacity, refill, periodNs] = numbers
+  const rule = { algorithm: ALGORITHMS[number], mode: MODES[mode], capacity, refill, periodMs: periodNs / 1e6 }
+  return flags & 16 ? { ...rule, cutOff: true } : rule
 }
 
 function ruleText (rule) {

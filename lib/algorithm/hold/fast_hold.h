@@ -1,5 +1,5 @@
 /*
- * fast_hold: to enter and to leave a place where that takes few looks at cells. The slot
+ * fast_hold: to enter, to bind and to leave a place where that takes few looks at cells. The slot
  * is the key's, and one of the cells is free: as hold.h says, that cell is swapped, then the
  * word. In everything else the general path decides, and so it denies.
  *
@@ -15,7 +15,7 @@
 #define SHMLIMIT_LIB_FAST_HOLD_H
 
 #include "first.h"
-#include "hold.h"
+#include "hold_place.h"
 #include "ring.h"
 
 #define FAST_HOLD_CELLS 64u
@@ -30,26 +30,51 @@ static inline uint64_t *fast_hold_hint(const struct shmlimit *l, uint64_t hash)
 }
 
 /*
- * Fill *r for one place more, which begins now. The cells are read after the word: so a
- * place that was entered since lets the swap of the word fail, and no place in force is missed. One
- * whose end is impossible lasts as long as the new one: see hold_left_ns(). BOUND: once over the
- * cells within reach.
+ * Does a place last whose time is over, and which was not left? Apart, so that a first try does not
+ * read the rule's flags where times tell.
  */
-static inline void fast_hold_report(const struct first *f, const uint64_t *cells, uint64_t reach, uint64_t now_ns,
-                                    struct shmlimit_result *r)
+__attribute__((cold, noinline)) static int fast_hold_lasts(const struct layout_params *rule, struct hold_pair place,
+                                                           uint64_t i, uint64_t word)
+{
+	return hold_place_lasts(load_word(&rule->flags), place, i, word);
+}
+
+/* Is place i in force? */
+FAST int fast_hold_is_held(const struct first *f, struct hold_pair place, uint64_t i, uint64_t now_ns)
+{
+	if (!hold_is_of(place.value, f->seen.word))
+		return 0;
+	return hold_end(place.value, now_ns) > 0 ||
+	       fast_hold_lasts(rule_params(f->record, rule_version(&f->view)), place, i, f->seen.word);
+}
+
+/*
+ * Fill *r for one place more, which begins now. The cells are read after the word: so a place that
+ * was entered since lets the swap of the word fail, and no place in force is missed. One whose end
+ * is impossible lasts as long as the new one: see hold_left_ns(). Returns 0 where the general path
+ * is to ask about a holder. BOUND: once over the cells within reach.
+ */
+static inline int fast_hold_report(const struct first *f, const uint64_t *cells, uint64_t reach, uint64_t now_ns,
+                                   struct shmlimit_result *r)
 {
 	uint64_t held = 1, longest_ns = hold_end_ns(hold_end_of_period(&f->view.params, now_ns), now_ns);
 
 	for (uint64_t i = 0; i < reach; i++) {
-		uint64_t cell = load_acquire(&cells[i]), left_ns = hold_end_ns(cell, now_ns);
+		uint64_t value = load_acquire(&cells[2 * i]), left_ns = hold_end_ns(value, now_ns);
 
-		if (!hold_is_held(cell, f->seen.word, now_ns))
+		if (!hold_is_held(value, f->seen.word, now_ns)) {
+			if (__builtin_expect(hold_is_of(value, f->seen.word), 0) &&
+			    fast_hold_lasts(rule_params(f->record, rule_version(&f->view)), hold_place_read(cells, i),
+			                    i, f->seen.word))
+				return 0;
 			continue;
+		}
 		held++;
 		if (__builtin_expect(left_ns > longest_ns, 0) && left_ns <= f->view.params.ahead)
 			longest_ns = left_ns;
 	}
 	hold_report(&f->view.params, held, longest_ns, 0, r);
+	return 1;
 }
 
 /*
@@ -59,7 +84,8 @@ static inline void fast_hold_report(const struct first *f, const uint64_t *cells
 FAST int fast_enter(const struct shmlimit *l, const struct request *q, uint32_t *failed, struct shmlimit_result *r)
 {
 	struct hold_request *asked = q->hold;
-	uint64_t i, n, most, reach, before, *cells;
+	uint64_t i, n, most, reach, *cells;
+	struct hold_pair before, entered;
 	struct hold_place place;
 	struct first f;
 
@@ -77,18 +103,19 @@ FAST int fast_enter(const struct shmlimit *l, const struct request *q, uint32_t 
 	i = i < n ? i : 0;
 	/* BOUND: once over the cells. */
 	for (uint64_t looks = 1;; looks++) {
-		before = load_acquire(&cells[i]);
-		if (!hold_is_held(before, f.seen.word, q->when.ns))
+		before = hold_place_read(cells, i);
+		if (!fast_hold_is_held(&f, before, i, q->when.ns))
 			break;
 		if (looks >= n)
 			return FIRST_NOT;
 		i = i + 1 < n ? i + 1 : 0;
 	}
-	if (r != NULL)
-		fast_hold_report(&f, cells, reach, q->when.ns, r);
-	place = (struct hold_place){ (uint32_t)i, hold_cell(&f.view.params, before, f.seen.word, q->when.ns) };
-	/* INVARIANT I3: the cell was read while the slot was the key's: it is no window's. */
-	if (__builtin_expect(!slot_unchanged(f.slot, f.seen) || !cell_cas(&cells[i], before, place.value), 0))
+	if (r != NULL && !fast_hold_report(&f, cells, reach, q->when.ns, r))
+		return FIRST_NOT;
+	place = (struct hold_place){ (uint32_t)i, hold_cell(&f.view.params, before.value, f.seen.word, q->when.ns) };
+	entered = (struct hold_pair){ place.value, HOLD_NOBODY };
+	/* INVARIANT I3: the place was read while the slot was the key's: it is no window's. */
+	if (__builtin_expect(!slot_unchanged(f.slot, f.seen) || !hold_place_cas(cells, i, before, entered), 0))
 		return FIRST_NOT;
 	/* ORDER: full; before the slot's swap. Pairs with places_read() of a reclaimer. */
 	asked->tried = place;
@@ -96,7 +123,7 @@ FAST int fast_enter(const struct shmlimit *l, const struct request *q, uint32_t 
 	if (__builtin_expect(!slot_cas(f.slot, f.seen, f.seen.tag,
 	                               hold_word_next(f.seen.word, reach > i ? reach : i + 1, q->when.ns)),
 	                     0)) {
-		(void)cell_cas(&cells[i], place.value, hold_without(place.value));
+		(void)hold_place_end(cells, i, entered);
 		*failed = 1;
 		return FIRST_NOT;
 	}
@@ -106,13 +133,14 @@ FAST int fast_enter(const struct shmlimit *l, const struct request *q, uint32_t 
 }
 
 /*
- * The same of a place that is left. q->hold->done: it was, but the slot changed during the call,
- * and is to be looked at again.
+ * The same of a place that is bound, and has not ended. *failed: the owner was swapped, and the
+ * swap of the word lost.
  */
-FAST int fast_leave(const struct shmlimit *l, const struct request *q)
+FAST int fast_bind(const struct shmlimit *l, const struct request *q, uint32_t *failed)
 {
 	struct hold_request *asked = q->hold;
-	uint64_t *cells, *cell, *hint = fast_hold_hint(l, q->hash);
+	struct hold_pair place;
+	uint64_t *cells, reach;
 	struct first f;
 
 	if (__builtin_expect(
@@ -121,10 +149,48 @@ FAST int fast_leave(const struct shmlimit *l, const struct request *q)
 	cells = cells_glance(l, f.t, f.slot, &f.view.params);
 	if (__builtin_expect(cells == NULL, 0))
 		return FIRST_NOT;
-	cell = &cells[asked->place.cell];
-	if (__builtin_expect(load_acquire(cell) != asked->place.value ||
-	                             !hold_is_held(asked->place.value, f.seen.word, q->when.ns) ||
-	                             !cell_cas(cell, asked->place.value, hold_without(asked->place.value)),
+	place = hold_place_read(cells, asked->place.cell);
+	/* INVARIANT I3: the place was read while the slot was the key's: it is no window's. */
+	if (__builtin_expect(place.value != asked->place.value || !hold_is_held(place.value, f.seen.word, q->when.ns) ||
+	                             !slot_unchanged(f.slot, f.seen) ||
+	                             !hold_place_cas(cells, asked->place.cell, place,
+	                                             (struct hold_pair){ place.value, asked->holder }),
+	                     0))
+		return FIRST_NOT;
+	reach = hold_reach(f.seen.word, UINT64_MAX);
+	if (__builtin_expect(
+		    !slot_cas(f.slot, f.seen, f.seen.tag,
+	                      hold_word_next(f.seen.word, reach > asked->place.cell ? reach : asked->place.cell + 1,
+	                                     q->when.ns)),
+		    0)) {
+		*failed = 1;
+		return FIRST_NOT;
+	}
+	asked->done = 1;
+	return SHMLIMIT_ALLOWED;
+}
+
+/*
+ * The same of a place that is left. q->hold->done: it was, but the slot changed during the call,
+ * and is to be looked at again.
+ */
+FAST int fast_leave(const struct shmlimit *l, const struct request *q)
+{
+	struct hold_request *asked = q->hold;
+	uint64_t *cells, *hint = fast_hold_hint(l, q->hash);
+	struct hold_pair place;
+	struct first f;
+
+	if (__builtin_expect(
+		    !first_find(l, q, SHMLIMIT_HOLD, 0, &f) || asked->place.cell >= params_tokens(&f.view.params), 0))
+		return FIRST_NOT;
+	cells = cells_glance(l, f.t, f.slot, &f.view.params);
+	if (__builtin_expect(cells == NULL, 0))
+		return FIRST_NOT;
+	place = hold_place_read(cells, asked->place.cell);
+	if (__builtin_expect(place.value != asked->place.value ||
+	                             !fast_hold_is_held(&f, place, asked->place.cell, q->when.ns) ||
+	                             !hold_place_end(cells, asked->place.cell, place),
 	                     0))
 		return FIRST_NOT;
 	asked->done = 1;

@@ -6,13 +6,12 @@
 #include <errno.h>
 
 #include "algorithm.h"
-#include "hold.h"
-#include "holder.h"
+#include "hold_place.h"
 
 /* ---- Arithmetic ---- */
 
 /* Six tables are apart by this. */
-#define CARRIED_NONCES 170
+#define CARRIED_NONCES 340
 /* A reading of the clock may be older than another process's by so much. */
 #define SLACK_NS ((uint64_t)1000000000)
 
@@ -22,7 +21,8 @@ int hold_compile(const struct shmlimit_rule *rule, unsigned size, struct layout_
 		return -EDOM;
 	if (rule->capacity > SHMLIMIT_WINDOW_MAX)
 		return -EFBIG;
-	if (rule->flags != 0 || rule->max_wait_ns != 0 || (rule->refill != 0 && rule->refill != rule->capacity))
+	if ((rule->flags & ~(uint32_t)SHMLIMIT_RULE_CUT_OFF) != 0 || rule->max_wait_ns != 0 ||
+	    (rule->refill != 0 && rule->refill != rule->capacity))
 		return -EINVAL;
 	if (rule->period_ns > HOLD_PERIOD_MAX_NS)
 		return -ERANGE;
@@ -32,6 +32,7 @@ int hold_compile(const struct shmlimit_rule *rule, unsigned size, struct layout_
 		rule->period_ns + (rule->period_ns / 2 < SLACK_NS ? rule->period_ns / 2 : SLACK_NS) + HOLD_TICK_NS;
 	params->scale[1] = (uint64_t)1 << 54; /* a tick of funnel_time() is a nanosecond: 2^118 */
 	params->num = params->den = 1;
+	params->flags = rule->flags;
 	params->shape = params_shape(HOLD_STAMP_SHIFT, HOLD_TICK_BITS, SHMLIMIT_HOLD, 0);
 	params_set_cells_size(params, cells_size_at_least(rule->capacity, size));
 	return 0;
@@ -43,11 +44,12 @@ int hold_compile(const struct shmlimit_rule *rule, unsigned size, struct layout_
 struct places {
 	uint64_t held; /* in force */
 	uint64_t top;  /* the first `top` cells contain all of them */
-	/* a cell that may be entered, and what it holds; NONE: there is none */
-	uint64_t free, before;
+	/* a place that may be entered, and what it has; NONE: there is none */
+	uint64_t free;
+	struct hold_pair before;
 	uint64_t soonest_ns, longest_ns; /* until the first, the last of them ends */
 	int stepped;                     /* some end later than they can */
-	int bound;                       /* some are bound to a process */
+	int bound;                       /* some have a holder */
 };
 
 #define NONE UINT64_MAX
@@ -83,11 +85,34 @@ static int is_impossible(const struct look *k, uint64_t cell, uint64_t word, uin
 	return hold_is_impossible(k->params, cell, word, *now_ns);
 }
 
-/* BOUND: once over the cells: those within reach, and beyond them until one is free. */
-static struct places places_read(const struct look *k, uint64_t word)
+static struct hold_pair place_at(const struct look *k, uint64_t i)
+{
+	return hold_place_read(ring_cells(k), i);
+}
+
+/*
+ * Is a place held by its bits, and not by its holder: dead, or not known to live and its time is
+ * over?
+ */
+static int is_orphan(const struct look *k, struct hold_pair place, uint64_t i, uint64_t word, uint64_t asked_ns)
+{
+	enum registry_answer answer;
+
+	if (!registry_is_number(place.owner) || !hold_place_is_held(k->params, place, i, word, k->at.now_ns))
+		return 0;
+	answer = registry_ask(k->l, place.owner, asked_ns);
+	return answer == HOLDER_DEAD || (answer == HOLDER_UNKNOWN && hold_end(place.value, k->at.now_ns) <= 0);
+}
+
+/*
+ * BOUND: once over the places: those within reach, and beyond them until one is free. `asks`: about
+ * holders, too.
+ */
+static struct places places_read(const struct look *k, uint64_t word, int asks)
 {
 	struct places p = { .free = NONE, .soonest_ns = UINT64_MAX };
 	uint64_t most = cells_of(k), reach = hold_reach(word, params_tokens(k->params)), now_ns = k->at.now_ns;
+	uint64_t asked_ns = registry_now_ns();
 	const uint64_t *cells;
 
 	if (k->slot == NULL)
@@ -100,19 +125,27 @@ static struct places places_read(const struct look *k, uint64_t word)
 		return p;
 	}
 	for (uint64_t i = 0; i < reach || (p.free == NONE && i < most); i++) {
-		uint64_t cell = load_acquire(&cells[i]), left_ns;
+		struct hold_pair place = hold_place_read(cells, i);
+		uint64_t left_ns;
 
-		p.stepped |= is_impossible(k, cell, word, &now_ns);
-		left_ns = hold_left_ns(k->params, cell, word, now_ns);
+		p.stepped |= is_impossible(k, place.value, word, &now_ns);
+		left_ns = hold_place_left_ns(k->params, place, i, word, now_ns);
+		/*
+		 * What has ended by the clock is asked about in any case, or it would be counted
+		 * for ever.
+		 */
+		if (left_ns != 0 && (asks || hold_end(place.value, now_ns) <= 0) &&
+		    is_orphan(k, place, i, word, asked_ns))
+			left_ns = 0;
 		if (left_ns == 0) {
 			if (p.free == NONE && i < most) {
 				p.free = i;
-				p.before = cell;
+				p.before = place;
 			}
 			continue;
 		}
 		p.held++;
-		p.bound |= (cell & HOLD_BOUND) != 0;
+		p.bound |= registry_is_number(place.owner);
 		p.top = i + 1;
 		p.soonest_ns = left_ns < p.soonest_ns ? left_ns : p.soonest_ns;
 		p.longest_ns = left_ns > p.longest_ns ? left_ns : p.longest_ns;
@@ -128,16 +161,15 @@ static struct places places_read(const struct look *k, uint64_t word)
  */
 static uint64_t wait_for_place(const struct look *k, uint64_t word, const struct places *p, uint64_t ended)
 {
-	const uint64_t *cells = ring_cells(k);
 	uint64_t low = p->soonest_ns, high = p->longest_ns;
 
-	if (ended == 1 || ended == p->held || cells == NULL)
+	if (ended == 1 || ended == p->held || ring_cells(k) == NULL)
 		return ended == 1 ? low : high;
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2, n = 0;
 
 		for (uint64_t i = 0; i < p->top; i++)
-			n += hold_left_ns(k->params, load_acquire(&cells[i]), word, k->at.now_ns) - 1 < middle;
+			n += hold_place_left_ns(k->params, place_at(k, i), i, word, k->at.now_ns) - 1 < middle;
 		if (n >= ended)
 			high = middle;
 		else
@@ -146,77 +178,56 @@ static uint64_t wait_for_place(const struct look *k, uint64_t word, const struct
 	return low;
 }
 
-/* What its cell holds of the place that a caller names, if it is in force; else 0. */
-static uint64_t held_as(const struct look *k, const struct hold_place *place, uint64_t word)
+/* The place that a caller names, if it is in force; else value 0. */
+static struct hold_pair held_as(const struct look *k, const struct hold_place *place, uint64_t word)
 {
-	const uint64_t *cells = k->slot == NULL ? NULL : ring_cells(k);
-	uint64_t cell;
+	struct hold_pair there = { 0, 0 };
 
-	if (cells == NULL || place->cell >= params_tokens(k->params))
-		return 0;
-	cell = load_acquire(&cells[place->cell]);
-	return hold_is_same(cell, place->value) && hold_is_held(cell, word, k->at.now_ns) ? cell : 0;
+	if (k->slot == NULL || ring_cells(k) == NULL || place->cell >= params_tokens(k->params))
+		return there;
+	there = place_at(k, place->cell);
+	if (!hold_is_same(there.value, place->value) ||
+	    !hold_place_is_held(k->params, there, place->cell, word, k->at.now_ns))
+		there.value = 0;
+	return there;
 }
 
 /* ---- Holders ---- */
 
-static uint64_t *owner_of(const struct look *k, uint64_t cell)
-{
-	return &ring_cells(k)[params_tokens(k->params) + cell];
-}
-
-/* Does a place end with its process, and is that dead? ORDER the cell was read before its owner. */
-static int is_orphan(const struct look *k, struct holder_round *round, uint64_t i, uint64_t cell, uint64_t word)
-{
-	uint32_t holder;
-
-	if ((cell & HOLD_BOUND) == 0 || !hold_is_held(cell, word, k->at.now_ns))
-		return 0;
-	holder = hold_holder(cell, load_acquire(owner_of(k, i)));
-	return holder != 0 && holder_is_dead(round, holder);
-}
-
-/* Do pids say something here? */
-static int knows_holders(const struct look *k)
-{
-	uint64_t space = load_relaxed(&k->l->header->pid_namespace);
-
-	return space != 0 && space == holder_namespace();
-}
-
 static int has_orphans(const struct look *k, uint64_t word)
 {
-	uint64_t n = looked_at(k, word);
-	struct holder_round round;
+	uint64_t n = looked_at(k, word), asked_ns = registry_now_ns(), alive = 0;
+	const uint64_t *cells = ring_cells(k);
 
-	if (!knows_holders(k))
-		return 0;
-	round = holder_round_begin();
-	for (uint64_t i = 0; i < n; i++)
-		if (is_orphan(k, &round, i, load_acquire(&ring_cells(k)[i]), word))
+	/* Server processes have several places each. */
+	for (uint64_t i = 0; i < n; i++) {
+		struct hold_pair place = hold_place_read(cells, i);
+
+		if (place.owner == alive || !hold_is_of(place.value, word))
+			continue;
+		if (is_orphan(k, place, i, word, asked_ns))
 			return 1;
+		if (registry_is_number(place.owner) && registry_ask(k->l, place.owner, asked_ns) == HOLDER_ALIVE)
+			alive = place.owner;
+	}
 	return 0;
 }
 
 /* Returns whether there were any: then what was decided is out of date. */
 static int bury(const struct look *k, struct slot_seen seen)
 {
-	uint64_t n = looked_at(k, seen.word), *cells = ring_cells(k);
-	struct holder_round round;
+	uint64_t n = looked_at(k, seen.word), asked_ns = registry_now_ns();
 	int buried = 0;
 
-	if (!knows_holders(k))
-		return 0;
-	round = holder_round_begin();
 	for (uint64_t i = 0; i < n; i++) {
-		uint64_t cell = load_acquire(&cells[i]);
+		struct hold_pair place = place_at(k, i);
 
-		if (!is_orphan(k, &round, i, cell, seen.word))
+		if (!is_orphan(k, place, i, seen.word, asked_ns))
 			continue;
 		/* INVARIANT I3: as in hold_row_before_swap(). */
 		if (!slot_unchanged(k->slot, seen))
 			return 1;
-		buried |= cell_cas(&cells[i], cell, hold_without(cell));
+		buried |= hold_place_end(ring_cells(k), i, place);
 	}
 	return buried;
 }
@@ -246,8 +257,11 @@ static void hold_enter(const struct look *k, const struct places *p, struct hold
 {
 	uint64_t reach = p->free != NONE && p->free >= p->top ? p->free + 1 : p->top;
 
-	b->place = (struct hold_place){ (uint32_t)p->free, hold_cell(k->params, p->before, b->word, k->at.now_ns) };
-	b->before = p->before;
+	b->place =
+		(struct hold_place){ (uint32_t)p->free, hold_cell(k->params, p->before.value, b->word, k->at.now_ns) };
+	b->before = p->before.value;
+	b->owner = p->before.owner;
+	b->holder = HOLD_NOBODY;
 	v->word = hold_word_next(b->word, reach, k->at.now_ns);
 	v->changed = 1;
 }
@@ -259,15 +273,16 @@ static void hold_enter(const struct look *k, const struct places *p, struct hold
 static int hold_renew(const struct look *k, struct hold_request *asked, struct hold_balance *b, struct verdict *v)
 {
 	uint64_t reach = hold_reach(b->word, params_tokens(k->params));
+	struct hold_pair place;
 
-	if (asked->tried.value != 0 && held_as(k, &asked->tried, b->word) != 0)
+	if (asked->tried.value != 0 && held_as(k, &asked->tried, b->word).value != 0)
 		asked->place = asked->tried;
-	b->before = held_as(k, &asked->place, b->word);
+	place = held_as(k, &asked->place, b->word);
+	b->before = place.value;
+	b->owner = b->holder = place.owner;
 	asked->done = b->before != 0;
 	if (!asked->done)
 		return 0;
-	/* To be bound again: a renewed place is not. */
-	asked->holder = hold_holder(b->before, load_acquire(owner_of(k, asked->place.cell)));
 	b->place = (struct hold_place){ asked->place.cell, hold_cell(k->params, b->before, b->word, k->at.now_ns) };
 	v->word = hold_word_next(b->word, reach > b->place.cell ? reach : b->place.cell + 1, k->at.now_ns);
 	v->changed = 1;
@@ -275,32 +290,42 @@ static int hold_renew(const struct look *k, struct hold_request *asked, struct h
 }
 
 /*
- * The cell is swapped here, for nothing else changes: the slot is looked at again after it.
+ * The place is swapped here, for nothing else changes: the slot is looked at again after it.
  * Done and then decided again, since another process changed the slot, it is done still; but
  * if the key has moved to a larger table since, the place may be there too.
+ *
+ * BOUND: a swap is lost to a call that binds this very place, or brings its end forward.
  */
+#define PLACE_TRIES 64
+
 static void hold_leave(const struct look *k, struct hold_request *asked, const struct hold_balance *b)
 {
-	uint64_t cell = held_as(k, &asked->place, b->word);
+	for (int i = 0; i < PLACE_TRIES; i++) {
+		struct hold_pair place = held_as(k, &asked->place, b->word);
 
-	if (cell != 0 && cell_cas(&ring_cells(k)[asked->place.cell], cell, hold_without(cell)))
-		asked->done = 1;
+		if (place.value == 0)
+			return;
+		if (hold_place_end(ring_cells(k), asked->place.cell, place)) {
+			asked->done = 1;
+			return;
+		}
+	}
 }
 
-/* The place is bound, or it is to be. */
+/* The owner changes, and the word, also where the place has that owner: see hold.h. */
 static void hold_bind(const struct look *k, struct hold_request *asked, struct hold_balance *b, struct verdict *v)
 {
-	uint64_t cell = held_as(k, &asked->place, b->word);
+	uint64_t reach = hold_reach(b->word, params_tokens(k->params));
+	struct hold_pair place = held_as(k, &asked->place, b->word);
 
-	asked->done = cell != 0;
-	if (cell == 0)
+	asked->done = place.value != 0;
+	if (!asked->done)
 		return;
-	asked->place.value = cell;
-	if (hold_holder(cell, load_acquire(owner_of(k, asked->place.cell))) == asked->holder)
-		return;
-	b->before = cell;
-	b->place = (struct hold_place){ asked->place.cell, cell | HOLD_BOUND };
-	v->word = hold_word_next(b->word, hold_reach(b->word, params_tokens(k->params)), k->at.now_ns);
+	b->before = place.value;
+	b->owner = place.owner;
+	b->place = (struct hold_place){ asked->place.cell, place.value };
+	b->holder = asked->holder;
+	v->word = hold_word_next(b->word, reach > b->place.cell ? reach : b->place.cell + 1, k->at.now_ns);
 	v->changed = 1;
 }
 
@@ -319,7 +344,7 @@ static void hold_row_apply(const struct look *k, const struct request *q, struct
 		hold_bind(k, q->hold, &b->hold, v);
 	if (operation_is_holders(q->op))
 		return;
-	p = places_read(k, b->hold.word);
+	p = places_read(k, b->hold.word, q->op == OP_PEEK);
 	if (q->op == OP_ENTER && q->hold->tried.value != 0 && p.held <= cells_of(k) &&
 	    hold_renew(k, q->hold, &b->hold, v)) {
 		enters = 0; /* it is counted */
@@ -345,12 +370,11 @@ static void hold_row_apply(const struct look *k, const struct request *q, struct
 static int hold_step_back(const struct look *k, struct slot_seen seen)
 {
 	uint64_t n = looked_at(k, seen.word), now_ns = k->at.now_ns;
-	uint64_t *cells = ring_cells(k);
 
 	for (uint64_t i = 0; i < n; i++) {
-		uint64_t cell = load_acquire(&cells[i]);
+		struct hold_pair place = place_at(k, i), then = place;
 
-		if (!is_impossible(k, cell, seen.word, &now_ns))
+		if (!is_impossible(k, place.value, seen.word, &now_ns))
 			continue;
 		/*
 		 * INVARIANT I3: as in hold_row_before_swap(). A cell that has another value by then
@@ -358,66 +382,33 @@ static int hold_step_back(const struct look *k, struct slot_seen seen)
 		 */
 		if (!slot_unchanged(k->slot, seen))
 			return 0;
-		(void)cell_cas(&cells[i], cell, hold_shortened(k->params, cell, now_ns));
+		then.value = hold_shortened(k->params, place.value, now_ns);
+		(void)hold_place_cas(ring_cells(k), i, place, then);
 	}
 	return 1;
 }
 
 /*
- * Cells whose time is over are not held from now on: in this slot a place in force keeps them from
- * being freed.
+ * Places whose time is over, and whose holder is not known to live, are not held from now on: in
+ * this slot a place in force keeps them from being freed.
  */
 static void hold_row_sweep(const struct look *k, struct slot_seen seen)
 {
-	uint64_t *cells = ring_cells(k);
+	uint64_t asked_ns = registry_now_ns();
 
-	for (uint64_t i = 0; i < params_tokens(k->params) && cells != NULL; i++) {
-		uint64_t cell = load_acquire(&cells[i]);
+	for (uint64_t i = 0; i < params_tokens(k->params) && ring_cells(k) != NULL; i++) {
+		struct hold_pair place = place_at(k, i);
 
-		if ((cell & HOLD_HELD) == 0 || ((cell ^ seen.word) & HOLD_CLAIM) != 0 ||
-		    hold_is_held(cell, seen.word, k->at.now_ns))
+		if (!hold_is_of(place.value, seen.word) || hold_end(place.value, k->at.now_ns) > 0)
+			continue;
+		if (hold_place_lasts(k->params->flags, place, i, seen.word) &&
+		    !is_orphan(k, place, i, seen.word, asked_ns))
 			continue;
 		/* INVARIANT I3: as in hold_row_before_swap(). */
 		if (!slot_unchanged(k->slot, seen))
 			return;
-		(void)cell_cas(&cells[i], cell, hold_without(cell));
+		(void)hold_place_end(ring_cells(k), i, place);
 	}
-}
-
-/*
- * May an owner be written for this value of a cell? WHY NOT if it has another: the cell may be
- * bound by now, and an entry may have read that owner before.
- */
-static int is_ownerless(uint64_t cell, uint64_t owner, uint32_t holder)
-{
-	uint32_t other = hold_holder(cell | HOLD_BOUND, owner);
-
-	return (cell & HOLD_BOUND) == 0 && (other == 0 || other == holder);
-}
-
-/*
- * The owner's swap, then the cell's. Returns 0 where another process was quicker, or it is to be
- * tried again.
- */
-static int bind_before_swap(const struct look *k, struct hold_request *asked, struct slot_seen seen,
-                            const struct hold_balance *h)
-{
-	uint64_t *cell = &ring_cells(k)[h->place.cell], *owner = owner_of(k, h->place.cell);
-	uint64_t was = load_acquire(owner), unbound = hold_unbound(h->before);
-
-	/* INVARIANT I3: both were read while the slot was the key's: they are no window's. */
-	if (!slot_unchanged(k->slot, seen))
-		return 0;
-	if (!is_ownerless(h->before, was, asked->holder)) {
-		if (cell_cas(cell, h->before, unbound))
-			asked->place.value = unbound;
-		return 0;
-	}
-	/* ORDER: full; the owner before the cell. Pairs with is_orphan(). */
-	if (!cell_cas(owner, was, hold_owner(h->before, asked->holder)) || !cell_cas(cell, h->before, h->place.value))
-		return 0;
-	asked->place = h->place;
-	return 1;
 }
 
 /* The cell's swap, before the word's. Returns 0 where another process was quicker. */
@@ -425,16 +416,15 @@ static int hold_row_before_swap(const struct look *k, const struct request *q, s
                                 const struct balance *b)
 {
 	const struct hold_balance *h = &b->hold;
+	struct hold_pair before = { h->before, h->owner }, after = { h->place.value, h->holder };
 
 	/* Without addresses for them: decide_slowly() answers by on_full. */
 	if (ring_cells(k) == NULL)
 		return 0;
 	if (b->stepped)
 		return !bury(k, seen) && hold_step_back(k, seen);
-	if (q->op == OP_BIND)
-		return bind_before_swap(k, q->hold, seen, h);
-	/* INVARIANT I3: the cell was read while the slot was the key's: it is no window's. */
-	if (!slot_unchanged(k->slot, seen) || !cell_cas(&ring_cells(k)[h->place.cell], h->before, h->place.value))
+	/* INVARIANT I3: the place was read while the slot was the key's: it is no window's. */
+	if (!slot_unchanged(k->slot, seen) || !hold_place_cas(ring_cells(k), h->place.cell, before, after))
 		return 0;
 	/* ORDER: full; before the slot's swap. Pairs with places_read() of a reclaimer. */
 	if (q->op == OP_ENTER || q->op == OP_RENEW)
@@ -452,7 +442,8 @@ static void hold_row_lost(const struct look *k, const struct request *q, const s
 
 	if (q->op == OP_BIND)
 		return; /* the place is bound */
-	(void)cell_cas(&ring_cells(k)[h->place.cell], h->place.value, was);
+	(void)hold_place_cas(ring_cells(k), h->place.cell, (struct hold_pair){ h->place.value, h->holder },
+	                     (struct hold_pair){ was, h->holder });
 	if (q->op == OP_RENEW)
 		q->hold->place.value = h->before;
 	else if (q->op == OP_ENTER)
@@ -484,7 +475,7 @@ static void hold_row_none(const struct look *k, struct balance *b)
 
 static uint64_t hold_row_wait(const struct look *k, const struct balance *b)
 {
-	return places_read(k, b->hold.word).longest_ns;
+	return places_read(k, b->hold.word, 1).longest_ns;
 }
 
 static uint64_t hold_row_idle_ns(const struct look *k, uint64_t word)
@@ -515,7 +506,7 @@ static const char *hold_row_mend(const struct layout_params *params, uint64_t wo
 
 static void hold_row_show(const struct look *k, const struct balance *b, struct shmlimit_slot *out)
 {
-	struct places p = places_read(k, b->hold.word);
+	struct places p = places_read(k, b->hold.word, 1);
 
 	out->remaining = p.held < k->params->capacity ? k->params->capacity - p.held : 0;
 	out->reset_after_ns = p.longest_ns;
@@ -528,33 +519,36 @@ static uint64_t hold_row_begin(const struct look *k, uint64_t nonce)
 
 /*
  * What a cell is elsewhere: in a larger table, or of a larger size. One that may be entered is as
- * if entered often before: what a late entry into the old cell tried is then no value of the new
+ * if entered often before: what a late entry into the old one tried is then no value of the new
  * one.
  */
-static uint64_t migrated(uint64_t cell, uint64_t word, uint64_t now_ns)
+static struct hold_pair migrated(const struct look *k, struct hold_pair place, uint64_t i, uint64_t word)
 {
-	if (hold_is_held(cell, word, now_ns))
-		return cell & ~HOLD_BOUND; /* the owner stays where it was */
-	return ((cell + CARRIED_NONCES * HOLD_NONCE) & HOLD_NONCES) | (word & HOLD_CLAIM);
+	if (hold_place_is_held(k->params, place, i, word, k->at.now_ns))
+		return place;
+	return (struct hold_pair){ ((place.value + CARRIED_NONCES * HOLD_NONCE) & HOLD_NONCES) | (word & HOLD_CLAIM),
+		                   HOLD_NOBODY };
 }
 
 static int hold_row_migrate(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen,
                             uint64_t *carried)
 {
 	uint64_t reach = hold_reach(word, params_tokens(k->params)), most = cells_of(to),
-		 cells = params_tokens(k->params);
+		 places = params_tokens(k->params);
 
-	/* There may be more cells: they are as if never entered. */
+	/* There may be more places: they are as if never entered. */
 	for (uint64_t i = 0; i < reach || i < most; i++) {
-		uint64_t here = i < cells ? load_acquire(&ring_cells(k)[i]) : 0;
-		uint64_t cell = migrated(here, word, k->at.now_ns);
-		uint64_t *there = &ring_cells(to)[i], before = load_acquire(there);
+		struct hold_pair here = i < places ? place_at(k, i) : (struct hold_pair){ 0, 0 };
+		struct hold_pair place = migrated(k, here, i, word), before = place_at(to, i);
 
 		/*
-		 * INVARIANT I13: a carrier that is late finds the slot committed, or the cell
+		 * INVARIANT I13: a carrier that is late finds the slot committed, or the place
 		 * written.
 		 */
-		if (!slot_unchanged(to->slot, seen) || (before != cell && !cell_cas(there, before, cell)))
+		if (!slot_unchanged(to->slot, seen))
+			return 0;
+		if ((before.value != place.value || before.owner != place.owner) &&
+		    !hold_place_cas(ring_cells(to), i, before, place))
 			return 0;
 	}
 	*carried = word;

@@ -2,42 +2,43 @@
  * hold: places that are held (HOLD): how many at once. Here is the arithmetic of a
  * place, and the protocol; hold.c has the row.
  *
- * A slot's cells (see cells.h) are its places, one each:
+ * A slot's cells (see cells.h) are its places, two for each:
  *
- *	cell:  [ end : 40 ][ held : 1 ][ nonce : 10 ][ short : 1 ][ bound : 1 ][ claim : 11 ]
- *	word:  [ stamp : 35 ]                           [ reach : 17 ][ 0 ][ claim : 11 ]
- *	owner: [ holder : 32 ][ of the end, held and nonce of its place : 32 ]
+ *	value: [ end : 40 ][ held : 1 ][ nonce : 11 ][ short : 1 ][ claim : 11 ]
+ *	owner: the number of its holder, see registry.h; HOLD_NOBODY: none
+ *	word:  [ stamp : 35 ]                 [ reach : 17 ][ 0 ][ claim : 11 ]
  *
  *	end    when the place ends by itself, in ticks of 2^16 ns, rounded up
  *	held   it was not left
- *	nonce  how often the cell was entered, so that no value of it comes again
+ *	nonce  how often the place was entered, so that no value of it comes again
  *	short  its end was brought forward since it was entered: step 4
- *	bound  its owner says which process it ends with: step 7
- *	claim  a number of the key's claim of the slot. A cell of another claim holds nothing
+ *	claim  a number of the key's claim of the slot. A place of another claim holds nothing
  *	stamp  grows with each entry, so that no word comes again
- *	reach  the number of cells, from the first on, that may be in force
- *	owner  of cell i: cell N + i, where the rule's size is for N places. It counts where cell i
- *	       is bound and its 32 bits agree
+ *	reach  the number of places, from the first on, that may be in force
  *
- * A place is in force if its cell is held, is of the word's claim and has not ended.
+ * A place is in force if it is held, is of the word's claim, and has not ended or lasts. It lasts
+ * if it is within reach and has a holder, unless the rule says SHMLIMIT_RULE_CUT_OFF. Value and
+ * owner are read one after the other, and change together, by one compare-and-swap.
  *
- *  1. Enter: read the word, then the cells. Fewer than `capacity` in force: look at the
- *     slot again and swap a cell that is not in force for a new value. Then swap the
- *     word for a later stamp, whose reach covers the cell. That admits. If it fails,
- *     swap the cell back and start over.
- *  2. Renew: the same, from exactly the value that was entered.
+ *  1. Enter: read the word, then the places. Fewer than `capacity` in force: look at the
+ *     slot again and swap a place that is not in force for a new value. Then swap the
+ *     word for a later stamp, whose reach covers the place. That admits. If it fails,
+ *     swap the place back and start over.
+ *  2. Renew: the same, from exactly the value that was entered. The owner stays.
  *  3. Leave: swap exactly the value that was entered for one that is not held.
- *  4. Step back: a denied entry swaps each cell that ends later than the rule can mean for one that
+ *  4. Step back: a denied entry swaps each place that ends later than the rule can mean for one that
  *     ends a period from now, with the same nonce, and is `short`. So a clock that stepped back
  *     locks a key out for a period at most, and the holder finds its place still (hold_is_same()).
- *  5. Sweep (sweep.c): swap each cell that has ended for one that is not held, as leaving does.
- *     Else its time would come round beside a place of the key that is renewed for years.
- *  6. Reclaim (table.c): read the word, then the cells; none is in force: swap exactly that word.
- *  7. Bind: as renewing, but swap the owner first, from what was read, then the cell for the same
- *     one with `bound`. A place that is bound already, or has the owner of another call that binds
- *     it, gets another nonce first, unbound.
- *  8. Bury: a denied entry reads each bound cell, then its owner. They agree, and the kernel says that
- *     the holder is dead: swap exactly that cell for one that is not held, as leaving does.
+ *  5. Sweep (sweep.c): swap each place that has ended for one that is not held, as leaving does; one
+ *     that lasts, if its holder is not known to live. Else its time would come round beside a
+ *     place of the key that is renewed for years.
+ *  6. Reclaim (table.c): read the word, then the places; none is in force, or has a holder that lives:
+ *     swap exactly that word.
+ *  7. Bind: swap the owner, then the word, as renewing does. The value stays, so that any process that has a copy of
+ *     it can leave the place. Without the word's swap an entry that saw the place end, before it was
+ *     bound, would leave it out of reach after.
+ *  8. Bury: a denied entry reads each place that has a holder. That is dead, or not known to live and
+ *     the place has ended: swap exactly that place for one that is not held, as leaving does.
  *
  * INVARIANT I13. Never more than `capacity` places of a key are in force. All entries are in
  * cells below the capacity, and a cell has one value. Where the capacity was lowered, places
@@ -53,21 +54,26 @@
  * is missing until it ends. A late entry does not write to a window's log: it looks
  * at the slot after it read the cell, and a log's times do not come again.
  *
- * A key that moves to a larger table, or whose rule gets a larger size, takes its cells with it,
+ * A key that moves to a larger table, or whose rule gets a larger size, takes its places with it,
  * also what an entry is trying just then, which cannot become valid in the old ones. The entry
  * finds it in the new ones, and goes on with it there. Leaving changes no word: so it looks at the
- * rule again, after its swap. A place that was left after it was copied is then found, and left, in
- * the new cells.
+ * slot and the rule again, after its swap. A place that was left after it was copied is then found,
+ * and left, in the new table. One that was bound after it was copied is bound there, since the
+ * word's swap fails (tests/model/bind, NO_LOOK).
  *
- * Killed between the two swaps, an entry leaves a place that ends by itself.
+ * Killed between the two swaps, an entry leaves a place that ends by itself, or with its process.
  *
- * INVARIANT A place whose holder lives is not buried. A cell is bound after its owner was written,
- * and an owner changes by a swap from what was read while its cell was not bound, and which was not
- * this value's. So each value of a cell gets one owner (tests/model/bind). A process that is
- * stopped before that swap, until the cell is another holder's and bound, finds another owner: it
- * has the nonce and end of its place. Killed between these swaps, a place is not bound, and ends by
- * itself. So does one that was shortened, moved to other cells, or lost its owner. Whatever
- * burying does, leaving could do: I13 needs no more than a dead holder.
+ * INVARIANT A place whose holder lives is not buried. Burying swaps value and owner together, and
+ * the owner is the one that is dead. An owner is one process for ever: its number never comes again
+ * (tests/model/bind, BY_VALUE). Whatever burying does, leaving could do: I13 needs no more than a
+ * dead holder.
+ *
+ * A process that is stopped before it writes a window's time to a cell may write it to an owner, if
+ * what it saw there comes again. So a place without a holder has HOLD_NOBODY, which no window
+ * has, and what is no number has no holder.
+ *
+ * WHY NOT the holder in the value: a place that was bound again would have another value, and
+ * a copy of the former one, of a parent or a thread, could not leave it.
  *
  * WHY NOT a count in the word: a killed holder's share of it would be lost. WHY NOT the
  * swap of the cell alone: a reclaimer that had looked at the cells before it would free
@@ -84,12 +90,12 @@
 #define HOLD_TICK_NS ((uint64_t)1 << HOLD_TICK_BITS)
 #define HOLD_END_SHIFT 24
 #define HOLD_HELD ((uint64_t)1 << 23)
-#define HOLD_SHORT ((uint64_t)1 << 12)
-#define HOLD_BOUND ((uint64_t)1 << 11)
-#define HOLD_NONCE_SHIFT 13
+#define HOLD_SHORT ((uint64_t)1 << 11)
+#define HOLD_NONCE_SHIFT 12
 #define HOLD_NONCE ((uint64_t)1 << HOLD_NONCE_SHIFT)
 #define HOLD_NONCES (HOLD_HELD - HOLD_NONCE)
-#define HOLD_CLAIM (HOLD_BOUND - 1)
+#define HOLD_CLAIM (HOLD_SHORT - 1)
+#define HOLD_NOBODY UINT64_MAX
 #define HOLD_REACH_SHIFT 12
 #define HOLD_STAMP_SHIFT 29
 #define HOLD_STAMP_BITS 35
@@ -130,11 +136,16 @@ static inline uint64_t hold_end_ns(uint64_t cell, uint64_t now_ns)
 	return (uint64_t)hold_end(cell, now_ns) >> HOLD_RANGE_SHIFT;
 }
 
-/* Is a cell in force? */
+/* Is a cell held, whenever it ends? */
+static inline int hold_is_of(uint64_t cell, uint64_t word)
+{
+	return ((cell ^ ((word & HOLD_CLAIM) | HOLD_HELD)) & (HOLD_CLAIM | HOLD_HELD)) == 0;
+}
+
+/* Is it in force, by the clock alone? */
 static inline int hold_is_held(uint64_t cell, uint64_t word, uint64_t now_ns)
 {
-	return ((cell ^ ((word & HOLD_CLAIM) | HOLD_HELD)) & (HOLD_CLAIM | HOLD_HELD)) == 0 &&
-	       hold_end(cell, now_ns) > 0;
+	return hold_is_of(cell, word) && hold_end(cell, now_ns) > 0;
 }
 
 /*
@@ -180,31 +191,11 @@ static inline uint64_t hold_left_ns(const struct layout_params *params, uint64_t
 /* Is that place, which was entered as `value`, in the cell: as it was, or shortened? */
 static inline int hold_is_same(uint64_t cell, uint64_t value)
 {
-	uint64_t differ = (cell ^ value) & ~(HOLD_SHORT | HOLD_BOUND);
+	uint64_t differ = (cell ^ value) & ~HOLD_SHORT;
 
-	if (((cell ^ value) & ~HOLD_BOUND) == 0)
+	if (cell == value)
 		return 1;
 	return (cell & HOLD_SHORT) != 0 && differ << (64 - HOLD_END_SHIFT) == 0 && (int64_t)(cell - value) < 0;
-}
-
-/* The same place with another nonce, not bound. */
-static inline uint64_t hold_unbound(uint64_t cell)
-{
-	return (cell & ~(HOLD_NONCES | HOLD_BOUND)) | ((cell + HOLD_NONCE) & HOLD_NONCES);
-}
-
-/* What the owner says of a place that is bound to `holder`. */
-static inline uint64_t hold_owner(uint64_t cell, uint32_t holder)
-{
-	return (uint64_t)holder << 32 | (uint32_t)(cell >> HOLD_NONCE_SHIFT);
-}
-
-/* Which process a place is bound to; 0: none. */
-static inline uint32_t hold_holder(uint64_t cell, uint64_t owner)
-{
-	uint32_t holder = (uint32_t)(owner >> 32);
-
-	return (cell & HOLD_BOUND) != 0 && owner == hold_owner(cell, holder) ? holder : 0;
 }
 
 /* The same place, left. */

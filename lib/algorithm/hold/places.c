@@ -5,7 +5,7 @@
  */
 #include "export.h"
 #include "fast_hold.h"
-#include "holder.h"
+#include "registry.h"
 #include "shmlimit_at.h"
 
 /* Bytes in release 1.0. WHY NOT sizeof: an older program's structure has what this file uses. */
@@ -48,21 +48,6 @@ EXPORT int shmlimit_enter_at(struct shmlimit *l, int rule, const void *key, size
 	return enter(l, rule, key_bytes(key, key_len), when_given(now_ns), place, r);
 }
 
-/* Bind a place that is held. */
-static int bind_to(const struct shmlimit *l, struct request *q, struct shmlimit_place *place, uint32_t holder)
-{
-	struct hold_request asked = { .place = { place->index, place->value }, .holder = holder };
-	int answer;
-
-	q->op = OP_BIND;
-	q->hold = &asked;
-	answer = decide_call(l, q, NULL);
-	if (answer < 0)
-		return answer;
-	place->value = asked.place.value;
-	return asked.done || place->value == 0 ? 0 : -ETIME;
-}
-
 static int renew(const struct shmlimit *l, struct request *q, struct shmlimit_place *place)
 {
 	struct hold_request asked = { 0 };
@@ -76,9 +61,6 @@ static int renew(const struct shmlimit *l, struct request *q, struct shmlimit_pl
 	if (answer < 0)
 		return answer;
 	place->value = asked.place.value;
-	/* It is renewed, whatever becomes of that. */
-	if (asked.done && asked.holder != 0)
-		(void)bind_to(l, q, place, asked.holder);
 	return asked.done || place->value == 0 ? 0 : -ETIME;
 }
 
@@ -97,47 +79,42 @@ EXPORT int shmlimit_renew_at(struct shmlimit *l, int rule, const void *key, size
 	return renew(l, &q, place);
 }
 
-/* Places are bound in one pid namespace: that of the first. */
-static int join_namespace(const struct shmlimit *l)
+__attribute__((noinline)) static int bind_place(const struct shmlimit *l, int rule, struct key_bytes key,
+                                                struct when when, const struct shmlimit_place *place, uint32_t pid)
 {
-	uint64_t *there = &l->header->pid_namespace, here = holder_namespace();
-
-	if (here == 0)
-		return -ENODEV;
-	if (load_relaxed(there) == 0)
-		(void)word_cas(there, 0, here);
-	return load_relaxed(there) == here ? 0 : -EXDEV;
-}
-
-static int bind_place(const struct shmlimit *l, struct request *q, struct shmlimit_place *place, uint32_t pid)
-{
-	uint32_t holder;
-	int error;
+	struct request request = request_make(OP_BIND, rule, key, 0, when), q;
+	struct hold_request asked = { 0 };
+	uint32_t failed = 0;
+	int answer;
 
 	if (l == NULL || place == NULL || place->struct_size < HOLD_SIZE_1_0)
 		return -EINVAL;
-	error = decide_check(l, q);
-	if (error == 0)
-		error = holder_of(pid, &holder);
-	if (error == 0)
-		error = join_namespace(l);
-	return error == 0 ? bind_to(l, q, place, holder) : error;
+	answer = decide_check(l, &request);
+	if (answer == 0)
+		answer = pid == 0 ? registry_self(l, &asked.holder) : registry_process(l, pid, &asked.holder);
+	if (answer != 0)
+		return answer;
+	asked.place = (struct hold_place){ place->index, place->value };
+	request.hold = &asked;
+	q = decide_complete(l, &request);
+	answer = fast_bind(l, &q, &failed);
+	if (answer == FIRST_NOT)
+		answer = first_rest(l, &q, failed, NULL);
+	if (answer < 0)
+		return answer;
+	return asked.done || place->value == 0 ? 0 : -ETIME;
 }
 
 EXPORT int shmlimit_bind(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
                          uint32_t pid)
 {
-	struct request q = request_make(OP_BIND, rule, key_bytes(key, key_len), 0, when_clock());
-
-	return bind_place(l, &q, place, pid);
+	return bind_place(l, rule, key_bytes(key, key_len), when_clock(), place, pid);
 }
 
 EXPORT int shmlimit_bind_at(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
                             uint32_t pid, uint64_t now_ns)
 {
-	struct request q = request_make(OP_BIND, rule, key_bytes(key, key_len), 0, when_given(now_ns));
-
-	return bind_place(l, &q, place, pid);
+	return bind_place(l, rule, key_bytes(key, key_len), when_given(now_ns), place, pid);
 }
 
 __attribute__((noinline)) static int leave(const struct shmlimit *l, int rule, struct key_bytes key, struct when when,

@@ -168,6 +168,9 @@ static int limiter_enter(lua_State *L)
 	*place = (struct shmlimit_place){ .struct_size = sizeof(*place) };
 	luaL_setmetatable(L, PLACE);
 	answer = shmlimit_enter(a.handle, a.rule, a.key, a.key_len, place, &r);
+	/* If this process dies, the place is free. One that is not bound ends with its period. */
+	if (answer == SHMLIMIT_ALLOWED)
+		(void)shmlimit_bind(a.handle, a.rule, a.key, a.key_len, place, 0);
 	n = push_decision(L, answer, &r);
 	if (answer == SHMLIMIT_ALLOWED) {
 		lua_pushvalue(L, 4);
@@ -290,7 +293,8 @@ static void read_member(lua_State *L, struct shmlimit_rule *rule, double *rate)
 		uint32_t flag;
 	} flags[] = { { "next_pays", SHMLIMIT_RULE_NEXT_PAYS },
 		      { "count_refused", SHMLIMIT_RULE_COUNT_REFUSED },
-		      { "protected", SHMLIMIT_RULE_PROTECTED } };
+		      { "protected", SHMLIMIT_RULE_PROTECTED },
+		      { "cut_off", SHMLIMIT_RULE_CUT_OFF } };
 	const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
 	int value = lua_gettop(L);
 

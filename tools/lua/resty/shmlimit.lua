@@ -4,6 +4,7 @@
 -- of 32 bits, since the interpreter would make an object of each.
 --
 -- SPDX-License-Identifier: BSD-2-Clause
+local bit = require "bit"
 local ffi = require "ffi"
 require "resty.shmlimit.cdef"
 
@@ -20,7 +21,7 @@ local ALL_RULES = -0x80000000
 local ALGORITHMS = { funnel = 0, token_bucket = 0, warmup = 1, window = 2, lease = 3, counter = 4, hold = 5, gcra = 6 }
 local MODES = { enforce = 0, dry_run = 1, off = 2, block = 3 }
 local ON_FULL = { evict = 0, allow = 1, deny = 2 }
-local RULE_FLAGS = { next_pays = 0x1, count_refused = 0x2, protected = 0x4 }
+local RULE_FLAGS = { next_pays = 0x1, count_refused = 0x2, protected = 0x4, cut_off = 0x10 }
 local OPEN_READ_ONLY, OPEN_TRUSTED, OPEN_CREATE = 0x100, 0x200, 0x400
 local VERBS = { take = 0, peek = 1, reserve = 2, charge = 3, refund = 4 }
 local COUNT_FLAGS = { saturate = 0x10000, restart = 0x20000 }
@@ -245,6 +246,10 @@ function Limiter:enter(rule, key)
 	key = key_of(key)
 	local place = PLACE_T(24)
 	local allowed, remaining, wait, reset_after, limit = decided(C.shmlimit_enter(self.handle, id, key, #key, place, result), rule)
+	-- If this process dies, the place is free. One that is not bound ends with its period.
+	if allowed then
+		C.shmlimit_bind(self.handle, id, key, #key, place, 0)
+	end
 	return allowed and place, remaining, wait, reset_after, limit
 end
 
@@ -338,7 +343,7 @@ local function rule_of(rule)
 		elseif name == "cold_factor" then
 			out.cold_factor_milli = check(value * 1000, "cold_factor in thousandths", 0, COUNT_MAX)
 		elseif RULE_FLAGS[name] then
-			out.flags = out.flags + (value and RULE_FLAGS[name] or 0)
+			out.flags = bit.bor(out.flags, value and RULE_FLAGS[name] or 0)
 		elseif name ~= "algorithm" and name ~= "limit" then
 			error("a rule has no member " .. tostring(name), 3)
 		end

@@ -188,6 +188,7 @@ static napi_value rule_parse(napi_env env, napi_callback_info info)
 		if (error == 0) {
 			n[0] = rule.algorithm;
 			n[1] = rule.mode;
+			n[2] = rule.flags;
 			n[3] = (double)rule.capacity;
 			n[4] = (double)rule.refill;
 			n[5] = (double)rule.period_ns;

@@ -90,9 +90,10 @@ function texts () {
     funnel(5, 5, 60e3), funnel(20, 10, 1e3), funnel(1, 1, 1500), funnel(2, 2, 730 * 24 * HOUR),
     { ...funnel(9, 0, HOUR), algorithm: 'window' }, { ...funnel(20, 0, 60e3), algorithm: 'hold' }
   ], 'ruleParse() reads a text')
-  for (const text of ['5/minute', '10r/s burst 20', '1/1.5s', '9/h strict', '9/h window', '20 at once', '0/s', 'block', 'unlimited', 'off']) {
+  for (const text of ['5/minute', '10r/s burst 20', '1/1.5s', '9/h strict', '9/h window', '20 at once', '20 at once at most 5m each', '0/s', 'block', 'unlimited', 'off']) {
     is(ruleParse(ruleText(ruleParse(text))), ruleParse(text), `what ruleText() prints reads the same: ${text}`)
   }
+  ok(ruleParse('20 at once at most 5m').cutOff && !ruleParse('20 at once').cutOff, 'a limit can say that places are cut off')
   ok(thrown(() => ruleParse('5/minut')).includes('5/minute'), 'an error has the nearest limit')
   is([() => ruleParse('5/s\0'), () => ruleParse(5), () => ruleParse('x'.repeat(300)), () => ruleParse('2 at once', 'window'), () => ruleText({ mode: 'of' }),
     () => ruleText({ algorithm: 'gcra' })].map((call) => thrown(call)?.split(' ')[0]), ['RangeError', 'RangeError', 'RangeError', 'RangeError', 'RangeError', 'ShmlimitError'],

@@ -29,6 +29,7 @@ ALL_RULES = -(2**31)
 NEXT_PAYS = 1
 COUNT_REFUSED = 2
 PROTECTED = 4
+CUT_OFF = 16
 READ_ONLY = 0x100
 TRUSTED = 0x200
 OPTION_GROUP = 0x1000000
@@ -228,6 +229,7 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "count": (c_int, [*_decision[:4], POINTER(CountRequest), POINTER(Count)]),
     "enter": (c_int, [*_decision[:4], POINTER(Place), _result]),
     "renew": (c_int, [*_decision[:4], POINTER(Place)]),
+    "bind": (c_int, [*_decision[:4], POINTER(Place), c_uint32]),
     "leave": (c_int, [*_decision[:4], POINTER(Place)]),
     "refund": (c_int, [*_decision, _result]),
     "reset": (c_int, [c_void_p, c_int, c_char_p, c_size_t]),

@@ -101,6 +101,8 @@ class Rule:
     """LEASE: tokens that a key may spend here before the backend was asked, which is debited afterwards."""
     protected: bool = False
     """On a full table its keys keep their slots against keys of rules that are not protected."""
+    cut_off: bool = False
+    """HOLD: a place ends after the period, also while its process lives: "20 at once at most 5 minutes each"."""
 
 
 class Result(NamedTuple):
@@ -476,7 +478,8 @@ class Limiter:
             mode=params.mode,
             flags=_c.NEXT_PAYS * params.next_pays
             | _c.COUNT_REFUSED * params.count_refused
-            | _c.PROTECTED * params.protected,
+            | _c.PROTECTED * params.protected
+            | _c.CUT_OFF * params.cut_off,
             capacity=_unsigned(params.capacity),
             refill=refill,
             period_ns=period_ns,
@@ -503,6 +506,7 @@ class Limiter:
             bool(c.flags & _c.COUNT_REFUSED),
             c.credit,
             bool(c.flags & _c.PROTECTED),
+            bool(c.flags & _c.CUT_OFF),
         )
 
     def fields(self, rule: str, result: Result) -> Fields | None:
@@ -594,10 +598,14 @@ class Limiter:
 
     def enter(self, rule: str | int, key: Key) -> Place:
         """Enter one of the key's places, if one is free: ``with limiter.enter("jobs", user) as place: if place: ...``. A place
-        that is not left, because its process was killed, ends after the rule's period."""
+        is held while this process lives, until it is left; a rule that says "at most 5 minutes each" ends it after them."""
         r, place, encoded = _c.Result(), _c.Place(struct_size=ctypes.sizeof(_c.Place)), key_bytes(key)
-        answer = library.enter(self._handle, self._id(rule), encoded, len(encoded), ctypes.byref(place), ctypes.byref(r))
+        number = self._id(rule)
+        answer = library.enter(self._handle, number, encoded, len(encoded), ctypes.byref(place), ctypes.byref(r))
         _check(answer, f"{self.name}: rule {rule}")
+        if answer == 0:
+            # One that cannot be bound to this process ends with its period.
+            library.bind(self._handle, number, encoded, len(encoded), ctypes.byref(place), 0)
         return Place(self, rule, encoded, _result(answer == 0, r), place)
 
     def reserve(

@@ -21,4 +21,11 @@ def parse(rate: str) -> Rule:
         raise ValueError(f'rate "{rate!r}": contains a NUL')
     if library.rule_parse(text, ctypes.byref(c), ctypes.byref(wrong)) != 0:
         raise ValueError(f'rate "{rate}": {wrong.text.decode(errors="replace")}')
-    return Rule(c.capacity, c.refill or c.capacity, c.period_ns, mode=Mode(c.mode), algorithm=Algorithm(c.algorithm))
+    return Rule(
+        c.capacity,
+        c.refill or c.capacity,
+        c.period_ns,
+        mode=Mode(c.mode),
+        algorithm=Algorithm(c.algorithm),
+        cut_off=bool(c.flags & _c.CUT_OFF),
+    )

@@ -31,6 +31,7 @@ CONSTANTS = {
     "RULE_NEXT_PAYS": _c.NEXT_PAYS,
     "RULE_COUNT_REFUSED": _c.COUNT_REFUSED,
     "RULE_PROTECTED": _c.PROTECTED,
+    "RULE_CUT_OFF": _c.CUT_OFF,
     **{algorithm.name: int(algorithm) for algorithm in Algorithm},
     **{mode.name: int(mode) for mode in Mode},
     **{"FULL_" + on_full.name: int(on_full) for on_full in OnFull},

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from crew import children, together
@@ -64,6 +65,20 @@ class LimitLaws(unittest.TestCase):
         self.assertEqual(nested(1), "end", "a denied call left the places of those that it was called from")
         self.assertRaises(ValueError, nested.limit.take)
         self.assertRaises(ValueError, self.limit, "2 at once", wait=True)
+
+    def test_held_long(self):
+        """a call counts for as long as it takes, unless its limit says how long at most"""
+
+        def nested(depth):
+            time.sleep(0.005)
+            return self_[0](depth - 1) if depth else "end"
+
+        self_ = [None]
+        self_[0] = self.limit("1 at once for 1ms", key="k", rule="long")(nested)
+        self.refused(self_[0], 1)
+        self.assertEqual(self_[0](0), "end")
+        self_[0] = self.limit("1 at once at most 1ms each", key="k", rule="cut")(nested)
+        self.assertEqual(self_[0](1), "end")
 
     def test_held_async(self):
         """a limit of how many at once counts a coroutine until it ends"""
@@ -493,7 +508,7 @@ class LimitLaws(unittest.TestCase):
         Limiter.create(SEGMENT, slots=64).close()
         for i, text in enumerate(
             "5/minute|100 per hour|10/s burst 20|10r/s|1 / 3 days|2K/h|1M per 2weeks burst=3M| 7/month |1/Y|3 PER min BURST 9|"
-            "1k/s|1/1.5s|5/1m30s|9/h strict|block|unlimited|off|0|5/minut|20 at once| 3  AT ONCE FOR 2days |1K at once for minute|2 at once for 5|2 at once for|0 at once|2 at onces|2 at oncefor 5m|3at once|1/s at once|"
+            "1k/s|1/1.5s|5/1m30s|9/h strict|block|unlimited|off|0|5/minut|20 at once| 3  AT ONCE FOR 2days |1K at once for minute|2 at once for 5|2 at once for|0 at once|2 at onces|2 at oncefor 5m|3at once|1/s at once|20 at once at most 5 minutes each|"
             "0/s|5|5/|/s|5/fortnight|5 a day|-1/s|1/0s|1/s burst 0|1/s burst|1/sburst 3|1.5/s|5/s 3|x|5m/s|1/s burst 3 4".split("|")
         ):
             try:

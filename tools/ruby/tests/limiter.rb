@@ -105,6 +105,7 @@ is(raised { limiter.rule_set("bad", capacity: 0, refill: 1, period: 1) }&.first,
 # Each text is read, set, and printed as one that reads the same.
 TEXTS = { "5/minute" => [:funnel, :enforce, 5, 5, 60], "10r/s burst 20" => [:funnel, :enforce, 20, 10, 1], "1/1.5s" => [:funnel, :enforce, 1, 1, 1.5],
           "1000/hour window" => [:window, :enforce, 1000, 0, 3600], "20 at once" => [:hold, :enforce, 20, 0, 60], "2 per 2 years" => [:funnel, :enforce, 2, 2, 730 * DAY] }
+is(Shmlimit.rule_parse(Shmlimit.rule_text(**Shmlimit.rule_parse("20 at once at most 5m")))[:cut_off], true, "a limit can say that places are cut off")
 read = TEXTS.keys.to_h { |text| [text, Shmlimit.rule_parse(text).values] }
 is(read, TEXTS, "a text is read as a rule's keywords")
 (TEXTS.keys + ["0/s", "block", "unlimited", "off", "9/h strict"]).each do |text|
@@ -184,7 +185,7 @@ pid = fork { writer.write(made.enter(:places, "fork").nil?); sleep }
 reader.readpartial(9)
 Process.kill(:KILL, pid)
 Process.wait(pid)
-is([made.enter(:places, "fork").nil?, made.enter(:places, "fork").nil?], [false, true], "a killed process keeps its place until the period is over")
+is(Array.new(3) { made.enter(:places, "fork").nil? }, [false, false, true], "the place of a killed process is free again, and no more than that")
 is(raised { made.enter("w", "k") }&.first, ERROR, "only a rule of holds has places")
 Shmlimit.destroy(segment)
 is(made.gone?, true, "a segment that was destroyed is gone")

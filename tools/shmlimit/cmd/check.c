@@ -24,7 +24,7 @@
 
 #define INTERVAL_DEFAULT UINT64_C(1000000000)
 #define INTERVAL_MAX (UINT64_C(86400) * 1000000000)
-#define STATE_HEAD "shmlimit check 3"
+#define STATE_HEAD "shmlimit check 4"
 
 /* Statuses of such plugins. */
 enum { CHECK_OK, CHECK_WARNING, CHECK_CRITICAL, CHECK_UNKNOWN };
@@ -40,6 +40,7 @@ enum {
 	BREAKER_OPENINGS,
 	ON_FAILURE,
 	UNDECIDED,
+	UNREGISTERED,
 	LIMITS,
 	ALLOWED = LIMITS,
 	FACTS
@@ -54,14 +55,17 @@ static const struct command_option options[] = {
 	[BREAKER_OPENINGS] = { "max-breaker-openings", "LIMIT", "times that the circuit breaker opened" },
 	[ON_FAILURE] = { "max-on-failure", "LIMIT", "requests that on_failure decided, without a Redis server" },
 	[UNDECIDED] = { "max-undecided", "LIMIT", "requests of servers that a limit could not decide" },
+	[UNREGISTERED] = { "max-unregistered", "LIMIT",
+	                   "places that were not bound to their process, for want of room" },
 	[RULE] = { "rule", "RULE", "decisions, evictions, slots and on_failure of this rule only" },
 	[INTERVAL] = { "interval", "DURATION", "count for this long (default 1s)" },
 	[STATE] = { "state", "FILE", "count since the last check that had this file, without waiting" },
 	{ 0 },
 };
 
-static const char *const labels[FACTS] = { "denied",           "evictions",  "no_slot",   "backend_errors",
-	                                   "breaker_openings", "on_failure", "undecided", "allowed" };
+static const char *const labels[FACTS] = { "denied",         "evictions",        "no_slot",
+	                                   "backend_errors", "breaker_openings", "on_failure",
+	                                   "undecided",      "unregistered",     "allowed" };
 
 /* More than `warning` is a warning; UINT64_MAX: nothing is. */
 struct limit {
@@ -208,6 +212,7 @@ static int sample_take(struct shmlimit *limiter, const char *rule, struct sample
 			[BREAKER_OPENINGS] = lease.breaker_openings,
 			[ON_FAILURE] = on_failure_count(limiter, rule != NULL ? id : -1),
 			[UNDECIDED] = info.undecided_passed + info.undecided_refused,
+			[UNREGISTERED] = info.unregistered,
 			[ALLOWED] = c.allowed,
 		},
 	};

@@ -108,11 +108,17 @@ static void become(const struct holder *h)
 
 /*
  * The place is the command's, and not this process's: if this one is killed, the command goes on,
- * and its place is not to be given away. A place that cannot be bound ends with its period.
+ * and its place is not to be given away. A place that cannot be bound ends with its period, and is
+ * renewed.
  */
 static void bind_to_child(struct holder *h)
 {
-	(void)shmlimit_bind(h->limiter, h->rule, h->key.bytes, h->key.len, &h->place, (uint32_t)h->child);
+	int error = shmlimit_bind(h->limiter, h->rule, h->key.bytes, h->key.len, &h->place, (uint32_t)h->child);
+
+	/* -ECHILD: it has ended already. -ETIME: that is said when it is renewed. */
+	if (error != 0 && error != -ECHILD && error != -ETIME)
+		fail("rule %s: the place is not bound to the command: %s: if hold is killed, it ends with its period",
+		     h->call->operand[RULE], shmlimit_strerror(error));
 }
 
 static void renew(struct holder *h)

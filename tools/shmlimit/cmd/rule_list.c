@@ -25,7 +25,8 @@ static void add_row(struct table *table, const struct rule_facts *facts)
 	table_cell(table, "%s", facts->name);
 	table_cell(table, "%d", facts->id);
 	for (int field = 0; field < FIELDS; field++)
-		if (field != FIELD_PERIOD) /* the rate tells it */
+		/* The rate tells the period; that places are cut off is seldom. */
+		if (field != FIELD_PERIOD && field != FIELD_CUT_OFF)
 			table_cell(table, "%s", field_cell(text, field, &facts->rule));
 }
 

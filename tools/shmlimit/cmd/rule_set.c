@@ -20,6 +20,7 @@ static const struct command_option options[] = {
 	[FIELD_MAX_WAIT] = { "max-wait", "DURATION", "longest wait that a reservation may cause: 2s (a new rule: 0)" },
 	[FIELD_NEXT_PAYS] = { "next-pays", "YES|NO", "funnel: yes: the next caller waits for a debt (a new rule: no)" },
 	[FIELD_CREDIT] = { "credit", "N", "lease: tokens before the backend is asked, for an unknown key (a new rule: 0)" },
+	[FIELD_CUT_OFF] = { "cut-off", "YES|NO", "hold: a place ends after its period though its holder lives (a new rule: no)" },
 	[FIELD_PROTECTED] = { "protected", "YES|NO", "keep slots against keys of other rules when the table is full (a new rule: no)" },
 	[FIELD_MODE] = { "mode", "MODE", "enforce, dry-run, off or block (a new rule: enforce)" },
 	[FIELDS] = { "limit", "LIMIT", "the same as --rate; gcra: for calls without a --limit of their own" },

@@ -29,6 +29,7 @@ const char *const field_names[FIELDS] = {
 	[FIELD_MAX_WAIT] = "max-wait",
 	[FIELD_NEXT_PAYS] = "next-pays",
 	[FIELD_CREDIT] = "credit",
+	[FIELD_CUT_OFF] = "cut-off",
 	[FIELD_PROTECTED] = "protected",
 	[FIELD_MODE] = "mode",
 };
@@ -41,7 +42,7 @@ int field_applies(int field, uint32_t algorithm)
 		[FIELD_PERIOD] = SETS_PERIOD,      [FIELD_WARMUP] = SETS_WARMUP,
 		[FIELD_COLD_FACTOR] = SETS_WARMUP, [FIELD_COUNT_REFUSED] = SETS_COUNT_REFUSED,
 		[FIELD_MAX_WAIT] = SETS_MAX_WAIT,  [FIELD_NEXT_PAYS] = SETS_NEXT_PAYS,
-		[FIELD_CREDIT] = SETS_CREDIT,
+		[FIELD_CREDIT] = SETS_CREDIT,      [FIELD_CUT_OFF] = SETS_CUT_OFF,
 	};
 
 	return sets[field] == 0 || (traits_of(algorithm)->sets & sets[field]) != 0;
@@ -117,6 +118,8 @@ int field_parse(const char *rule_name, int field, const char *text, struct shmli
 		return duration_parse(what, text, &rule->max_wait_ns);
 	case FIELD_CREDIT:
 		return credit_parse(what, text, &rule->credit);
+	case FIELD_CUT_OFF:
+		return flag_parse(what, text, SHMLIMIT_RULE_CUT_OFF, rule);
 	case FIELD_NEXT_PAYS:
 		return flag_parse(what, text, SHMLIMIT_RULE_NEXT_PAYS, rule);
 	case FIELD_PROTECTED:
@@ -161,6 +164,8 @@ const char *field_text(char text[TEXT_LEN], int field, const struct shmlimit_rul
 	case FIELD_CREDIT:
 		snprintf(text, TEXT_LEN, "%" PRIu32, rule->credit);
 		return text;
+	case FIELD_CUT_OFF:
+		return choice_word(choices_yes, (rule->flags & SHMLIMIT_RULE_CUT_OFF) != 0);
 	case FIELD_NEXT_PAYS:
 		return choice_word(choices_yes, (rule->flags & SHMLIMIT_RULE_NEXT_PAYS) != 0);
 	case FIELD_PROTECTED:
@@ -212,6 +217,9 @@ void field_copy(int field, const struct shmlimit_rule *from, struct shmlimit_rul
 		break;
 	case FIELD_CREDIT:
 		to->credit = from->credit;
+		break;
+	case FIELD_CUT_OFF:
+		flag_copy(SHMLIMIT_RULE_CUT_OFF, from, to);
 		break;
 	case FIELD_NEXT_PAYS:
 		flag_copy(SHMLIMIT_RULE_NEXT_PAYS, from, to);

@@ -118,7 +118,8 @@ static int set_rate(struct rule_spec *spec)
 	if (rate.mode != SHMLIMIT_ENFORCE && (spec->given & 1u << FIELD_MODE) && rule->mode != rate.mode)
 		return fail_twice(spec, &rate);
 	if (begins || says_capacity(spec, &rate))
-		spec->said |= 1u << FIELD_CAPACITY | 1u << FIELD_PERIOD;
+		spec->said |= 1u << FIELD_CAPACITY | 1u << FIELD_PERIOD |
+		              (field_applies(FIELD_CUT_OFF, rate.algorithm) ? 1u << FIELD_CUT_OFF : 0);
 	if (begins || rate.mode != SHMLIMIT_ENFORCE)
 		spec->said |= 1u << FIELD_MODE;
 	rule->algorithm = rate.algorithm;
@@ -128,6 +129,8 @@ static int set_rate(struct rule_spec *spec)
 		rule->capacity = rate.capacity;
 	if (spec->said & ~spec->given & 1u << FIELD_MODE)
 		rule->mode = rate.mode;
+	if (spec->said & ~spec->given & 1u << FIELD_CUT_OFF)
+		field_copy(FIELD_CUT_OFF, &rate, rule);
 	return STATUS_OK;
 }
 

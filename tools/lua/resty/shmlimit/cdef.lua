@@ -53,7 +53,7 @@ struct shmlimit_info {
 	uint64_t created_unix_ns;
 	uint32_t rules_max, store_keys;
 	uint64_t old_slots, slots_max, undecided_passed, undecided_refused;
-	uint64_t slots_asked, reserved[1];
+	uint64_t slots_asked, unregistered;
 };
 struct shmlimit_request {
 	int32_t rule;
@@ -98,6 +98,7 @@ int shmlimit_count(struct shmlimit *limiter, int rule, const void *key, size_t k
 int shmlimit_enter(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
 	struct shmlimit_result *r);
 int shmlimit_renew(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place);
+int shmlimit_bind(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place, uint32_t pid);
 int shmlimit_leave(struct shmlimit *limiter, int rule, const void *key, size_t key_len, const struct shmlimit_place *place);
 int shmlimit_reset(struct shmlimit *limiter, int rule, const void *key, size_t key_len);
 int shmlimit_key_ip_text(const char *text, int nth, unsigned prefix_v4, unsigned prefix_v6, void *key, size_t key_size);

@@ -27,7 +27,8 @@ local function spec(self, places)
 	while capacity < places do
 		capacity = capacity * 2
 	end
-	return { algorithm = "hold", capacity = capacity, period = self.hold }
+	-- A request whose leaving() is never called has its place no longer, also while its worker lives.
+	return { algorithm = "hold", capacity = capacity, period = self.hold, cut_off = true }
 end
 
 -- The limiter, and the rule's id.

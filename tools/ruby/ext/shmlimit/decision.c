@@ -366,8 +366,12 @@ static VALUE limiter_enter(VALUE self, VALUE rule, VALUE key_value)
 	struct shmlimit_place place = { .struct_size = sizeof(place) };
 	struct key key = native_key(key_value);
 	struct limiter *l = limiter_of(self);
-	int answer = shmlimit_enter(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, &place, NULL);
+	int id = limiter_rule(self, l, rule),
+	    answer = shmlimit_enter(l->handle, id, key.bytes, key.length, &place, NULL);
 
+	/* If this process dies, the place is free. One that is not bound ends with its period. */
+	if (answer == SHMLIMIT_ALLOWED)
+		(void)shmlimit_bind(l->handle, id, key.bytes, key.length, &place, 0);
 	RB_GC_GUARD(key.owner);
 	if (native_check(answer, rule) != SHMLIMIT_ALLOWED)
 		return Qnil;

@@ -281,7 +281,7 @@ static VALUE rule_text(int argc, VALUE *argv, VALUE self)
 	return rb_utf8_str_new_cstr(text);
 }
 
-/* Shmlimit._rule_parse(text, algorithm): [algorithm, mode, capacity, refill, period] */
+/* Shmlimit._rule_parse(text, algorithm): [algorithm, mode, flags, capacity, refill, period] */
 static VALUE rule_parse(VALUE self, VALUE text, VALUE algorithm)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = NUM2UINT(algorithm) };
@@ -294,8 +294,8 @@ static VALUE rule_parse(VALUE self, VALUE text, VALUE algorithm)
 		rb_raise(rb_eArgError, "limit \"%" PRIsVALUE "\": %s", text, wrong.text);
 	period = rule.period_ns % 1000000000 == 0 ? ULL2NUM(rule.period_ns / 1000000000)
 	                                          : native_seconds(rule.period_ns);
-	return rb_ary_new_from_args(5, UINT2NUM(rule.algorithm), UINT2NUM(rule.mode), ULL2NUM(rule.capacity),
-	                            ULL2NUM(rule.refill), period);
+	return rb_ary_new_from_args(6, UINT2NUM(rule.algorithm), UINT2NUM(rule.mode), UINT2NUM(rule.flags),
+	                            ULL2NUM(rule.capacity), ULL2NUM(rule.refill), period);
 }
 
 static VALUE limiter_rule_remove(VALUE self, VALUE name)

@@ -24,8 +24,8 @@ module Shmlimit
     MODES = { enforce: 0, dry_run: 1, off: 2, block: 3 }.freeze
 
     def self.to_a(capacity: 0, refill: 0, period: 0, algorithm: :funnel, mode: :enforce, max_wait: 0, warmup: 0,
-                  cold_factor: nil, next_pays: false, count_refused: false, credit: 0, protected: false)
-      flags = (next_pays ? 1 : 0) | (count_refused ? 2 : 0) | (protected ? 4 : 0)
+                  cold_factor: nil, next_pays: false, count_refused: false, credit: 0, protected: false, cut_off: false)
+      flags = (next_pays ? 1 : 0) | (count_refused ? 2 : 0) | (protected ? 4 : 0) | (cut_off ? 16 : 0)
       [ALGORITHMS.fetch(algorithm), MODES.fetch(mode), flags, capacity, refill, period, max_wait, warmup, cold_factor, credit]
     end
   end
@@ -35,15 +35,16 @@ module Shmlimit
     # The rule that a text describes, as keywords of rule_set: "5/minute", "10/s burst 20", "1000/hour strict", "20 at once",
     # "block", "unlimited"; shmlimit(7) has all forms. ArgumentError: it is none; the message has the nearest.
     def rule_parse(text, algorithm: :funnel)
-      number, mode, capacity, refill, period = _rule_parse(text, Rule::ALGORITHMS.fetch(algorithm))
-      { algorithm: Rule::ALGORITHMS.key(number), mode: Rule::MODES.key(mode), capacity: capacity, refill: refill, period: period }
+      number, mode, flags, capacity, refill, period = _rule_parse(text, Rule::ALGORITHMS.fetch(algorithm))
+      rule = { algorithm: Rule::ALGORITHMS.key(number), mode: Rule::MODES.key(mode), capacity: capacity, refill: refill, period: period }
+      flags.anybits?(16) ? { **rule, cut_off: true } : rule
     end
 
     # The text of a rule, given as keywords of rule_set, which rule_parse reads as the same limit. Error: it has none.
     def rule_text(**rule) = _rule_text(*Rule.to_a(**rule))
   end
 
-  # A place that is held until leave, or for its rule's period, whichever comes first.
+  # A place that is held until leave, or while this process lives; after "20 at once at most 5 minutes each" it ends, too.
   class Place
     def initialize(limiter, rule, key, index, value) # :nodoc:
       @limiter = limiter
