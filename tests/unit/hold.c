@@ -713,14 +713,54 @@ static enum registry_answer asked(uint64_t number)
 	return registry_ask(l, number, registry_now_ns());
 }
 
+/*
+ * An emulator of user programs clears no page in a child, and its /proc tells a process another
+ * start than its parent.
+ */
+#ifdef UNDER_EMULATOR
+#define UNDER_AN_EMULATOR 1
+#else
+#define UNDER_AN_EMULATOR 0
+#endif
+
+static void forked(uint64_t own)
+{
+	uint64_t other = 0, now_ns;
+	int ends[2];
+	pid_t pid;
+
+	if (pipe(ends) != 0)
+		bail("pipe");
+	pid = fork();
+	if (pid == 0) {
+		other = 0;
+		(void)registry_self(l, &other);
+		if (write(ends[1], &other, sizeof(other)) != sizeof(other))
+			_exit(1);
+		sleep_on();
+	}
+	if (read(ends[0], &other, sizeof(other)) != sizeof(other))
+		bail("read");
+	ok(registry_is_number(other) && other != own, "a forked child is another holder");
+	now_ns = registry_now_ns();
+	forget_answers();
+	is(registry_ask(l, other, now_ns), HOLDER_ALIVE, "the child is alive");
+	end(pid);
+	is(registry_ask(l, other, now_ns + HOLDERS_FRESH_NS / 2), HOLDER_ALIVE,
+	   "a holder that was alive just now is not asked about");
+	is(registry_ask(l, other, now_ns + 2 * HOLDERS_FRESH_NS), HOLDER_DEAD, "a dead holder is dead a while later");
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void registry(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16 };
-	uint64_t own, again, other, taken[LAYOUT_HOLDERS], wrong = 0, now_ns;
+	uint64_t own, again, other, taken[LAYOUT_HOLDERS], wrong = 0;
 	struct shmlimit_place place;
 	struct shmlimit *second;
 	pthread_t thread;
-	int id, ends[2];
+	int id;
 	pid_t pid;
 
 	shmlimit_close(l);
@@ -749,26 +789,10 @@ static void registry(void)
 	pthread_barrier_wait(&over);
 	pthread_join(thread, NULL);
 
-	if (pipe(ends) != 0)
-		bail("pipe");
-	pid = fork();
-	if (pid == 0) {
-		other = 0;
-		(void)registry_self(l, &other);
-		if (write(ends[1], &other, sizeof(other)) != sizeof(other))
-			_exit(1);
-		sleep_on();
-	}
-	if (read(ends[0], &other, sizeof(other)) != sizeof(other))
-		bail("read");
-	ok(registry_is_number(other) && other != own, "a forked child is another holder");
-	now_ns = registry_now_ns();
-	forget_answers();
-	is(registry_ask(l, other, now_ns), HOLDER_ALIVE, "the child is alive");
-	end(pid);
-	is(registry_ask(l, other, now_ns + HOLDERS_FRESH_NS / 2), HOLDER_ALIVE,
-	   "a holder that was alive just now is not asked about");
-	is(registry_ask(l, other, now_ns + 2 * HOLDERS_FRESH_NS), HOLDER_DEAD, "a dead holder is dead a while later");
+	if (UNDER_AN_EMULATOR)
+		ok(1, "a forked child is another holder # SKIP not in an emulator");
+	else
+		forked(own);
 
 	/* A number of the future, and one of the past. */
 	is(asked(own + 1), HOLDER_UNKNOWN, "of a number that was not given nothing is known");
@@ -819,8 +843,6 @@ static void registry(void)
 	wrong += registry_is_number(again) && asked(again) != HOLDER_DEAD;
 	is(wrong, 0, "the process that had the entry before is dead");
 	end(late);
-	close(ends[0]);
-	close(ends[1]);
 }
 
 /* In a pid namespace of its own, as a container. */
@@ -872,7 +894,7 @@ static void namespaces(void)
 		else
 			number = word;
 	}
-	if (number == 0 || init == 0) {
+	if (number == 0 || init == 0 || UNDER_AN_EMULATOR) {
 		ok(1, "a container's holder is not known while it lives # SKIP no pid namespace is permitted");
 	} else {
 		is(asked(number), HOLDER_UNKNOWN, "a container's holder is not known while it lives");
@@ -882,8 +904,11 @@ static void namespaces(void)
 		is(asked(number), HOLDER_DEAD, "a container's holder is dead when the container has ended");
 		is(enter(id, &place, T0), SHMLIMIT_ALLOWED, "the place of a container that has ended is free");
 	}
-	if (number == 0 || init == 0)
+	if (number == 0 || init == 0 || UNDER_AN_EMULATOR) {
+		if (init > 0)
+			kill(init, SIGKILL);
 		end(pid);
+	}
 	close(ends[0]);
 }
 
