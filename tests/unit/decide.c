@@ -53,7 +53,7 @@ static void same(const int *by_call, const int *by_verb, int n)
 			differ++;
 		if (answer >= 0)
 			answers[answer]++;
-		now_ns += rng_below(&rng, SECOND / 20);
+		now_ns += rng_below(&rng, SECOND / 60);
 	}
 	is(differ, 0, "each verb answers as the call of its name: %lu calls of %d algorithms", (unsigned long)total, n);
 	ok(answers[SHMLIMIT_ALLOWED] > total / 10 && answers[SHMLIMIT_DENIED] > total / 10,
