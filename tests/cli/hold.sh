@@ -142,6 +142,34 @@ wait $pid 2>/dev/null
 run shmlimit hold "$segment" cut key --wait 1h -- echo after
 is "$rc $out" "0 after" "a place that is cut off ends though the command goes on"
 kill "$(cat pid2)"
+shmlimit hold "$segment" cut key -- sh -c 'until [ -e cut.go ]; do sleep 0.01; done' 2>cut.err &
+pid=$!
+until [ -s cut.err ]; do sleep 0.01; done
+run shmlimit hold "$segment" cut key --wait 1h -- echo after
+is "$rc $out" "0 after" "it ends though hold lives"
+touch cut.go
+wait $pid
+is "$? $(cat cut.err)" "0 shmlimit: rule cut: the place ended after 50ms: the command goes on without one" \
+	"hold says once that it ended"
+
+# Lost: reset, and another has it.
+shmlimit rule set "$segment" lost --algorithm hold --capacity 1 --period 300ms
+shmlimit hold "$segment" lost key -- sh -c 'until [ -e lost.go ]; do sleep 0.01; done' 2>lost.err &
+pid=$!
+until_free lost key 0
+until [ -s lost.err ]; do
+	shmlimit reset "$segment" --rule lost --key key >/dev/null
+	shmlimit take "$segment" lost key --quiet
+	sleep 0.05
+done
+is "$(cat lost.err)" "shmlimit: rule lost: the place was lost, and all are held: the command goes on without one" \
+	"hold says that its place was lost"
+shmlimit reset "$segment" --rule lost --key key >/dev/null
+until_free lost key 0
+ok 0 "it has a place again when one is free"
+touch lost.go
+wait $pid
+is "$? $(cat lost.err | wc -l) $(free lost key)" "0 1 1" "that place is given back, too"
 
 shmlimit rule set "$segment" one --algorithm hold --capacity 1 --period 1h
 run shmlimit hold "$segment" one key -- shmlimit hold "$segment" one key -- true

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "duration.h"
 #include "fail.h"
 #include "key_form.h"
 #include "key_option.h"
@@ -49,12 +50,14 @@ struct holder {
 	struct shmlimit_result result;
 	sigset_t awaited, before; /* signals that this process waits for; its mask when it began */
 	pid_t child;              /* that runs the command */
-	int is_lost;              /* and it was said */
+	uint64_t entered_ns;      /* by monotonic_ns() */
+	int is_lost;              /* the command has no place, and it was said */
 };
 
 static int enter(struct holder *h)
 {
 	h->place = (struct shmlimit_place){ .struct_size = sizeof(h->place) };
+	h->entered_ns = monotonic_ns();
 	return shmlimit_enter(h->limiter, h->rule, h->key.bytes, h->key.len, &h->place, &h->result);
 }
 
@@ -115,7 +118,7 @@ static void bind_to_child(struct holder *h)
 {
 	int error = shmlimit_bind(h->limiter, h->rule, h->key.bytes, h->key.len, &h->place, (uint32_t)h->child);
 
-	/* -ECHILD: it has ended already. -ETIME: that is said when it is renewed. */
+	/* -ECHILD: it has ended already. -ETIME: that is said later, by keep(). */
 	if (error != 0 && error != -ECHILD && error != -ETIME)
 		fail("rule %s: the place is not bound to the command: %s: if hold is killed, it ends with its period",
 		     h->call->operand[RULE], shmlimit_strerror(error));
@@ -125,12 +128,13 @@ static void renew(struct holder *h)
 {
 	int error = shmlimit_renew(h->limiter, h->rule, h->key.bytes, h->key.len, &h->place);
 
-	if (error != -ETIME)
+	if (error != -ETIME && !h->is_lost)
 		return;
 	/*
 	 * It was reset or evicted, or this process did not run for a period: another place will do.
 	 */
 	if (enter(h) == SHMLIMIT_ALLOWED) {
+		h->is_lost = 0;
 		bind_to_child(h);
 		return;
 	}
@@ -140,29 +144,53 @@ static void renew(struct holder *h)
 	fail("rule %s: the place was lost, and all are held: the command goes on without one", h->call->operand[RULE]);
 }
 
-static uint64_t renewal_ns(const struct holder *h)
+static void report_end(struct holder *h, uint64_t period_ns)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	char after[DURATION_TEXT_MAX];
 
-	if (shmlimit_rule_get(h->limiter, h->rule, &rule) != 0)
-		return 1000 * MS;
-	return rule.period_ns / RENEWALS + 1;
+	h->is_lost = 1;
+	fail("rule %s: the place ended after %s: the command goes on without one", h->call->operand[RULE],
+	     duration_text(after, period_ns));
 }
 
 /*
- * Renews until the child has ended; forwards signals that were sent to this process alone. Returns
- * the exit status.
+ * Does what is due for the place: a renewal, if is_due says so, or, where the rule cuts places off,
+ * a message when that has happened. Returns in how long to call it again.
+ */
+static uint64_t keep(struct holder *h, int is_due)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	uint64_t passed_ns = monotonic_ns() - h->entered_ns;
+
+	if (shmlimit_rule_get(h->limiter, h->rule, &rule) != 0)
+		return 1000 * MS;
+	if ((rule.flags & SHMLIMIT_RULE_CUT_OFF) == 0) {
+		if (is_due)
+			renew(h);
+		return rule.period_ns / RENEWALS + 1;
+	}
+	if (passed_ns <= rule.period_ns)
+		return rule.period_ns - passed_ns + MS;
+	if (!h->is_lost)
+		report_end(h, rule.period_ns);
+	return 3600 * 1000 * MS;
+}
+
+/*
+ * Keeps the place until the child has ended; forwards signals that were sent to this process alone.
+ * Returns the exit status.
  */
 static int watch(struct holder *h)
 {
+	uint64_t next_ns = keep(h, 0);
 	siginfo_t info;
 	int status;
 
 	for (;;) {
-		int number = await(h, renewal_ns(h), &info);
+		int number = await(h, next_ns, &info);
 
 		if (number == 0)
-			renew(h);
+			next_ns = keep(h, 1);
 		else if (number != SIGCHLD && info.si_code == SI_USER)
 			kill(h->child, number); /* a terminal's go to the child too */
 		if (waitpid(h->child, &status, WNOHANG) == h->child)
@@ -266,11 +294,11 @@ const struct command command_hold = {
 	.name = "hold",
 	.operands = "NAME RULE KEY COMMAND...",
 	.purpose = "run a command while it holds a place",
-	.details =
-		"Write -- before COMMAND, whose options are its own. The place is renewed while COMMAND runs, and\n"
-		"given back when it ends. Exits with the status of COMMAND (128 + N if signal N ended it), 1 if no\n"
-		"place was free, 126 or 127 if COMMAND cannot be run, 125 on any other failure. If hold itself is\n"
-		"killed, the place ends with COMMAND. A place that cannot be bound to COMMAND ends after a period.\n",
+	.details = "Write -- before COMMAND, whose options are its own. The place is held while COMMAND runs, unless\n"
+		   "the rule cuts it off, and given back when it ends. Exits with the status of COMMAND (128 + N if\n"
+		   "signal N ended it), 1 if no place was free, 126 or 127 if COMMAND cannot be run, 125 on any other\n"
+		   "failure. If hold itself is killed, the place ends with COMMAND. A place that cannot be bound to\n"
+		   "COMMAND ends after a period.\n",
 	.options = options,
 	.run = run,
 	.misused = STATUS_NOT_TRIED,
