@@ -123,13 +123,6 @@ END {
 		v["global_sim", "even, demand 2", "4", "use"], 0.98, 1)
 	line("4 simulated hosts, demand 2: commands to the backend / decision", \
 		v["global_sim", "even, demand 2", "4", "commands / decision"], 0.001, -1)
-	for (i = split("5 20 100", speeds, " "); i > 0; i--)
-		line("flood, offenders at " speeds[i] "/s: innocents denied", \
-			v["flood", "shmlimit", speeds[i], "innocents denied"], 0, -1)
-	for (i = split("5 20 100", speeds, " "); i > 0; i--)
-		line("flood, offenders at " speeds[i] "/s: requests forgiven / by the LRU of the same memory", \
-			over(v["flood", "shmlimit", speeds[i], "requests forgiven"], \
-			v["flood", "LRU, same memory", speeds[i], "requests forgiven"]), 0.1, -1)
 	line("nginx, 1 worker, requests/s: shmlimit / limit_req", \
 		v["web", "nginx, 1, shmlimit quiet", "16 connections", "/ own"], 1, 1)
 	line("nginx, 4 workers, requests/s: shmlimit / limit_req", \

@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "holder.h"
 #include "keep_errno.h"
 
@@ -166,25 +165,14 @@ static int is_fresh(uint32_t holder, uint64_t now_ns)
 	       HOLDER_FRESH_NS >> 20;
 }
 
-struct holder_round holder_round_begin(void)
-{
-	return (struct holder_round){ .now_ns = clock_read(CLOCK_MONOTONIC) };
-}
-
-static int was_asked(const struct holder_round *round, uint32_t holder)
-{
-	for (unsigned i = 0; i < HOLDER_ROUND; i++)
-		if (round->alive[i] == holder)
-			return 1;
-	return 0;
-}
-
-static int is_dead(uint32_t holder, uint64_t now_ns)
+int holder_is_dead(uint32_t holder, uint64_t now_ns)
 {
 	KEEP_ERRNO;
 	uint32_t pid = holder >> START_BITS;
 	struct life life;
 
+	if (pid == 0)
+		return 0;
 	if (kill((pid_t)pid, 0) != 0)
 		return errno == ESRCH;
 	if (is_fresh(holder, now_ns))
@@ -192,15 +180,5 @@ static int is_dead(uint32_t holder, uint64_t now_ns)
 	if (life_read(pid, &life) && (life.is_over || ((uint32_t)life.start & START_MASK) != (holder & START_MASK)))
 		return 1;
 	atomic_store_explicit(fresh_of(holder), fresh_as(holder, now_ns), memory_order_relaxed);
-	return 0;
-}
-
-int holder_is_dead(struct holder_round *round, uint32_t holder)
-{
-	if (holder >> START_BITS == 0 || was_asked(round, holder))
-		return 0;
-	if (is_dead(holder, round->now_ns))
-		return 1;
-	round->alive[round->asked++ % HOLDER_ROUND] = holder;
 	return 0;
 }

@@ -42,26 +42,14 @@ int holder_is_over(uint32_t pid, uint64_t start, uint64_t mask);
  */
 int holder_of(uint32_t pid, uint32_t *holder);
 
-/*
- * What one look over the places of a key has found out. Server processes have several places each.
- */
-#define HOLDER_ROUND 8
-struct holder_round {
-	uint64_t now_ns;
-	uint32_t alive[HOLDER_ROUND]; /* the last of these that live; 0: none */
-	unsigned asked;
-};
-
-struct holder_round holder_round_begin(void);
-
 /* How long a process that /proc showed alive needs no second look there. */
 #define HOLDER_FRESH_NS ((uint64_t)10 << 20)
 
 /*
- * Is it surely dead, or a zombie? Asks the kernel once a round. kill(2), 1 us, finds at once that a
+ * Is it surely dead, or a zombie? now_ns is CLOCK_MONOTONIC's. kill(2), 1 us, finds at once that a
  * process is gone. What only /proc shows, a zombie and a pid that went to another process, is read
  * again after HOLDER_FRESH_NS: 10 us.
  */
-int holder_is_dead(struct holder_round *round, uint32_t holder);
+int holder_is_dead(uint32_t holder, uint64_t now_ns);
 
 #endif

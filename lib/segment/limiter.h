@@ -53,8 +53,8 @@ struct shmlimit {
 	/* for registry.c: this process as a holder, if the epoch is that of this process */
 	struct limiter_holder {
 		uint64_t epoch, number;
-		uint64_t page;                /* address of a page that keeps a lock; 0: none */
-		uint64_t full_epoch, full_ns; /* when it found no entry */
+		uint64_t page;                                 /* address of a page that keeps a lock; 0: none */
+		uint64_t failed_epoch, failed_ns, failed_with; /* when it could not register, and why */
 	} holder;
 	uint64_t device, inode; /* of the file, to know it again */
 	int unlinked;           /* its descriptor and 1, while it has no name; else 0 */

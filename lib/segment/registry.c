@@ -22,7 +22,7 @@
 #define SEEN_ALIVE ((uint64_t)1 << 39)
 #define SEEN_TIME (SEEN_ALIVE - 1)
 #define SEEN_NS_SHIFT 20
-/* An attempt to register where all entries were taken is made this often. */
+/* After an attempt to register that failed, another one is made this often. */
 #define RETRY_NS ((uint64_t)1000000000)
 /* BOUND: a swap is lost only to a process that registers. */
 #define TRIES 64
@@ -144,6 +144,9 @@ ask_kernel(const struct shmlimit *l, struct layout_holder *e, uint64_t number, u
 	if (load_again(&e->number) != number)
 		return HOLDER_DEAD;
 	answer = look(l, number, process, space);
+	/* ORDER pairs with word_cas() in registry_close(). Its lock is gone then: it may live. */
+	if (answer == HOLDER_DEAD && load_again(&e->space) != space)
+		answer = HOLDER_UNKNOWN;
 	if (answer != HOLDER_DEAD && !l->read_only)
 		store_relaxed(&e->seen, seen_as(number, answer == HOLDER_ALIVE, now_ns));
 	return answer;
@@ -168,7 +171,7 @@ enum registry_answer registry_ask(const struct shmlimit *l, uint64_t number, uin
 	}
 	seen = load_relaxed(&e->seen);
 	if (seen >> SEEN_SHIFT == (number & REGISTRY_GENERATION) &&
-	    (((now_ns >> SEEN_NS_SHIFT) - seen) & SEEN_TIME) < HOLDERS_FRESH_NS >> SEEN_NS_SHIFT)
+	    (((now_ns >> SEEN_NS_SHIFT) - seen) & SEEN_TIME) < REGISTRY_FRESH_NS >> SEEN_NS_SHIFT)
 		return (seen & SEEN_ALIVE) != 0 ? HOLDER_ALIVE : HOLDER_UNKNOWN;
 	return ask_kernel(l, e, number, now_ns);
 }
@@ -283,28 +286,31 @@ static void keep_space(const struct shmlimit *l, const struct own *own, uint64_t
 }
 
 /*
- * BOUND: one thread of the process registers at a time: others do not wait, but look for its entry.
+ * Several threads may register at once: each finds the entry that the first of them took, or
+ * takes it.
  */
 __attribute__((cold, noinline)) static int register_self(const struct shmlimit *l, const struct own *own,
                                                          uint64_t *number)
 {
 	struct limiter_holder *mine = &l->self->holder;
 	uint64_t now_ns = registry_now_ns(), epoch = load_acquire(&own->epoch), start,
-		 owner = load_acquire(&mine->epoch);
+		 owner = load_acquire(&mine->epoch), failed_epoch = load_acquire(&mine->failed_epoch);
 	uint32_t pid = 0;
 	int error;
 
-	if (load_relaxed(&mine->full_epoch) == epoch && now_ns - load_relaxed(&mine->full_ns) < RETRY_NS)
-		return count_full(l, -EXFULL);
+	if (failed_epoch == epoch && now_ns - load_relaxed(&mine->failed_ns) < RETRY_NS)
+		return count_full(l, -(int)load_relaxed(&mine->failed_with));
 	error = holder_find(&pid, &start);
 	if (error == 0)
 		error = count_full(l, enlist(l, pid, start, number));
-	if (error == -EXFULL) {
-		store_relaxed(&mine->full_ns, now_ns);
-		store_relaxed(&mine->full_epoch, epoch);
-	}
-	if (error != 0)
+	if (error != 0) {
+		store_relaxed(&mine->failed_with, (uint64_t)-error);
+		store_relaxed(&mine->failed_ns, now_ns);
+		/* ORDER the error before the epoch; pairs with load_acquire() above. */
+		if (failed_epoch != epoch)
+			(void)word_cas(&mine->failed_epoch, failed_epoch, epoch);
 		return error;
+	}
 	/* ORDER the number before the epoch; pairs with load_acquire() in registry_self(). */
 	store_relaxed(&mine->number, *number);
 	if (owner != epoch && word_cas(&mine->epoch, owner, epoch))

@@ -18,7 +18,7 @@
  *     earlier number of it a dead one. A process that is killed before or after that swap leaves
  *     nothing to repair.
  *  2. Ask: read number and process; ask the kernel, and note in `seen` what it says of a living
- *     one. Within HOLDERS_FRESH_NS no process asks again.
+ *     one. Within REGISTRY_FRESH_NS no process asks again.
  *
  * An entry is a process's, never a thread's; exec changes neither pid nor start, and a stopped
  * process is alive. A forked child is another process: see registry_self().
@@ -43,7 +43,7 @@
 #include "atomic.h"
 #include "limiter.h"
 
-#define HOLDERS_FRESH_NS ((uint64_t)10 << 20)
+#define REGISTRY_FRESH_NS ((uint64_t)10 << 20)
 #define REGISTRY_ENTRY_SHIFT 48
 #define REGISTRY_GENERATION (((uint64_t)1 << 24) - 1)
 

@@ -14,6 +14,7 @@
 #include "unit.h"
 #include "unit_cells.h"
 
+#include "clock.h"
 #include "decide.h"
 #include "generation.h"
 #include "hold.h"
@@ -486,37 +487,27 @@ static int enter_in_time(int id, struct shmlimit_place *place, uint64_t now)
 	return SHMLIMIT_DENIED;
 }
 
-static int is_dead_at(uint32_t holder, uint64_t now_ns)
-{
-	struct holder_round round = { .now_ns = now_ns };
-
-	return holder_is_dead(&round, holder);
-}
-
 static void holders(void)
 {
-	struct holder_round round = holder_round_begin();
-	uint64_t now = round.now_ns;
+	uint64_t now = clock_read(CLOCK_MONOTONIC);
 	uint32_t killed, reaped;
 	siginfo_t dead;
 	pid_t pid = child_that(sleep_on);
 
 	is(holder_of((uint32_t)pid, &killed), 0, "a process can be named");
-	is(holder_is_dead(&round, killed), 0, "a process that sleeps is alive");
+	is(holder_is_dead(killed, now), 0, "a process that sleeps is alive");
 	kill(pid, SIGKILL);
 	waitid(P_PID, (id_t)pid, &dead, WEXITED | WNOWAIT);
-	is(is_dead_at(killed, now + HOLDER_FRESH_NS / 2), 0, "a zombie that was alive just now is not looked at");
-	is(is_dead_at(killed, now + 2 * HOLDER_FRESH_NS), 1, "a zombie that was alive a while ago is dead");
-	is(is_dead_at(killed ^ 1, now), 1, "a process that started at another time was not alive just now");
-	round.now_ns += 2 * HOLDER_FRESH_NS;
-	is(holder_is_dead(&round, killed), 0, "a process is asked about once in a round");
+	is(holder_is_dead(killed, now + HOLDER_FRESH_NS / 2), 0, "a zombie that was alive just now is not looked at");
+	is(holder_is_dead(killed, now + 2 * HOLDER_FRESH_NS), 1, "a zombie that was alive a while ago is dead");
+	is(holder_is_dead(killed ^ 1, now), 1, "a process that started at another time was not alive just now");
 	waitpid(pid, NULL, 0);
 
 	pid = child_that(sleep_on);
 	is(holder_of((uint32_t)pid, &reaped), 0, "another process can be named");
-	is(is_dead_at(reaped, now), 0, "another process that sleeps is alive");
+	is(holder_is_dead(reaped, now), 0, "another process that sleeps is alive");
 	end(pid);
-	is(is_dead_at(reaped, now), 1, "a process that is gone is dead at once, also if it was alive just now");
+	is(holder_is_dead(reaped, now), 1, "a process that is gone is dead at once, also if it was alive just now");
 }
 
 /* A holder that is asked about again: no answer is remembered. */
@@ -746,9 +737,9 @@ static void forked(uint64_t own)
 	forget_answers();
 	is(registry_ask(l, other, now_ns), HOLDER_ALIVE, "the child is alive");
 	end(pid);
-	is(registry_ask(l, other, now_ns + HOLDERS_FRESH_NS / 2), HOLDER_ALIVE,
+	is(registry_ask(l, other, now_ns + REGISTRY_FRESH_NS / 2), HOLDER_ALIVE,
 	   "a holder that was alive just now is not asked about");
-	is(registry_ask(l, other, now_ns + 2 * HOLDERS_FRESH_NS), HOLDER_DEAD, "a dead holder is dead a while later");
+	is(registry_ask(l, other, now_ns + 2 * REGISTRY_FRESH_NS), HOLDER_DEAD, "a dead holder is dead a while later");
 	close(ends[0]);
 	close(ends[1]);
 }

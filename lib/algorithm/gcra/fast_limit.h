@@ -9,9 +9,6 @@
 #include "fast_gcra.h"
 #include "limit_make.h"
 
-/* What the first try left, or is not for it. */
-int limit_rest(const struct shmlimit *l, const struct request *q, uint32_t failed, struct shmlimit_result *r);
-
 /* In registers for a limit of whole ticks: limit_make() writes it to memory. */
 FAST int limit_read(const struct shmlimit_limit *limit, struct gcra *g)
 {
@@ -47,7 +44,7 @@ FAST int fast_limit(const struct shmlimit *l, const struct request *asked, const
 	copy = request_copy(&q);
 	copy.limit = &made;
 	copy.max_wait_ns = UINT64_MAX;
-	return limit_rest(l, &copy, failed, r);
+	return decide_rest(l, &copy, failed, r);
 }
 
 #endif

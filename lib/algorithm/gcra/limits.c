@@ -38,12 +38,6 @@ int limit_make(const struct shmlimit_limit *limit, struct gcra *g)
 	return 0;
 }
 
-__attribute__((noinline)) int limit_rest(const struct shmlimit *l, const struct request *q, uint32_t failed,
-                                         struct shmlimit_result *r)
-{
-	return decide_rest(l, q, failed, r);
-}
-
 int limit_decide(const struct shmlimit *l, const struct request *asked, struct shmlimit_result *r)
 {
 	struct request q = decide_complete(l, asked);

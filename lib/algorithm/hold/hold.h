@@ -32,13 +32,13 @@
  *  5. Sweep (sweep.c): swap each place that has ended for one that is not held, as leaving does; one
  *     that lasts, if its holder is not known to live. Else its time would come round beside a
  *     place of the key that is renewed for years.
- *  6. Reclaim (table.c): read the word, then the places; none is in force, or has a holder that lives:
- *     swap exactly that word.
+ *  6. Reclaim (table.c): read the word, then the places. None is in force: swap exactly that word.
  *  7. Bind: swap the owner, then the word, as renewing does. The value stays, so that any process that has a copy of
  *     it can leave the place. Without the word's swap an entry that saw the place end, before it was
  *     bound, would leave it out of reach after.
- *  8. Bury: a denied entry reads each place that has a holder. That is dead, or not known to live and
- *     the place has ended: swap exactly that place for one that is not held, as leaving does.
+ *  8. Bury: a denied entry asks for the holder of each place that has one. If it is dead, or is not
+ *     known to live and the place has ended: swap exactly that place for one that is not held, as
+ *     leaving does.
  *
  * INVARIANT I13. Never more than `capacity` places of a key are in force. All entries are in
  * cells below the capacity, and a cell has one value. Where the capacity was lowered, places
@@ -61,7 +61,7 @@
  * and left, in the new table. One that was bound after it was copied is bound there, since the
  * word's swap fails (tests/model/bind, NO_LOOK).
  *
- * Killed between the two swaps, an entry leaves a place that ends by itself, or with its process.
+ * Killed between the two swaps, an entry leaves a place that ends by itself.
  *
  * INVARIANT A place whose holder lives is not buried. Burying swaps value and owner together, and
  * the owner is the one that is dead. An owner is one process for ever: its number never comes again

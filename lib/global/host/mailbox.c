@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "atomic.h"
+#include "clock.h"
 #include "hash.h"
 #include "holder.h"
 #include "mailbox.h"
@@ -175,12 +176,10 @@ static size_t text_words(const struct request_text *text)
 static int is_dead(const struct mailbox *box)
 {
 	uint64_t space = load_relaxed(&box->board.pid_space);
-	struct holder_round round;
 
 	if (space == 0 || space != holder_namespace())
 		return 0;
-	round = holder_round_begin();
-	return holder_is_dead(&round, (uint32_t)load_relaxed(&box->board.holder));
+	return holder_is_dead((uint32_t)load_relaxed(&box->board.holder), clock_read(CLOCK_MONOTONIC));
 }
 
 static int is_claimed(const struct mailbox *box, uint64_t until_ns, uint64_t now_ns)
