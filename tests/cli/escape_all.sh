@@ -34,7 +34,8 @@ shown=0
 bad=
 patience=60
 try() {
-	timeout "$patience" "$@" >out 2>err </dev/null
+	# --foreground: else a SIGCONT follows, and a program of the sanitizers that stops itself to look at its memory stays so.
+	timeout --foreground "$patience" "$@" >out 2>err </dev/null
 	rc=$?
 	tried=$((tried + 1))
 	! grep -q '2J' out err || shown=$((shown + 1))
