@@ -157,14 +157,15 @@ enum shmlimit_option_flags {
 	SHMLIMIT_OPTION_FIT = 0x2000000    /* fewer slots, where /dev/shm has too little room for `slots` */
 };
 
-/* What shmlimit_decide() does: as the call of that name. */
+/* What shmlimit_decide() does: as the call of that name, if there is one. */
 enum shmlimit_verb {
 	SHMLIMIT_TAKE = 0,
 	SHMLIMIT_PEEK = 1,
 	SHMLIMIT_RESERVE = 2,
 	SHMLIMIT_CHARGE = 3,
 	SHMLIMIT_REFUND = 4,
-	SHMLIMIT_ACQUIRE = 5 /* not with a given time */
+	SHMLIMIT_ACQUIRE = 5,  /* not with a given time */
+	SHMLIMIT_TAKE_SOME = 6 /* of `cost` tokens as many as fit: see shmlimit_decide() */
 };
 
 /* shmlimit_limit.flags: one of them, and all else of the limit is ignored; or 0 */
@@ -272,6 +273,7 @@ struct shmlimit_result {
 	uint64_t wait_ns;   /* allowed: wait this long before going on; 0 except for reservations */
 	uint64_t retry_after_ns; /* denied: the same request fits after this long, if no other caller takes; UINT64_MAX = never */
 	uint64_t reset_after_ns; /* time until the funnel is full, with the time to pay its debt */
+	uint64_t granted;        /* of SHMLIMIT_TAKE_SOME: how many tokens were taken; of other calls without meaning */
 };
 
 /* Resolution and range of the times of a rule's funnels. The ranges are rounded down. */
@@ -909,6 +911,15 @@ int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t ke
  * one of 5 an hour, 5 a day are denied for up to 12 minutes. Where two limits hold at once, give
  * each a rule.
  *
+ * SHMLIMIT_TAKE_SOME is for batches: it takes as many tokens as fit, `cost` at most, and the result
+ * has their number in `granted`. That is the largest number of which a take would be allowed at
+ * that moment; one compare-and-swap decides. If not even one fits the answer is denied, `granted`
+ * is 0, and retry_after_ns is the time until one does. A cost above the capacity is no error.
+ * `cost` 0 is a peek. A rule in DRY_RUN, or off, grants all of the cost. The call counts as one
+ * decision. What does not fit is not asked for: under COUNT_REFUSED a call that gets nothing counts
+ * as one token. Rules of HOLD have no such take, and neither have those of LEASE, where the backend
+ * may have more than is known here: -EOPNOTSUPP.
+ *
  * request->limit->max_wait_ns is the longest wait of a reservation and of an acquisition. Of the
  * result, `limit` and `remaining` are the request's own; with SHMLIMIT_LIMIT_UNLIMITED both are
  * UINT64_MAX, with _BLOCK 0, and nothing is stored.
@@ -917,8 +928,9 @@ int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t ke
  * is unknown, or the limit too small; -E2BIG a member is set that this library does not know; -EDOM
  * capacity, refill or period_ns is 0, or neither the request nor its GCRA rule has a limit; -ERANGE
  * the capacity is above SHMLIMIT_CAPACITY_MAX, or the time to full or max_wait_ns above 366 days;
- * -EOPNOTSUPP the request has a limit and its rule is not of GCRA. Threads, processes, signals,
- * fork, progress: as the call that the verb names. Cost: that call's, and a division for a limit.
+ * -EOPNOTSUPP the request has a limit and its rule is not of GCRA, or the rule's algorithm does not
+ * have the operation. Threads, processes, signals, fork, progress: as the call that the verb names.
+ * Cost: that call's, and a division for a limit.
  */
 int shmlimit_decide(struct shmlimit *limiter, uint32_t verb, const struct shmlimit_request *request,
                     struct shmlimit_result *r);

@@ -100,6 +100,11 @@ struct algorithm {
 	/* Fills *v and, unless it is NULL, *r. The operation is one that it has. */
 	void (*apply)(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
 	              struct shmlimit_result *r);
+	/*
+	 * The most tokens of which a take would be allowed; for TAKE_SOME, which it has not where
+	 * this is NULL.
+	 */
+	uint64_t (*fit)(const struct look *k, const struct request *q, const struct balance *b);
 	void (*count)(const struct look *k, const struct balance *b); /* after that; or NULL */
 	/* Nanoseconds until it is equivalent to an empty slot. */
 	uint64_t (*wait)(const struct look *k, const struct balance *b);
@@ -158,7 +163,9 @@ static inline const struct algorithm *algorithm_of(const struct layout_params *p
 /* Has it this operation, with this amount? */
 static inline int algorithm_has(const struct algorithm *a, const struct request *q)
 {
-	return (a->operations & 1u << q->op) != 0 && !(a->one_at_a_time && q->amount > 1 && q->op != OP_PEEK) &&
+	int has = q->op == OP_TAKE_SOME ? a->fit != NULL : (a->operations & 1u << q->op) != 0;
+
+	return has && !(a->one_at_a_time && q->amount > 1 && q->op != OP_PEEK) &&
 	       (q->limit == NULL || a->traits->takes_limits);
 }
 

@@ -20,6 +20,7 @@ enum operation {
 	OP_REFUND,
 	OP_RESERVE,
 	OP_CHARGE,
+	OP_TAKE_SOME, /* see decide_apply(): no row's apply gets it */
 	OP_LEASE,
 	OP_DEPOSIT,
 	OP_DENY,
@@ -51,8 +52,8 @@ static inline int operation_only_looks(enum operation op)
 /* Its answer is counted, and shown to tracers. */
 static inline int operation_is_counted(enum operation op)
 {
-	return (1u << op & (1u << OP_TAKE | 1u << OP_RESERVE | 1u << OP_LEASE | 1u << OP_DEPOSIT | 1u << OP_DENY |
-	                    1u << OP_COUNT | 1u << OP_ENTER)) != 0;
+	return (1u << op & (1u << OP_TAKE | 1u << OP_TAKE_SOME | 1u << OP_RESERVE | 1u << OP_LEASE | 1u << OP_DEPOSIT |
+	                    1u << OP_DENY | 1u << OP_COUNT | 1u << OP_ENTER)) != 0;
 }
 
 /* A holder's, of a place that it has already: done under a rule that is off too. */

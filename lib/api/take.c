@@ -140,6 +140,8 @@ FAST int decide_one(const struct shmlimit *l, enum operation op, const struct sh
 
 	if (asked->limit != NULL)
 		return fast_limit(l, &q, asked->limit, r);
+	if (op == OP_TAKE_SOME)
+		return decide_call(l, &q, r);
 	q.max_wait_ns = UINT64_MAX;
 	return fast_call(l, &q, r);
 }
@@ -148,17 +150,18 @@ FAST int decide_one(const struct shmlimit *l, enum operation op, const struct sh
 static int decide_any(const struct shmlimit *l, uint32_t verb, const struct shmlimit_request *asked,
                       struct shmlimit_result *r, struct when when)
 {
-	static const enum operation operation_of[] = { [SHMLIMIT_TAKE] = OP_TAKE,
-		                                       [SHMLIMIT_PEEK] = OP_PEEK,
-		                                       [SHMLIMIT_RESERVE] = OP_RESERVE,
-		                                       [SHMLIMIT_CHARGE] = OP_CHARGE,
-		                                       [SHMLIMIT_REFUND] = OP_REFUND };
+	static const enum operation operation_of[] = {
+		[SHMLIMIT_TAKE] = OP_TAKE,     [SHMLIMIT_PEEK] = OP_PEEK,     [SHMLIMIT_RESERVE] = OP_RESERVE,
+		[SHMLIMIT_CHARGE] = OP_CHARGE, [SHMLIMIT_REFUND] = OP_REFUND, [SHMLIMIT_TAKE_SOME] = OP_TAKE_SOME
+	};
 
-	if (asked == NULL || verb >= sizeof(operation_of) / sizeof(operation_of[0]))
+	if (asked == NULL || verb >= sizeof(operation_of) / sizeof(operation_of[0]) || verb == SHMLIMIT_ACQUIRE)
 		return -EINVAL;
 	if (asked->reserved32 != 0)
 		return -E2BIG;
-	if (verb == SHMLIMIT_TAKE && asked->cost == 0)
+	if (verb == SHMLIMIT_TAKE_SOME && r != NULL)
+		r->granted = 0;
+	if ((verb == SHMLIMIT_TAKE || verb == SHMLIMIT_TAKE_SOME) && asked->cost == 0)
 		verb = SHMLIMIT_PEEK;
 	return decide_one(l, operation_of[verb], asked, r, when);
 }

@@ -35,7 +35,7 @@ FAST int first_try(const struct shmlimit *l, const struct table *t, const struct
 		return FIRST_NOT;
 	k = look_make(l, t, slot, &view.params, q->when);
 	a->read(&k, seen.word, &b);
-	a->apply(&k, q, &b, &v, r);
+	decide_apply(a, &k, q, rule_mode(&view), &b, &v, r);
 	if (__builtin_expect(b.doubtful, 0))
 		return FIRST_NOT;
 	if (v.changed) {

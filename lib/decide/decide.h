@@ -88,6 +88,33 @@ int decide_slowly(const struct shmlimit *l, const struct request *q, uint32_t fa
 int decide_rest(const struct shmlimit *l, const struct request *q, uint32_t failed, struct shmlimit_result *r);
 
 /*
+ * The operation on what the key has. TAKE_SOME is a take of as many tokens as fit or, if none does,
+ * of one, which is denied. So one swap decides how many. A dry run grants what was asked for.
+ */
+static inline void decide_apply(const struct algorithm *a, const struct look *k, const struct request *q, uint32_t mode,
+                                struct balance *b, struct verdict *v, struct shmlimit_result *r)
+{
+	int doubtful = b->doubtful;
+	struct request take;
+	uint64_t fit;
+
+	if (q->op != OP_TAKE_SOME) {
+		a->apply(k, q, b, v, r);
+		return;
+	}
+	fit = a->fit(k, q, b);
+	take = request_as(q, OP_TAKE);
+	if (take.amount > fit)
+		take.amount = fit | (fit == 0);
+	a->apply(k, &take, b, v, r);
+	/* By a later reading of the clock more may fit: as where a take is denied. */
+	if (take.amount < q->amount)
+		b->doubtful |= doubtful;
+	if (r != NULL)
+		r->granted = mode == SHMLIMIT_DRY_RUN ? q->amount : v->answer == SHMLIMIT_ALLOWED ? take.amount : 0;
+}
+
+/*
  * What was swapped, where the caller wants to know and tokens were taken. `was_empty`:
  * before, the slot was equivalent to an empty one, and is to be freed.
  */

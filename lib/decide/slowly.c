@@ -23,7 +23,7 @@ static void apply(const struct shmlimit *l, struct attempt *d)
 {
 	struct look k = attempt_where(l, d);
 
-	d->a->apply(&k, d->request, &d->b, &d->v, d->r);
+	decide_apply(d->a, &k, d->request, rule_mode(&d->view), &d->b, &d->v, d->r);
 }
 
 /*
@@ -181,7 +181,9 @@ static int bypass(const struct shmlimit *l, const struct attempt *d, struct shml
 	if (r != NULL && blocks)
 		*r = (struct shmlimit_result){ .retry_after_ns = q->op == OP_REFUND ? 0 : FUNNEL_NEVER };
 	else if (r != NULL)
-		*r = (struct shmlimit_result){ .limit = rule.capacity, .remaining = rule.capacity };
+		*r = (struct shmlimit_result){ .limit = rule.capacity,
+			                       .remaining = rule.capacity,
+			                       .granted = q->amount };
 	return denied ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED;
 }
 
@@ -195,8 +197,11 @@ static int finish_attempt(const struct shmlimit *l, const struct attempt *d)
 	decide_show(q, d->v.answer);
 	if (d->a->count != NULL)
 		d->a->count(&k, &d->b);
-	if (d->r != NULL && d->room_ns != 0 && d->v.answer == SHMLIMIT_DENIED)
+	if (d->r != NULL && d->room_ns != 0 && d->v.answer == SHMLIMIT_DENIED) {
 		d->r->retry_after_ns = d->room_ns;
+		if (q->op == OP_TAKE_SOME && rule_mode(&d->view) != SHMLIMIT_DRY_RUN)
+			d->r->granted = 0;
+	}
 	if (d->r != NULL && d->nowhere && q->op == OP_CHARGE && q->amount != 0)
 		d->r->retry_after_ns = FUNNEL_NEVER;
 	if (d->v.answer > SHMLIMIT_DENIED)

@@ -47,6 +47,26 @@ run shmlimit refund "$segment" r key --tokens 18446744073709551615
 is "$rc $(printf '%s\n' "$out" | sed -n 3p)" "0 remaining: 3" "refund fills no funnel above its capacity"
 is "$(printf '%s\n' "$out" | sed -n 5p)" "reset after: 0s" "a full funnel needs no time to be so"
 
+# As many as fit.
+run shmlimit take "$segment" r batch --at-most 2
+is "$rc $(printf '%s\n' "$out" | sed -n '1p;3p;6p' | tr '\n' ';')" "0 decision: allowed;remaining: 1;granted: 2;" "--at-most takes what it asks for, if that fits"
+is "$(shmlimit take "$segment" r batch --at-most 2 --json | jq -c '[.allowed, .granted]')" "[true,1]" "--at-most takes a part, if no more fits"
+run shmlimit take "$segment" r batch --at-most 9
+is "$rc $(printf '%s\n' "$out" | sed -n '1p;6p' | tr '\n' ';')" "1 decision: denied;granted: 0;" "--at-most is denied if nothing fits"
+like "$out" '^retry after: (1d|23h[0-9]+m)$' "a denial of --at-most says when one token is there"
+is "$err" "" "--at-most may say more than the capacity"
+run shmlimit take "$segment" r batch --at-most 2 --cost 2
+is "$rc $err" "2 shmlimit: --at-most and --cost: cannot be combined" "--at-most goes without --cost"
+run shmlimit take "$segment" r batch r other --all --at-most 2
+is "$rc $err" "2 shmlimit: --at-most: of one rule and one key: cannot be combined with --all or --keys-from" "--at-most goes without --all"
+run shmlimit take "$segment" r --keys-from - --at-most 2
+is "$rc $err" "2 shmlimit: --at-most: of one rule and one key: cannot be combined with --all or --keys-from" "--at-most goes without --keys-from"
+shmlimit rule set "$segment" places --limit "3 at once"
+run shmlimit take "$segment" places batch --at-most 2
+is "$rc $err" "2 shmlimit: rule places: --at-most: a rule of its algorithm grants all or nothing" "--at-most is refused where it cannot be said"
+shmlimit rule set "$segment" plans --algorithm gcra
+is "$(shmlimit take "$segment" plans batch --at-most 9 --limit 5/d --json | jq -c .granted)" 5 "--at-most by a limit of the call"
+
 # Modes.
 run shmlimit take "$segment" seen key
 is "$rc $(printf '%s\n' "$out" | sed -n 1p)" "0 decision: allowed" "a dry run allows what fits"

@@ -7,6 +7,7 @@
 #ifndef TESTS_CRASH_CALL_H
 #define TESTS_CRASH_CALL_H
 
+#include "../by_limit.h"
 #include "scene.h"
 
 /* In tables of calls, what a call does not have is left out. */
@@ -15,6 +16,7 @@
 enum act {
 	NOTHING,
 	TAKE,
+	TAKE_SOME, /* of this many tokens as many as fit */
 	PEEK,
 	REFUND,
 	CHARGE,
@@ -325,6 +327,8 @@ static int call_make(const void *arg)
 		return 0;
 	case TAKE:
 		return shmlimit_take_at(l, c->rule, c->key, len, c->amount, &r, call_ns(c));
+	case TAKE_SOME:
+		return by_limit_at(l, SHMLIMIT_TAKE_SOME, c->rule, c->key, len, c->amount, NULL, &r, call_ns(c));
 	case PEEK:
 		return shmlimit_peek_at(l, c->rule, c->key, len, c->amount, &r, call_ns(c));
 	case REFUND:

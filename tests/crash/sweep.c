@@ -62,6 +62,18 @@ static const struct scenario {
 	{ "take: denied, new and above the capacity", { { 0 } }, { TAKE, "k", 6 }, 1, { 5, 5 } },
 	{ "take: nothing", { { TAKE, "k", 1 } }, { TAKE, "k", 0 }, 0, { 4, 4 }, 0, READS_ONLY },
 
+	/* As many as fit: one swap decides how many. */
+	{ "take_some: a new key", { { 0 } }, { TAKE_SOME, "k", 3 }, 0, { 5, 2 } },
+	{ "take_some: more than a new key has", { { 0 } }, { TAKE_SOME, "k", 9 }, 0, { 5, 0 } },
+	{ "take_some: a known key, of which a part fits", { { TAKE, "k", 3 } }, { TAKE_SOME, "k", 4 }, 0, { 2, 0 } },
+	{ "take_some: denied", { { TAKE, "k", 5 } }, { TAKE_SOME, "k", 4 }, 1, { 0, 0 } },
+	{ "take_some: converting, the capacity being lower",
+	  { { TAKE, "k", 1 }, { SET_KILLED, .params = { .capacity = 3 } } }, { TAKE_SOME, "k", 4 }, 0, { 3, 0 } },
+	{ "take_some: a window, of which a part fits", { { TAKE, "k", 3 } }, { TAKE_SOME, "k", 4 }, 0, { 2, 0 }, 0,
+	  WINDOW },
+	{ "take_some: a count, of which a part fits", { { TAKE, "k", 3 } }, { TAKE_SOME, "k", 4 }, 0, { 2, 0 }, 0, COUNTED },
+	{ "take_some: gcra, a part", { { TAKE, "k", 3 } }, { TAKE_SOME, "k", 4 }, 0, { 2, 0 }, 0, TIMES },
+
 	/* GCRA: a key is the time at which it was empty. */
 	{ "gcra: a new key", { { 0 } }, { TAKE, "k", 1 }, 0, { 5, 4 }, 0, TIMES },
 	{ "gcra: a known key", { { TAKE, "k", 1 } }, { TAKE, "k", 2 }, 0, { 4, 2 }, 0, TIMES },

@@ -7,6 +7,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "../by_limit.h"
 #include "ticks.h"
 
 #define WORKERS 2
@@ -19,9 +20,10 @@
 #define SECOND ((uint64_t)1000000000)
 #define HOUR_NS (3600 * SECOND)
 
-enum verb { TAKE, PEEK, RESERVE, CHARGE, REFUND, TAKE_ALL, TAKE_MANY, VERBS };
+enum verb { TAKE, PEEK, RESERVE, CHARGE, REFUND, TAKE_SOME, TAKE_ALL, TAKE_MANY, VERBS };
 
-static const char *const titles[VERBS] = { "take", "peek", "reserve", "charge", "refund", "take_all", "take_many" };
+static const char *const titles[VERBS] = { "take",   "peek",      "reserve",  "charge",
+	                                   "refund", "take_some", "take_all", "take_many" };
 
 /* Of the first two all tokens can be accounted for: a charge goes nowhere but into the quota. */
 #define ACCOUNTED 2
@@ -95,6 +97,10 @@ static void decide_one(enum verb verb, unsigned rule, uint32_t key, uint64_t tok
 		answer = shmlimit_peek_at(play->l, id, &key, sizeof(key), AMPLE, &r, NOW_NS);
 		if (answer == SHMLIMIT_ALLOWED || rule >= ACCOUNTED)
 			answer = shmlimit_charge_at(play->l, id, &key, sizeof(key), tokens, &r, NOW_NS);
+		break;
+	case TAKE_SOME:
+		answer = by_limit_at(play->l, SHMLIMIT_TAKE_SOME, id, &key, sizeof(key), tokens, NULL, &r, NOW_NS);
+		tokens = r.granted;
 		break;
 	default:
 		answer = shmlimit_take_at(play->l, id, &key, sizeof(key), tokens, &r, NOW_NS);

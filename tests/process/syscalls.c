@@ -22,6 +22,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "../by_limit.h"
 #include "process.h"
 
 #define SLOW_NS 3600000000000u /* a token an hour: nothing refills while we look */
@@ -92,6 +93,9 @@ static void decide(const struct stage *s, uint64_t salt)
 	expect(NEXT, shmlimit_take(s->l, s->slow, &key, sizeof(key), 0, NULL), SHMLIMIT_ALLOWED);
 	expect(NEXT, shmlimit_peek(s->l, s->slow, &key, sizeof(key), 1, &r), SHMLIMIT_DENIED);
 	expect(NEXT, shmlimit_peek(s->reader, s->slow, &key, sizeof(key), 1, &r), SHMLIMIT_DENIED);
+	expect(NEXT, shmlimit_refund(s->l, s->slow, &key, sizeof(key), 1, &r), SHMLIMIT_ALLOWED);
+	expect(NEXT, by_limit(s->l, SHMLIMIT_TAKE_SOME, s->slow, &key, sizeof(key), 9, NULL, &r), SHMLIMIT_ALLOWED);
+	expect(NEXT, (int)r.granted, 1);
 	expect(NEXT, shmlimit_refund(s->l, s->slow, &key, sizeof(key), 1, &r), SHMLIMIT_ALLOWED);
 	expect(NEXT, shmlimit_refund(s->l, s->slow, &key, sizeof(key), 5, NULL), SHMLIMIT_ALLOWED);
 	expect(NEXT, shmlimit_peek(s->l, s->slow, &key, sizeof(key), 2, NULL), SHMLIMIT_ALLOWED);

@@ -89,6 +89,13 @@ static void act_one_limit(unsigned who)
 	spend(KEY, &longer, 2, 0);
 }
 
+static void act_batches(unsigned who)
+{
+	take_some(KEY, 2 + who, &longer, minutes(&longer, 1));
+	take_some(OTHER, 2, &longer, minutes(&longer, 1));
+	take_some(KEY, 3, &longer, minutes(&longer, 1));
+}
+
 static void act_two_limits(unsigned who)
 {
 	/* Another key's limit raises the same number to less. */
@@ -234,6 +241,16 @@ static const struct scene one_limit = {
 	.judge = judge_one_limit,
 };
 
+static const struct scene batches = {
+	.title =
+		"calls that take as many as fit together get a new limit's capacity, by however old readings of the clock",
+	.actors = 3,
+	.mortals = 2,
+	.set = set,
+	.act = act_batches,
+	.judge = judge_one_limit,
+};
+
 static const struct scene two_limits = {
 	.title = "limits of one place together admit what the longest does, however much time passes",
 	.actors = 3,
@@ -350,6 +367,7 @@ static void fails(struct scene scene, struct shmlimit *(*set_up)(void), void (*a
 int main(void)
 {
 	play(&one_limit);
+	play(&batches);
 	play(&two_limits);
 	play(&debts);
 	play(&debts_in_time);

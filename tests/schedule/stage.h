@@ -165,6 +165,28 @@ static inline void take(uint32_t key, uint64_t cost)
 		blame("a denial wrote to the table");
 }
 
+/* Take of `most` tokens as many as fit, by a limit of the call or NULL: the call is then one that wanted those. */
+static inline void take_some(uint32_t key, uint64_t most, const struct shmlimit_limit *limit, int64_t unit)
+{
+	struct call *c = call_begin(key, (int64_t)most * unit);
+	struct shmlimit_result r = { 0 };
+	struct shmlimit_request q = {
+		.rule = rule_of(key), .key = &key, .key_len = sizeof(key), .cost = most, .limit = limit
+	};
+	int answer;
+
+	actor_calls();
+	answer = shmlimit_decide(handle(), SHMLIMIT_TAKE_SOME, &q, &r);
+	/* If it is killed it may have taken all; what is denied lacked the first. */
+	c->tokens = (int64_t)(answer == SHMLIMIT_ALLOWED ? r.granted : 1) * unit;
+	if (answer >= 0 && (r.granted > most || (r.granted == 0) != (answer == SHMLIMIT_DENIED)))
+		blame("granted %" PRIu64 " of %" PRIu64, r.granted, most);
+	call_end(c, answer);
+	/* A part was granted: there was no more, unless more came back since. */
+	if (limit == NULL && answer >= 0 && r.granted < most && r.remaining != 0)
+		blame("granted %" PRIu64 " of %" PRIu64 ", and left %" PRIu64, r.granted, most, r.remaining);
+}
+
 /* Take from the key and from one that has no token, all or none. */
 static inline void take_in_vain(uint32_t key, uint64_t cost)
 {

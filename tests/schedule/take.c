@@ -144,6 +144,43 @@ static const struct scene behind = {
 	.judge = judge_behind,
 };
 
+/* Batches: each takes what is left. */
+static void act_some(unsigned who)
+{
+	take_some(KEY, 2 + who, NULL, 1);
+	take_some(KEY, 3, NULL, 1);
+	take(KEY, 1);
+}
+
+static const struct scene batches = {
+	.title =
+		"calls that take as many as fit get what is left to the token, and no call is denied before that is gone",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_key,
+	.act = act_some,
+	.judge = judge_standing,
+};
+
+static const struct scene batches_refilling = {
+	.title = "calls that take as many as fit get no more than the capacity and what refilled",
+	.actors = 3,
+	.mortals = 2,
+	.away_ns = { TOKEN_NS, TOKEN_NS / 3, 10 * TOKEN_NS },
+	.set = set_key,
+	.act = act_some,
+	.judge = judge_refilling,
+};
+
+static const struct scene batches_of_many = {
+	.title = "calls that take as many as fit of a key of many tokens get all that refilled, to the token",
+	.actors = 3,
+	.away_ns = { TOKEN_NS, TOKEN_NS / 3 },
+	.set = set_many,
+	.act = act_some,
+	.judge = judge_used,
+};
+
 int main(void)
 {
 	play(&standing);
@@ -151,5 +188,8 @@ int main(void)
 	play(&used);
 	play(&used_of_many);
 	play(&behind);
+	play(&batches);
+	play(&batches_refilling);
+	play(&batches_of_many);
 	return tap_done();
 }

@@ -701,6 +701,26 @@ static void stopped_before_the_last(void)
 	}
 }
 
+static void others_take_two(void)
+{
+	clock_ns += SECOND;
+	by_limit(l, SHMLIMIT_TAKE, gcra, &key, sizeof(key), 2, &four, NULL);
+}
+
+/* As many as fit: by the time that was read before, only one would. */
+static void stopped_before_a_batch(void)
+{
+	meanwhile = others_take_two;
+	shmlimit_reset(l, gcra, NULL, 0);
+	by_limit(l, SHMLIMIT_TAKE, gcra, &key, sizeof(key), 1, &four, NULL);
+	by_limit(l, SHMLIMIT_REFUND, gcra, &key, sizeof(key), 1, &four, NULL);
+	stops = 1;
+	is(by_limit(l, SHMLIMIT_TAKE_SOME, gcra, &key, sizeof(key), 3, &four, &r), SHMLIMIT_ALLOWED,
+	   "a batch of a process that was stopped is allowed what fits");
+	is(stops, 0, "the process was stopped before its batch");
+	is(r.granted, 2, "that is all that others left");
+}
+
 /* A clock that stepped forward and back, by any time: the key is denied for no longer than the longest limit so far. */
 static void steps_of_gcra(void)
 {
@@ -1009,6 +1029,7 @@ int main(void)
 	stopped_before_charging();
 	stopped_before_waiting();
 	stopped_before_the_last();
+	stopped_before_a_batch();
 	steps_of_gcra();
 	switched_on_before_giving_back();
 	every_algorithm();

@@ -94,7 +94,7 @@ static void refused(int rule)
 	struct shmlimit_request q = { .rule = rule, .key = "fresh", .key_len = 5, .cost = 1 }, wrong;
 	struct shmlimit_result r;
 
-	for (uint32_t verb = 0; verb <= SHMLIMIT_ACQUIRE; verb++) {
+	for (uint32_t verb = 0; verb <= SHMLIMIT_TAKE_SOME; verb++) {
 		is(shmlimit_decide(l, verb, NULL, &r), -EINVAL, "verb %u: no request", verb);
 		is(shmlimit_decide(NULL, verb, &q, &r), -EINVAL, "verb %u: no limiter", verb);
 		wrong = q;
@@ -111,7 +111,7 @@ static void refused(int rule)
 		is(shmlimit_decide(l, verb, &wrong, &r), -EOPNOTSUPP, "verb %u: a limit under a rule that has its own",
 		   verb);
 	}
-	is(shmlimit_decide(l, SHMLIMIT_ACQUIRE + 1, &q, &r), -EINVAL, "a verb that is none");
+	is(shmlimit_decide(l, SHMLIMIT_TAKE_SOME + 1, &q, &r), -EINVAL, "a verb that is none");
 	is(shmlimit_decide(l, UINT32_MAX, &q, &r), -EINVAL, "the largest number is no verb");
 	is(shmlimit_decide_at(l, SHMLIMIT_ACQUIRE, &q, &r, T0), -EINVAL, "a given time cannot be waited for");
 	is(shmlimit_peek(l, rule, "fresh", 5, 5, &r), SHMLIMIT_ALLOWED, "none of them changed anything");

@@ -108,6 +108,8 @@ export class Limiter {
   ruleRemove(name: string): void
   /** True: allowed. `result` has the figures. */
   take(rule: string | number, key: Key, cost?: number, limit?: string | Limit): boolean
+  /** For batches: of `most` tokens takes as many as fit, and returns how many; 0: none fits. Not under rules of 'hold' and 'lease'. `result` has the other figures. */
+  takeSome(rule: string | number, key: Key, most: number, limit?: string | Limit): number
   peek(rule: string | number, key: Key, cost?: number, limit?: string | Limit): boolean
   reserve(rule: string | number, key: Key, cost?: number, maxWaitMs?: number, limit?: string | Limit): boolean
   refund(rule: string | number, key: Key, tokens?: number, limit?: string | Limit): void

@@ -12,8 +12,8 @@ const native = require(fs.existsSync(built) ? built : `${__dirname}/prebuilds/li
 
 const { numbers } = native
 // Where the addon puts the figures of an answer: enum number in src/addon.h.
-const LIMIT = 0, REMAINING = 1, WAIT_MS = 2, RETRY_AFTER_MS = 3, RESET_AFTER_MS = 4, COUNT = 5, APPLIED = 6, TTL_MS = 7
-const OUTCOME = 8, STATUS = 9, FAILURE = 10, DENIED_BY = 11, GATE_REMAINING = 12, GATE_RETRY_AFTER_MS = 13
+const LIMIT = 0, REMAINING = 1, WAIT_MS = 2, RETRY_AFTER_MS = 3, RESET_AFTER_MS = 4, COUNT = 5, APPLIED = 6, TTL_MS = 7, GRANTED = 8
+const OUTCOME = 9, STATUS = 10, FAILURE = 11, DENIED_BY = 12, GATE_REMAINING = 13, GATE_RETRY_AFTER_MS = 14
 
 const SATURATE = 0x10000
 const RESTART = 0x20000
@@ -260,6 +260,12 @@ class Limiter {
     const answer = limit === undefined ? native.take(this.#handle, rule, key, cost) : native.takeLimit(this.#handle, rule, key, cost, limitBytes(limit))
     if (answer < 0) failed(this, answer, 'take', rule, key, cost)
     return answer === 0
+  }
+
+  takeSome (rule, key, most, limit) {
+    const answer = native.takeSome(this.#handle, rule, key, most, limit === undefined ? undefined : limitBytes(limit))
+    if (answer < 0) failed(this, answer, 'takeSome', rule, key, most)
+    return numbers[GRANTED]
   }
 
   peek (rule, key, cost = 1, limit) {

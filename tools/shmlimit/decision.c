@@ -37,6 +37,7 @@ const struct command_option take_options[] = {
 	[TOKENS] = { "cost", "N", "tokens to ask for, of each limit (default 1; 0 takes nothing)" },
 	[JSON] = { "json", NULL, "print the answer as JSON" },
 	[QUIET] = { "quiet", NULL, "print nothing; the exit status is the answer" },
+	{ "at-most", "N", "of N tokens as many as fit; says how many were granted" },
 	{ "all", NULL, "take from all limits RULE KEY, or from none" },
 	{ "keys-from", "FILE", "instead of KEY: each line of FILE, - for standard input" },
 	LIMIT_ROW,
@@ -133,7 +134,11 @@ static json_t *answer_json(const struct question *q, int answer, const struct sh
 		json_decref(json);
 		return NULL;
 	}
-	if (!waits(q) || json_object_set_new(json, "wait_ns", json_number(r->wait_ns)) == 0)
+	if (waits(q) && json_object_set_new(json, "wait_ns", json_number(r->wait_ns)) != 0) {
+		json_decref(json);
+		return NULL;
+	}
+	if (q->verb != SHMLIMIT_TAKE_SOME || json_object_set_new(json, "granted", json_number(r->granted)) == 0)
 		return json;
 	json_decref(json);
 	return NULL;
@@ -146,6 +151,8 @@ static void answer_print(const struct question *q, int answer, const struct shml
 	decision_print(answer, r);
 	if (waits(q))
 		print_line("wait", "%s", duration_about(text, r->wait_ns));
+	if (q->verb == SHMLIMIT_TAKE_SOME)
+		print_line("granted", "%" PRIu64, r->granted);
 	if (q->verb == SHMLIMIT_CHARGE)
 		print_line("charged", "%s",
 		           q->charged_all ? "all" : "not all: the rule's max-wait allows no more debt");
@@ -167,7 +174,7 @@ static void hint_denied(struct shmlimit *limiter, int id, const struct question 
 		rule.capacity = q->limit.capacity;
 		rule.max_wait_ns = q->limit.max_wait_ns;
 	}
-	if (tokens > rule.capacity && rule.mode == SHMLIMIT_ENFORCE)
+	if (tokens > rule.capacity && q->verb != SHMLIMIT_TAKE_SOME && rule.mode == SHMLIMIT_ENFORCE)
 		fail("rule %s: %" PRIu64 " tokens never fit: its capacity is %" PRIu64, name, tokens, rule.capacity);
 	else if (!waits(q) || rule.max_wait_ns != 0)
 		return;
@@ -193,6 +200,8 @@ int fail_decision(const struct call *call, const char *rule, int error)
 {
 	const char *segment = call->operand[0], *limit = call_option(call, "limit");
 
+	if (limit == NULL && error == -EOPNOTSUPP && call_option(call, "at-most") != NULL)
+		return fail("rule %s: --at-most: a rule of its algorithm grants all or nothing", rule);
 	if (error == -EDOM)
 		return fail("rule %s: has no limit of its own: give one with --limit, or set it (shmlimit rule set %s "
 		            "%s --rate 5/minute)",
@@ -263,7 +272,7 @@ static int decide(const struct call *call, struct shmlimit *limiter, struct ques
 
 static int options_parse(const struct call *call, struct question *q)
 {
-	const char *max_wait = call_option(call, "max-wait");
+	const char *max_wait = call_option(call, "max-wait"), *most = call_option(call, "at-most");
 	char what[TEXT_LEN];
 	int status;
 
@@ -275,6 +284,12 @@ static int options_parse(const struct call *call, struct question *q)
 		status = number_parse(what, call->option[TOKENS], 0, UINT64_MAX, &q->tokens);
 	if (status == STATUS_OK && max_wait != NULL)
 		status = duration_parse("--max-wait", max_wait, &q->max_wait_ns);
+	if (status == STATUS_OK && most != NULL && call->option[TOKENS] != NULL)
+		return fail("--at-most and --cost: cannot be combined");
+	if (status == STATUS_OK && most != NULL) {
+		q->verb = SHMLIMIT_TAKE_SOME;
+		status = number_parse("--at-most", most, 0, UINT64_MAX, &q->tokens);
+	}
 	return status == STATUS_OK ? limit_option_read(call, &q->limit) : status;
 }
 

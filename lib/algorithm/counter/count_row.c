@@ -110,6 +110,12 @@ static void count_row_read(const struct look *k, uint64_t word, struct balance *
 	b->was_empty = 0;
 }
 
+static uint64_t count_row_fit(const struct look *k, const struct request *q, const struct balance *b)
+{
+	(void)q;
+	return k->params->capacity - count_used(k->params, &b->count);
+}
+
 static uint64_t count_row_wait(const struct look *k, const struct balance *b)
 {
 	(void)k;
@@ -164,6 +170,7 @@ const struct algorithm algorithm_counter = {
 	.none = count_row_none,
 	.read = count_row_read,
 	.apply = count_row_apply,
+	.fit = count_row_fit,
 	.wait = count_row_wait,
 	.idle_ns = count_row_idle_ns,
 	.convert = count_row_convert,

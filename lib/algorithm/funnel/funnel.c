@@ -336,6 +336,13 @@ static void funnel_row_apply(const struct look *k, const struct request *q, stru
 		funnel_report(k->params, q, k->at, b->funnel, v, r);
 }
 
+static uint64_t funnel_row_fit(const struct look *k, const struct request *q, const struct balance *b)
+{
+	(void)k;
+	(void)q;
+	return b->funnel.quota;
+}
+
 static uint64_t funnel_row_wait(const struct look *k, const struct balance *b)
 {
 	return funnel_ns_until(k->params, b->funnel, k->params->capacity, k->at);
@@ -387,6 +394,7 @@ const struct algorithm algorithm_funnel = {
 	.none = funnel_none,
 	.read = funnel_row_read,
 	.apply = funnel_row_apply,
+	.fit = funnel_row_fit,
 	.wait = funnel_row_wait,
 	.idle_ns = funnel_idle_ns,
 	.convert = funnel_row_convert,

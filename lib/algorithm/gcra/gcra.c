@@ -248,6 +248,13 @@ static void gcra_row_read(const struct look *k, uint64_t word, struct balance *b
 	b->was_empty = 0;
 }
 
+static uint64_t gcra_row_fit(const struct look *k, const struct request *q, const struct balance *b)
+{
+	struct gcra g = limit_of(k, q);
+
+	return g.blocks ? 0 : gcra_remaining(&g, gcra_state_room(&g, &b->gcra));
+}
+
 static uint64_t gcra_row_wait(const struct look *k, const struct balance *b)
 {
 	(void)k;
@@ -344,6 +351,7 @@ const struct algorithm algorithm_gcra = {
 	.none = gcra_row_none,
 	.read = gcra_row_read,
 	.apply = gcra_row_apply,
+	.fit = gcra_row_fit,
 	.wait = gcra_row_wait,
 	.idle_ns = gcra_row_idle_ns,
 	.convert = gcra_row_convert,

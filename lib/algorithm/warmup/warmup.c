@@ -403,6 +403,13 @@ static void warmup_row_apply(const struct look *k, const struct request *q, stru
 	r->reset_after_ns = warmup_ns_until_full(params, *funnel, k->at);
 }
 
+/* Whatever is asked for is had at once, if nothing is owed. */
+static uint64_t warmup_row_fit(const struct look *k, const struct request *q, const struct balance *b)
+{
+	(void)q;
+	return warmup_debt(k->params, b->funnel, k->at) != 0 ? 0 : warmup_tokens(k->params, k->params->capacity);
+}
+
 static uint64_t warmup_row_wait(const struct look *k, const struct balance *b)
 {
 	return warmup_ns_until_full(k->params, b->funnel, k->at);
@@ -429,6 +436,7 @@ const struct algorithm algorithm_warmup = {
 	.none = funnel_none,
 	.read = warmup_row_read,
 	.apply = warmup_row_apply,
+	.fit = warmup_row_fit,
 	.wait = warmup_row_wait,
 	.idle_ns = funnel_idle_ns,
 	.convert = warmup_row_convert,

@@ -167,6 +167,14 @@ __attribute__((flatten)) static void window_row_apply(const struct look *k, cons
 		window_report(k, q, &b->window, tokens, v, r);
 }
 
+static uint64_t window_row_fit(const struct look *k, const struct request *q, const struct balance *b)
+{
+	uint64_t used = ring_used(k, &b->window.ring, 0);
+
+	(void)q;
+	return used < k->params->capacity ? k->params->capacity - used : 0;
+}
+
 static uint64_t window_row_wait(const struct look *k, const struct balance *b)
 {
 	return b->window.ring.valid == 0 ? 0 : window_wait(k->params, b->window.ring.w.last_ns, k->at.now_ns);
@@ -271,6 +279,7 @@ const struct algorithm algorithm_window = {
 	.none = window_row_none,
 	.read = window_row_read,
 	.apply = window_row_apply,
+	.fit = window_row_fit,
 	.wait = window_row_wait,
 	.idle_ns = window_row_idle_ns,
 	.convert = window_row_convert,

@@ -236,6 +236,12 @@ static void decide(unsigned verb, unsigned rule, uint32_t key, uint64_t tokens)
 	case 3:
 		answer = shmlimit_refund_at(l, id, &key, sizeof(key), tokens, &r, play.now_ns);
 		break;
+	case 15:
+		answer = by_limit_at(l, SHMLIMIT_TAKE_SOME, id, &key, sizeof(key), tokens, NULL, &r, play.now_ns);
+		law(answer < 0 ||
+		            (r.granted <= tokens && (r.granted == 0) == (answer == SHMLIMIT_DENIED || tokens == 0)),
+		    "%" PRIu64 " of %" PRIu64 " are granted", r.granted, tokens);
+		break;
 	default:
 		answer = shmlimit_take_at(l, id, &key, sizeof(key), tokens, &r, play.now_ns);
 	}

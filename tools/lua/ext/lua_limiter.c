@@ -93,6 +93,33 @@ static int limiter_take(lua_State *L)
 {
 	return operate(L, SHMLIMIT_TAKE, 5);
 }
+
+/* As limiter_take(), but how many tokens were taken in place of whether. */
+static int limiter_take_some(lua_State *L)
+{
+	struct asked a = asked(L);
+	struct shmlimit_request q = { .rule = a.rule, .key = a.key, .key_len = a.key_len };
+	struct shmlimit_limit room;
+	struct shmlimit_result r;
+	int answer, n;
+
+	if (lua_isnoneornil(L, 4))
+		return luaL_error(L, "tokens must be a whole number of 0 to 2^53");
+	q.cost = value_tokens(L, 4, 1);
+	if (!lua_isnoneornil(L, 5)) {
+		q.limit = value_limit(L, 5, &room);
+		if (q.limit == NULL)
+			return 3;
+	}
+	answer = shmlimit_decide(a.handle, SHMLIMIT_TAKE_SOME, &q, &r);
+	n = push_decision(L, answer, &r);
+	if (answer >= 0) {
+		value_push_tokens(L, r.granted);
+		lua_replace(L, -n - 1);
+	}
+	return n;
+}
+
 static int limiter_peek(lua_State *L)
 {
 	return operate(L, SHMLIMIT_PEEK, 5);
@@ -599,25 +626,16 @@ static int module_key_ip(lua_State *L)
 	return 1;
 }
 
-static const luaL_Reg methods[] = { { "take", limiter_take },
-	                            { "peek", limiter_peek },
-	                            { "charge", limiter_charge },
-	                            { "refund", limiter_refund },
-	                            { "reserve", limiter_reserve },
-	                            { "count", limiter_count },
-	                            { "enter", limiter_enter },
-	                            { "renew", limiter_renew },
-	                            { "leave", limiter_leave },
-	                            { "take_all", limiter_take_all },
-	                            { "reset", limiter_reset },
-	                            { "rule_set", limiter_rule_set },
-	                            { "rule_ensure", limiter_rule_ensure },
-	                            { "rule_find", limiter_rule_find },
-	                            { "rule_remove", limiter_rule_remove },
-	                            { "gone", limiter_gone },
-	                            { "name", limiter_name },
-	                            { "close", limiter_close },
-	                            { NULL, NULL } };
+static const luaL_Reg methods[] = { { "take", limiter_take },           { "take_some", limiter_take_some },
+	                            { "peek", limiter_peek },           { "charge", limiter_charge },
+	                            { "refund", limiter_refund },       { "reserve", limiter_reserve },
+	                            { "count", limiter_count },         { "enter", limiter_enter },
+	                            { "renew", limiter_renew },         { "leave", limiter_leave },
+	                            { "take_all", limiter_take_all },   { "reset", limiter_reset },
+	                            { "rule_set", limiter_rule_set },   { "rule_ensure", limiter_rule_ensure },
+	                            { "rule_find", limiter_rule_find }, { "rule_remove", limiter_rule_remove },
+	                            { "gone", limiter_gone },           { "name", limiter_name },
+	                            { "close", limiter_close },         { NULL, NULL } };
 static const luaL_Reg functions[] = { { "open", module_open },
 	                              { "destroy", module_destroy },
 	                              { "limit", module_limit },

@@ -23,7 +23,7 @@ local MODES = { enforce = 0, dry_run = 1, off = 2, block = 3 }
 local ON_FULL = { evict = 0, allow = 1, deny = 2 }
 local RULE_FLAGS = { next_pays = 0x1, count_refused = 0x2, protected = 0x4, cut_off = 0x10 }
 local OPEN_READ_ONLY, OPEN_TRUSTED, OPEN_CREATE = 0x100, 0x200, 0x400
-local VERBS = { take = 0, peek = 1, reserve = 2, charge = 3, refund = 4 }
+local VERBS = { take = 0, peek = 1, reserve = 2, charge = 3, refund = 4, take_some = 6 }
 local COUNT_FLAGS = { saturate = 0x10000, restart = 0x20000 }
 local OPTION_GROUP = 0x1000000
 local LIMIT_T, PLACE_T = ffi.typeof("struct shmlimit_limit"), ffi.typeof("struct shmlimit_place")
@@ -171,9 +171,11 @@ end
 -- A decision by a limit that comes with the call.
 local function decide_by(self, verb, rule, id, key, tokens, limit)
 	local err
-	limit, err = limit_of(limit)
-	if not limit then
-		return nil, err, 22
+	if limit ~= nil then
+		limit, err = limit_of(limit)
+		if not limit then
+			return nil, err, 22
+		end
 	end
 	request.rule, request.key, request.key_len, request.cost, request.limit = id, key, #key, tokens, limit
 	kept[1], kept[2] = key, limit
@@ -197,6 +199,17 @@ end
 local take = C.shmlimit_take
 function Limiter:take(rule, key, tokens, limit)
 	return operate(self, rule, key, tokens, limit, take, VERBS.take)
+end
+
+-- As take, but how many tokens were taken in place of whether.
+function Limiter:take_some(rule, key, tokens, limit)
+	local id = id_of(self, rule)
+	key, tokens = key_of(key), tokens_of(tokens ~= nil and tokens or -1)
+	local allowed, remaining, wait, reset_after, most = decide_by(self, VERBS.take_some, rule, id, key, tokens, limit)
+	if allowed == nil then
+		return nil, remaining, wait
+	end
+	return whole(halves, highs, 5), remaining, wait, reset_after, most
 end
 
 local peek = C.shmlimit_peek

@@ -38,10 +38,10 @@ for _, each in ipairs(wrong) do
 end
 local ids = limiter:rule_set("ids", { capacity = 5, refill = 1, period = DAY })
 limiter:take(ids, "k", 3)
-for _, call in ipairs { "take", "peek", "reserve", "charge", "refund", "count", "enter", "reset" } do
+for _, call in ipairs { "take", "take_some", "peek", "reserve", "charge", "refund", "count", "enter", "reset" } do
 	local passed = {}
 	for _, id in ipairs { -1, -2, -3, ids + 1, 63, 64, 4096, 2 ^ 31 - 1, 2 ^ 31, -2 ^ 31, 2 ^ 32, 2 ^ 64, 0 / 0, 0.5 } do
-		local done, answer = pcall(limiter[call], limiter, id, call ~= "reset" and "k" or nil)
+		local done, answer = pcall(limiter[call], limiter, id, call ~= "reset" and "k" or nil, call ~= "reset" and 1 or nil)
 		if done and answer ~= nil then
 			passed[#passed + 1] = id
 		end
@@ -97,6 +97,11 @@ is(first(2, limiter:peek(login, "k2", 5)), { n = 2, true, 5 }, "a peek takes not
 is(first(2, limiter:take(login, "k2", 3)), { n = 2, true, 2 }, "a take takes its tokens")
 is(first(2, limiter:refund(login, "k2", 2)), { n = 2, true, 4 }, "a refund gives tokens back")
 is(first(2, limiter:charge(login, "k2", 4)), { n = 2, true, 0 }, "a charge takes them")
+is(pack(limiter:take_some(login, "some", 3)), { n = 5, 3, 2, 0, 3 * DAY, 5 }, "of three tokens as many are taken as fit: all")
+is(first(2, limiter:take_some(login, "some", 3)), { n = 2, 2, 0 }, "of three tokens as many are taken as fit: two")
+local none = pack(limiter:take_some(login, "some", 3))
+ok(none[1] == 0 and near(none[3], DAY), "of three tokens as many are taken as fit: none, for a day")
+ok(raised(limiter.take_some, limiter, login, "some") ~= nil, "how many there are must be said")
 local reserved = pack(limiter:reserve(login, "k2", 2))
 ok(reserved[1] == true and near(reserved[3], 2 * DAY), "a reservation says how long to wait")
 is((limiter:reserve(login, "k2", 2, 10)), false, "a reservation of more than max_wait is denied")
@@ -129,6 +134,8 @@ limiter:rule_set("plans", { algorithm = "gcra" })
 is(first(5, limiter:take("plans", "k", 1, "3/day")), { n = 5, true, 2, 0, DAY / 3, 3 }, "a call brings its limit as a text")
 local plan = shmlimit.limit("3/day", 2 * DAY)
 is(first(2, limiter:take("plans", "k", 1, plan)), { n = 2, true, 1 }, "a call brings its limit as what was read before")
+is(first(2, limiter:take_some("plans", "some", 9, plan)), { n = 2, 3, 0 }, "as many as fit by the limit of the call")
+is(select(3, limiter:take_some("plans", "some", 9, "3/dy")), 22, "as many as fit by a limit that is none is an error")
 is((limiter:reserve("plans", "k", 3, nil, plan)), true, "a limit has a max_wait of its own")
 is(raised(limiter.reserve, limiter, "plans", "k", 1, 5, plan), "a limit has its own max_wait", "a max_wait beside a limit is raised")
 is(first(2, limiter:take("plans", "u", 1, "unlimited")), { n = 2, true, math.huge }, "a limit can be none")

@@ -30,6 +30,7 @@ enum number {
 	COUNT,
 	APPLIED,
 	TTL_MS,
+	GRANTED,
 	OUTCOME,
 	STATUS,
 	FAILURE,

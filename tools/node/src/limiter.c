@@ -130,6 +130,40 @@ static napi_value take_limit(napi_env env, napi_callback_info info)
 	return decide_limit(env, info, SHMLIMIT_TAKE);
 }
 
+/* takeSome(limiter, rule, key, most, limit): the limit may be left out. */
+static napi_value take_some(napi_env env, napi_callback_info info)
+{
+	napi_value argv[5];
+	struct addon *addon = arguments(env, info, argv, 5);
+	napi_valuetype type = napi_undefined;
+	struct shmlimit_request q = { .limit = NULL };
+	struct shmlimit_limit limit;
+	struct shmlimit_result r;
+	struct subject s;
+	void *bytes;
+	size_t size;
+	int answer = read_subject(env, addon, argv, &s);
+
+	if (answer == 0)
+		answer = read_whole(env, argv[3], &q.cost);
+	napi_typeof(env, argv[4], &type);
+	if (answer == 0 && type != napi_undefined) {
+		if (napi_get_buffer_info(env, argv[4], &bytes, &size) != napi_ok || size != sizeof(limit))
+			return integer(env, -EINVAL);
+		memcpy(&limit, bytes, sizeof(limit));
+		q.limit = &limit;
+	}
+	if (answer != 0)
+		return integer(env, answer);
+	q.rule = s.rule;
+	q.key = s.key;
+	q.key_len = s.length;
+	answer = shmlimit_decide(s.limiter, SHMLIMIT_TAKE_SOME, &q, &r);
+	if (answer >= 0)
+		addon->numbers[GRANTED] = (double)r.granted;
+	return answered(env, addon, answer, &r);
+}
+
 static napi_value peek_limit(napi_env env, napi_callback_info info)
 {
 	return decide_limit(env, info, SHMLIMIT_PEEK);
@@ -375,6 +409,7 @@ const struct method limiter_methods[] = {
 	{ "reserve", reserve },
 	{ "limitParse", limit_parse },
 	{ "takeLimit", take_limit },
+	{ "takeSome", take_some },
 	{ "peekLimit", peek_limit },
 	{ "reserveLimit", reserve_limit },
 	{ "chargeLimit", charge_limit },

@@ -39,6 +39,7 @@ function wrongIds () {
   limiter.take('r', 'k', 3)
   const calls = {
     take: (i) => limiter.take(i, 'k'),
+    takeSome: (i) => limiter.takeSome(i, 'k', 1),
     peek: (i) => limiter.peek(i, 'k'),
     refund: (i) => limiter.refund(i, 'k'),
     charge: (i) => limiter.charge(i, 'k'),
@@ -126,6 +127,8 @@ function limiters () {
   ok(retryAfterMs > HOUR / 2 && retryAfterMs <= HOUR && resetAfterMs > 2.5 * HOUR && resetAfterMs <= 3 * HOUR,
     'the result has the times in milliseconds')
   is([limiter.take(id, 'user:43', 4), limiter.result.retryAfterMs], [false, Infinity], 'what never fits is to be retried after Infinity')
+  is([2, 2, 2].map((most) => limiter.takeSome('login', 'batch', most)), [2, 1, 0], 'takeSome() takes as many as fit, and says how many')
+  ok(limiter.result.retryAfterMs > HOUR / 2, 'takeSome() has the other figures in the result')
   is([limiter.peek(id, 'user:43'), limiter.result.remaining], [true, 3], 'peek() takes nothing')
   is([limiter.reserve(id, 'user:42'), limiter.result.waitMs > HOUR / 2], [true, true], 'reserve() says how long to wait')
   is(limiter.reserve(id, 'user:42', 1, 1), false, 'reserve() denies a wait that is longer than the caller would wait')
@@ -190,6 +193,7 @@ async function callLimits () {
   is([limiter.peek('plans', 'text', 1, '9/day burst 9'), limiter.result.remaining], [false, 0], 'peek() of a key with another limit: what was spent is spent')
   limiter.refund('plans', 'text', 1, '3/day')
   is([limiter.result.remaining, limiter.peek('plans', 'text', 1, '3/day')], [1, true], 'refund() by a limit')
+  is([5, 5].map((most) => limiter.takeSome('plans', 'batch', most, '7/day')), [5, 2], 'takeSome() takes a limit, too')
   limiter.charge('plans', 'text', 2, '3/day', 24 * HOUR)
   is(limiter.reserve('plans', 'text', 1, HOUR, '3/day'), false, 'charge() by a limit goes into debt as far as it is told')
   is([limiter.reserve('plans', 'text', 1, Infinity, '3/day'), limiter.result.waitMs > 15 * HOUR], [true, true], 'reserve() by a limit says how long to wait')

@@ -296,6 +296,38 @@ PHP_METHOD(Shmlimit_Limiter, take)
 	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, SHMLIMIT_TAKE);
 }
 
+PHP_METHOD(Shmlimit_Limiter, takeSome)
+{
+	struct shmlimit *limiter = opened(Z_OBJ_P(ZEND_THIS));
+	zend_string *rule, *key, *text = NULL;
+	struct shmlimit_request q = { .limit = NULL };
+	struct shmlimit_limit limit;
+	struct shmlimit_result r;
+	zend_long most;
+	int answer;
+
+	ZEND_PARSE_PARAMETERS_START(3, 4)
+		Z_PARAM_STR(rule)
+		Z_PARAM_STR(key)
+		Z_PARAM_LONG(most)
+		Z_PARAM_OPTIONAL
+		Z_PARAM_STR_OR_NULL(text)
+	ZEND_PARSE_PARAMETERS_END();
+	if (limiter == NULL || (text != NULL && !limit_read(text, &limit)))
+		RETURN_THROWS();
+	answer = most < 0 ? -EINVAL : rule_id(Z_OBJ_P(ZEND_THIS), rule);
+	q.rule = answer;
+	q.key = ZSTR_VAL(key);
+	q.key_len = ZSTR_LEN(key);
+	q.cost = (uint64_t)most;
+	if (text != NULL)
+		q.limit = &limit;
+	if (answer >= 0)
+		answer = shmlimit_decide(limiter, SHMLIMIT_TAKE_SOME, &q, &r);
+	if (is_answer(Z_OBJ_P(ZEND_THIS), rule, answer))
+		RETURN_LONG((zend_long)r.granted);
+}
+
 PHP_METHOD(Shmlimit_Limiter, peek)
 {
 	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, SHMLIMIT_PEEK);

@@ -118,6 +118,8 @@ final class Limiter
 
     public function take(string $rule, string $key, int $cost = 1, ?string $limit = null): Result {}
 
+    public function takeSome(string $rule, string $key, int $most, ?string $limit = null): int {}
+
     public function peek(string $rule, string $key, int $cost = 1, ?string $limit = null): Result {}
 
     public function reserve(

@@ -149,6 +149,16 @@ final class Limiter
             : $this->decideBy('take', $rule, $key, $cost, self::parsed($limit));
     }
 
+    /**
+     * Take as many of $most tokens as fit, for batches: returns how many were taken, 0 if none fits. Not under rules of HOLD
+     * and LEASE.
+     */
+    public function takeSome(string $rule, string $key, int $most, ?string $limit = null): int
+    {
+        $by = $limit === null ? null : self::parsed($limit);
+        return Library::int($this->asked('take_some', $rule, $key, $most, $by)[1]->granted);
+    }
+
     /** What a take would answer, without taking. */
     public function peek(string $rule, string $key, int $cost = 1, ?string $limit = null): Result
     {
@@ -456,6 +466,12 @@ final class Limiter
     /** The same by a limit that comes with the call. */
     private function decideBy(string $verb, string $rule, string $key, int $tokens, \FFI\CData $limit): Result
     {
+        return Library::result(...$this->asked($verb, $rule, $key, $tokens, $limit));
+    }
+
+    /** @return array{bool, \FFI\CData} whether it is allowed, and C's result */
+    private function asked(string $verb, string $rule, string $key, int $tokens, ?\FFI\CData $limit): array
+    {
         $r = $this->ffi->new('struct shmlimit_result');
         $asked = $this->ffi->new('struct shmlimit_request');
         $bytes = Library::bytes($key);
@@ -467,7 +483,7 @@ final class Limiter
         $which = $this->ffi->{'SHMLIMIT_' . strtoupper($verb)};
         $answer = $this->ffi->shmlimit_decide($this->handle, $which, \FFI::addr($asked), \FFI::addr($r));
         Library::check($answer, $this->about($rule));
-        return Library::result($answer === 0, $r);
+        return [$answer === 0, $r];
     }
 
     private function sized(string $type): \FFI\CData

@@ -46,6 +46,7 @@ is($limiter->peek('r', "a\0b")->remaining, 4, 'a key may contain a NUL');
 
 $limiter->reset('r', 'k');
 is($limiter->take('r', 'k', 5)->remaining, 0, 'a reset restores all tokens of a key');
+is(array_map(fn () => $limiter->takeSome('r', 'some', 3), range(1, 3)), [3, 2, 0], 'of many tokens as many are taken as fit');
 ok($limiter->reserve('r', 'k')->waitNs > 0, 'tokens that are not there can be reserved');
 ok($limiter->charge('r', 'k')->resetAfterNs > 6 * DAY_NS, 'tokens that are not there can be charged');
 is($limiter->reserve('r', 'k', 1, DAY_NS)->allowed, false, 'a reservation whose wait would be too long is denied');
@@ -137,6 +138,7 @@ is(array_map(fn ($limit) => $plans->take('plans', 'words', limit: $limit)->allow
 is([$plans->peek('plans', 'a', 1, '9/day')->remaining, $plans->refund('plans', 'a', 1, '3/day')->remaining], [0, 1], 'what was spent is spent by another limit, too');
 is([$plans->acquire('plans', 'a', 1, limit: '3/day')->allowed, $plans->reserve('plans', 'a', limit: '3/day')->allowed], [true, false], 'a reservation by a limit waits as long as the rule allows: not at all');
 ok($plans->reserve('plans', 'a', 1, DAY_NS, '3/day')->waitNs > DAY_NS / 4, 'a reservation by a limit waits as long as the call allows');
+is(array_map(fn () => $plans->takeSome('plans', 'some', 5, '7/day'), range(1, 2)), [5, 2], 'by a limit of the call, too');
 $plans->charge('waits', 'w', 6, '5/day');
 ok($plans->reserve('waits', 'w', limit: '5/day')->waitNs > DAY_NS / 5, 'a charge by a limit goes into debt as far as the rule allows');
 $both = $plans->takeAll([new Limit('plans', 'all', limit: '2/day'), new Limit('funnel', 'all', 2)]);
@@ -173,11 +175,12 @@ unlink(getenv('SHM') . "$segment.plans");
 // A rule has a name here, and no number: what looks like one is a name that there is none of.
 $limiter->setRule('names', 5, 1, DAY_NS);
 $limiter->take('names', 'k', 3);
-$calls = ['take', 'peek', 'reserve', 'refund', 'charge', 'count', 'reset'];
+$calls = ['take', 'takeSome', 'peek', 'reserve', 'refund', 'charge', 'count', 'reset'];
 $passed = [];
 foreach ($calls as $call) {
     foreach (['', '-1', '-2', '0', '64', '2147483647', "names\0", 'none'] as $name) {
-        if (thrown(fn () => $call === 'reset' ? $limiter->reset($name) : $limiter->$call($name, 'k'))[0] === 0) {
+        $more = $call === 'takeSome' ? [1] : [];
+        if (thrown(fn () => $call === 'reset' ? $limiter->reset($name) : $limiter->$call($name, 'k', ...$more))[0] === 0) {
             $passed[] = [$call, $name];
         }
     }

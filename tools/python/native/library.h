@@ -15,7 +15,7 @@
 #define BUFFER_REST 128
 
 struct result {
-	uint64_t limit, remaining, wait_ns, retry_after_ns, reset_after_ns;
+	uint64_t limit, remaining, wait_ns, retry_after_ns, reset_after_ns, granted;
 };
 
 struct request {

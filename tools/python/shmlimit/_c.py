@@ -37,7 +37,7 @@ LIMIT_BLOCK = 0x10000000
 LIMIT_UNLIMITED = 0x20000000
 COUNT_SATURATE = 0x10000
 COUNT_RESTART = 0x20000
-VERBS = {"take": 0, "peek": 1, "reserve": 2, "charge": 3, "refund": 4}
+VERBS = {"take": 0, "peek": 1, "reserve": 2, "charge": 3, "refund": 4, "take_some": 6}
 
 
 class Options(Structure):
@@ -82,6 +82,7 @@ class Result(Structure):
         ("wait_ns", c_uint64),
         ("retry_after_ns", c_uint64),
         ("reset_after_ns", c_uint64),
+        ("granted", c_uint64),
     ]
 
 

@@ -571,6 +571,16 @@ class Limiter:
         r = _native_peek(self._handle, rule, key, cost, call_limit(limit)[1])
         return self._decide_limit("peek", rule, key, cost, limit) if r is None else r
 
+    def take_some(self, rule: str | int, key: Key, most: int, *, limit: CallLimit = None) -> int:
+        """Take as many of `most` tokens as fit, for batches: returns how many were taken, 0 if none fits. Not under rules of
+        HOLD and LEASE: Error with EOPNOTSUPP."""
+        r, encoded = _c.Result(), key_bytes(key)
+        by = None if limit is None else ctypes.pointer(call_limit(limit)[0])
+        asked = _c.Request(self._id(rule), 0, encoded, len(encoded), _unsigned(most), by)
+        answer = library.decide(self._handle, _c.VERBS["take_some"], ctypes.byref(asked), ctypes.byref(r))
+        _check(answer, f"{self.name}: rule {rule}")
+        return int(r.granted)
+
     def count(
         self,
         rule: str | int,

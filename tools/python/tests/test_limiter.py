@@ -79,6 +79,7 @@ class LimiterLaws(unittest.TestCase):
         self.take(3)
         one, calls = self.limiter, {
             "take": lambda i: one.take(i, "k"),
+            "take_some": lambda i: one.take_some(i, "k", 1),
             "peek": lambda i: one.peek(i, "k"),
             "reserve": lambda i: one.reserve(i, "k"),
             "charge": lambda i: one.charge(i, "k"),
@@ -199,6 +200,17 @@ class LimiterLaws(unittest.TestCase):
         self.raises(errno.EINVAL, self.limiter.take_all, [])
         self.raises(errno.EINVAL, self.limiter.take_all, [Request("r", "k")] * 17)
         self.assertEqual(self.left(), 5)
+
+    def test_take_some(self):
+        """of many tokens as many are taken as fit, by a limit of the call too, and under no rule that cannot say it"""
+        self.assertEqual([self.limiter.take_some(rule, "k", 3) for rule in ("r", self.rule, "r")], [3, 2, 0])
+        self.assertEqual([self.limiter.take_some("r", "other", n) for n in (0, 2**64 - 1)], [0, 5])
+        self.limiter.rule_set("plans", Rule(0, 0, 0, algorithm=Algorithm.GCRA))
+        self.assertEqual([self.limiter.take_some("plans", "k", 5, limit=limit) for limit in ("7/day", parse("7/day"))], [5, 2])
+        self.limiter.rule_set("places", Rule(3, 0, DAY_NS, algorithm=Algorithm.HOLD))
+        self.raises(errno.EOPNOTSUPP, self.limiter.take_some, "places", "k", 1)
+        self.raises(errno.EMSGSIZE, self.limiter.take_some, "r", "", 1)
+        self.raises(errno.EINVAL, self.limiter.take_some, "r", "k", -1)
 
     def test_call_limit(self):
         """a call may bring its limit, as text or read before, under a rule for it"""

@@ -32,7 +32,7 @@ wrong_ids = [-1, -2, -3, 63, 64, 4096, 2**31 - 1, 2**31, -2**31, 2**32, 2**64]
 limiter.rule_set("ids", capacity: 5, refill: 1, period: DAY)
 limiter.take("ids", "k", 3)
 no_error = {
-  take: ->(i) { limiter.take(i, "k") }, peek: ->(i) { limiter.peek(i, "k") }, refund: ->(i) { limiter.refund(i, "k") },
+  take: ->(i) { limiter.take(i, "k") }, take_some: ->(i) { limiter.take_some(i, "k", 1) }, peek: ->(i) { limiter.peek(i, "k") }, refund: ->(i) { limiter.refund(i, "k") },
   charge: ->(i) { limiter.charge(i, "k") }, count: ->(i) { limiter.count(i, "k") }, enter: ->(i) { limiter.enter(i, "k") },
   reset_key: ->(i) { limiter.reset(i, "k") }, reset: ->(i) { limiter.reset(i) }
 }.flat_map do |name, call|
@@ -78,6 +78,8 @@ is(limiter.refund("r", "k2", 2).remaining, 5, "a refund gives tokens back")
 is(limiter.charge("r", "k2", 4).remaining, 1, "a charge takes them")
 ok(limiter.reserve("r", "k2", 2).wait.between?(DAY / 2, DAY), "a reservation says how long to wait")
 is(limiter.reserve("r", "k2", 2, max_wait: 10).allowed, false, "a reservation that takes longer than max_wait is denied")
+is(Array.new(3) { limiter.take_some("r", "some", 3) }, [3, 2, 0], "take_some takes as many as fit, and says how many")
+is(begin limiter.take_some("r", "some") rescue $!.class end, ArgumentError, "take_some is told how many")
 is(limiter.take_all(["s", "all"], ["r", "all", 5]).map(&:allowed), [true, true], "take_all takes from several limits")
 is(limiter.take_all([:r, "x"], ["s", "all"], ["r", "y"]).map(&:allowed), [true, false], "take_all ends at the limit that denies")
 is(limiter.peek("r", "x").remaining, 5, "take_all gives back what it took when a limit denies")
@@ -220,6 +222,7 @@ is([plans.peek(:plans, "text", 1, limit: "9/day").remaining, plans.refund(:plans
 is(plans.take(:plans, "text", limit: "#{1 + 2}/day").allowed, true, "a limit may be made at run time")
 is([plans.reserve(:plans, "text", limit: "3/day").allowed, plans.reserve(:plans, "text", max_wait: DAY, limit: "3/day").allowed], [false, true],
    "a reservation by a limit waits as long as it says")
+is(Array.new(2) { plans.take_some(:plans, "some", 5, limit: "7/day") }, [5, 2], "take_some takes a limit, too")
 plans.charge(:waits, "w", 6, limit: "5/day")
 ok(plans.reserve(:waits, "w", limit: "5/day").wait.between?(DAY / 5, DAY / 2), "a reservation and a charge by a limit wait as long as the rule allows")
 is(plans.take_all([:plans, "all", nil, "2/day"], [:funnel, "all", 2]).map(&:remaining), [1, 0], "take_all takes limits, too")

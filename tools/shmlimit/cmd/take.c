@@ -29,6 +29,8 @@ static int options_parse(const struct call *call, uint64_t *cost)
 	const char *text = call_option(call, "cost");
 
 	*cost = 1;
+	if (call_option(call, "at-most") != NULL)
+		return fail("--at-most: of one rule and one key: cannot be combined with --all or --keys-from");
 	if (call_option(call, "json") != NULL && call_option(call, "quiet") != NULL)
 		return fail("--json and --quiet: cannot be combined");
 	return text != NULL ? number_parse("--cost", text, 0, UINT64_MAX, cost) : STATUS_OK;

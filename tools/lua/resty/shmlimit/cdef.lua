@@ -30,7 +30,7 @@ struct shmlimit_limit {
 	uint64_t capacity, refill, period_ns, max_wait_ns;
 };
 struct shmlimit_result {
-	uint64_t limit, remaining, wait_ns, retry_after_ns, reset_after_ns;
+	uint64_t limit, remaining, wait_ns, retry_after_ns, reset_after_ns, granted;
 };
 struct shmlimit_count_request {
 	uint32_t struct_size, flags;

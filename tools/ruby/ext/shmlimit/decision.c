@@ -142,6 +142,16 @@ static VALUE limiter_allow(int argc, VALUE *argv, VALUE self)
 	return decide(argc, argv, self, SHMLIMIT_TAKE, NULL) == SHMLIMIT_ALLOWED ? Qtrue : Qfalse;
 }
 
+/* take_some(rule, key, most, limit: nil): how many tokens were taken */
+static VALUE limiter_take_some(int argc, VALUE *argv, VALUE self)
+{
+	struct shmlimit_result r;
+
+	rb_check_arity(argc - (rb_keyword_given_p() != 0), 3, 3);
+	(void)decide(argc, argv, self, SHMLIMIT_TAKE_SOME, &r);
+	return ULL2NUM(r.granted);
+}
+
 static VALUE limiter_peek(int argc, VALUE *argv, VALUE self)
 {
 	return decide_result(argc, argv, self, SHMLIMIT_PEEK);
@@ -429,6 +439,7 @@ void decision_init(VALUE shmlimit, VALUE limiter)
 	rb_define_method(limiter, "_add", limiter_add, 5);
 	rb_define_method(limiter, "take", limiter_take, -1);
 	rb_define_method(limiter, "allow?", limiter_allow, -1);
+	rb_define_method(limiter, "take_some", limiter_take_some, -1);
 	rb_define_method(limiter, "peek", limiter_peek, -1);
 	rb_define_method(limiter, "refund", limiter_refund, -1);
 	rb_define_method(limiter, "charge", limiter_charge, -1);
