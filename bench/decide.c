@@ -226,6 +226,21 @@ static void run_hold_of_many(uint64_t n)
 	hold(n, half_rule);
 }
 
+/* By a bound of its own, above which none is held. */
+static void run_hold_by(uint64_t n)
+{
+	struct shmlimit_limit forty = { .struct_size = sizeof(forty), .flags = SHMLIMIT_LIMIT_PLACES, .capacity = 40 };
+	struct shmlimit_place hold = { .struct_size = sizeof(hold) };
+	struct shmlimit_request asked = {
+		.rule = half_rule, .key = key, .key_len = KEY_LEN, .cost = 1, .limit = &forty, .place = &hold
+	};
+
+	while (n-- > 0) {
+		bench_expect(shmlimit_decide(places, SHMLIMIT_TAKE, &asked, NULL), SHMLIMIT_ALLOWED);
+		bench_expect(shmlimit_leave(places, half_rule, key, KEY_LEN, &hold), 0);
+	}
+}
+
 static void run_hold_of_all(uint64_t n)
 {
 	hold(n, last_rule);
@@ -304,7 +319,7 @@ static void take_all(uint64_t n, size_t limits)
 	struct shmlimit_request requests[4];
 
 	for (size_t i = 0; i < limits; i++)
-		requests[i] = (struct shmlimit_request){ all_rule[i], 0, key, KEY_LEN, 1, NULL };
+		requests[i] = (struct shmlimit_request){ all_rule[i], 0, key, KEY_LEN, 1, NULL, NULL };
 	while (n--)
 		bench_expect(shmlimit_take_all(precise, requests, limits, NULL, NULL), SHMLIMIT_ALLOWED);
 }
@@ -350,6 +365,7 @@ static struct contender {
 	{ .name = "count, denied", .run = run_count_denied },
 	{ .name = "enter + leave", .run = run_hold },
 	{ .name = "enter + leave, 32 held", .run = run_hold_of_many },
+	{ .name = "... 32 held, bound of 40", .run = run_hold_by },
 	{ .name = "enter + leave, 63 held", .run = run_hold_of_all },
 	{ .name = "... 32 held, with result", .run = run_hold_result },
 	{ .name = "enter + bind + leave", .run = run_hold_bound },

@@ -168,10 +168,11 @@ enum shmlimit_verb {
 	SHMLIMIT_TAKE_SOME = 6 /* of `cost` tokens as many as fit: see shmlimit_decide() */
 };
 
-/* shmlimit_limit.flags: one of them, and all else of the limit is ignored; or 0 */
+/* shmlimit_limit.flags: one of them, or 0: a rate */
 enum shmlimit_limit_flags {
-	SHMLIMIT_LIMIT_BLOCK = 0x10000000,    /* denied always */
-	SHMLIMIT_LIMIT_UNLIMITED = 0x20000000 /* allowed always */
+	SHMLIMIT_LIMIT_BLOCK = 0x10000000,     /* denied always; all else of the limit is ignored */
+	SHMLIMIT_LIMIT_UNLIMITED = 0x20000000, /* allowed always; all else of the limit is ignored */
+	SHMLIMIT_LIMIT_PLACES = 0x40000000     /* `capacity` places at once, of a HOLD rule; all else is 0 */
 };
 
 /* A process's handle on one segment. */
@@ -366,8 +367,8 @@ struct shmlimit_info {
  */
 struct shmlimit_limit {
 	uint32_t struct_size; /* sizeof(struct shmlimit_limit) */
-	uint32_t flags;       /* SHMLIMIT_LIMIT_BLOCK, _UNLIMITED or 0 */
-	uint64_t capacity;    /* largest burst, 1 to SHMLIMIT_CAPACITY_MAX */
+	uint32_t flags;       /* SHMLIMIT_LIMIT_BLOCK, _UNLIMITED, _PLACES or 0 */
+	uint64_t capacity;    /* largest burst, 1 to SHMLIMIT_CAPACITY_MAX; PLACES: to SHMLIMIT_WINDOW_MAX */
 	uint64_t refill;      /* `refill` tokens come back, 1 or more ... */
 	uint64_t period_ns;   /* ... every `period_ns` nanoseconds, 1 or more */
 	uint64_t max_wait_ns; /* longest wait that a reservation may cause, and longest debt; 0 = none */
@@ -381,6 +382,11 @@ struct shmlimit_request {
 	size_t key_len;                     /* bytes */
 	uint64_t cost;                      /* as for shmlimit_take() */
 	const struct shmlimit_limit *limit; /* as for shmlimit_decide(); NULL: the rule's own */
+	/*
+	 * SHMLIMIT_TAKE of 1 from a HOLD rule: to be filled in, as by shmlimit_enter(), so that the
+	 * place can be left; set its struct_size. Otherwise NULL.
+	 */
+	struct shmlimit_place *place;
 };
 
 /* shmlimit_slot.state */
@@ -920,27 +926,37 @@ int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t ke
  * as one token. Rules of HOLD have no such take, and neither have those of LEASE, where the backend
  * may have more than is known here: -EOPNOTSUPP.
  *
+ * Under a HOLD rule the limit is a number of places, SHMLIMIT_LIMIT_PLACES, and a take of 1 with
+ * request->place is an entry by it. It is allowed if fewer places of the key than that are held,
+ * whatever the bounds by which they were entered: counting, comparing and entering are one step
+ * over all processes. At most the rule's capacity counts, which says how much memory a key needs. A
+ * lower bound ends no place, and denies until fewer are held; a higher one admits at once. Without
+ * request->place the entry is never left, as by shmlimit_take().
+ *
  * request->limit->max_wait_ns is the longest wait of a reservation and of an acquisition. Of the
  * result, `limit` and `remaining` are the request's own; with SHMLIMIT_LIMIT_UNLIMITED both are
- * UINT64_MAX, with _BLOCK 0, and nothing is stored.
+ * UINT64_MAX, with _BLOCK 0, and nothing is stored, and no place is held.
  *
  * Returns as those calls do, or, with nothing changed: -EINVAL request is NULL, the verb or a flag
- * is unknown, or the limit too small; -E2BIG a member is set that this library does not know; -EDOM
- * capacity, refill or period_ns is 0, or neither the request nor its GCRA rule has a limit; -ERANGE
- * the capacity is above SHMLIMIT_CAPACITY_MAX, or the time to full or max_wait_ns above 366 days;
- * -EOPNOTSUPP the request has a limit and its rule is not of GCRA, or the rule's algorithm does not
- * have the operation. Threads, processes, signals, fork, progress: as the call that the verb names.
- * Cost: that call's, and a division for a limit.
+ * is unknown, the limit or the place too small, the limit has places and a rate, or another verb
+ * has a place; -E2BIG a member is set that this library does not know; -EDOM capacity, refill or
+ * period_ns is 0, or neither the request nor its GCRA rule has a limit; -ERANGE the capacity is
+ * above SHMLIMIT_CAPACITY_MAX, or of places above SHMLIMIT_WINDOW_MAX, or the time to full or
+ * max_wait_ns above 366 days; -EOPNOTSUPP the request has a rate and its rule is not of GCRA, or
+ * places or a place and its rule is not of HOLD, or its cost is not 1 and it has a place, or the
+ * rule's algorithm does not have the operation. Threads,
+ * processes, signals, fork, progress: as the call that the verb names. Cost: that call's, and a
+ * division for a limit.
  */
 int shmlimit_decide(struct shmlimit *limiter, uint32_t verb, const struct shmlimit_request *request,
                     struct shmlimit_result *r);
 
 /*
  * Read a limit's text, as shmlimit_rule_parse() does for a FUNNEL, into *limit: set its struct_size
- * before. max_wait_ns stays as it is. "block" and "unlimited" become flags; windows and places are
- * refused. Returns 0; or -EINVAL; -E2BIG; -ERANGE the numbers are too large for
- * shmlimit_decide(); with *limit unchanged, and *wrong filled. Pure, like
- * shmlimit_rule_parse().
+ * before. max_wait_ns stays as it is. "block" and "unlimited" become flags, and so does "20 at
+ * once", which says no time, since how long a place is held is the rule's; windows are refused.
+ * Returns 0; or -EINVAL; -E2BIG; -ERANGE the numbers are too large for shmlimit_decide(); with
+ * *limit unchanged, and *wrong filled. Pure, like shmlimit_rule_parse().
  */
 int shmlimit_limit_parse(const char *text, struct shmlimit_limit *limit, struct shmlimit_problem *wrong);
 
@@ -952,7 +968,8 @@ int shmlimit_limit_parse(const char *text, struct shmlimit_limit *limit, struct 
  * (unless NULL) is the index of that request. Results are filled up to that one. Each key is
  * then as it was before, unless another process changed it since. Then it gets back what was
  * taken, less what has refilled since, as far as its count's period, its lease and its rule are
- * still the same. A key whose state ended in the meantime is like a new one.
+ * still the same. A key whose state ended in the meantime is like a new one. Of each request with
+ * a place the place is left, and its value 0.
  *
  * The requests are decided one after the other, in their order and as of one time; put the one
  * that denies most first. Until tokens are given back, other callers see fewer tokens than there
@@ -1053,10 +1070,10 @@ int shmlimit_count(struct shmlimit *limiter, int rule, const void *key, size_t k
  * is held longer than its rule's period was shortened to keeps its end. If killed inside: nothing
  * was entered, or a place that ends by itself.
  *
- * shmlimit_take() on a HOLD rule with a cost of 1 is an enter that is never left; a larger cost
- * returns -EOPNOTSUPP, as shmlimit_refund() and shmlimit_charge() do. Threads, processes, signals,
- * fork: as shmlimit_take(). Cost: a take's, one compare-and-swap more, and a look at each place
- * that is held.
+ * An entry by a bound of its own is shmlimit_decide()'s. shmlimit_take() on a HOLD rule with a cost
+ * of 1 is an enter that is never left; a larger cost returns -EOPNOTSUPP, as shmlimit_refund() and
+ * shmlimit_charge() do. Threads, processes, signals, fork: as shmlimit_take(). Cost: a take's, one
+ * compare-and-swap more, and a look at each place that is held.
  */
 int shmlimit_enter(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
                    struct shmlimit_result *r);

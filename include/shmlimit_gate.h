@@ -72,9 +72,11 @@ struct shmlimit_gate_key {
 	uint64_t cost; /* tokens that the request takes; 0: the cost in the spec */
 	/*
 	 * The request's own limit, of a rule with algorithm=gcra: as a text, such as "100/minute",
-	 * read by shmlimit_limit_parse() once for each text and process; or as such a structure, if
-	 * `parsed` is not NULL. If the text is empty or cannot be read, which is reported,
-	 * rate_error= decides, or else the rule's own limit; if it has none, fail= does.
+	 * or of a rule with places, such as rate="200 at once", as a number of them: "20 at once";
+	 * the rule's is the most that counts. It is read by shmlimit_limit_parse() once for each
+	 * text and process; or as such a structure, if `parsed` is not NULL. If the text is empty
+	 * or cannot be read, which is reported, rate_error= decides, or else the rule's own limit;
+	 * if it has none, fail= does.
 	 */
 	const char *rate;
 	uint32_t rate_length; /* bytes; 0: there is no text */

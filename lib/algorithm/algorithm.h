@@ -160,13 +160,21 @@ static inline const struct algorithm *algorithm_of(const struct layout_params *p
 	return algorithms[number < ALGORITHMS ? number : SHMLIMIT_FUNNEL];
 }
 
+/* Can a call bring it this limit? */
+static inline int algorithm_takes_limit(const struct algorithm *a, const struct gcra *limit)
+{
+	if (gcra_is_fixed(limit))
+		return a->traits->takes_limits || a->traits->is_places;
+	return limit->is_places ? a->traits->is_places : a->traits->takes_limits;
+}
+
 /* Has it this operation, with this amount? */
 static inline int algorithm_has(const struct algorithm *a, const struct request *q)
 {
 	int has = q->op == OP_TAKE_SOME ? a->fit != NULL : (a->operations & 1u << q->op) != 0;
 
 	return has && !(a->one_at_a_time && q->amount > 1 && q->op != OP_PEEK) &&
-	       (q->limit == NULL || a->traits->takes_limits);
+	       (q->limit == NULL || algorithm_takes_limit(a, q->limit));
 }
 
 /* Does neither the request have a limit nor the rule? */

@@ -184,6 +184,15 @@ FAST struct request request_complete(const struct request *q, uint64_t hash, str
 	};
 }
 
+/*
+ * Leaves a place without a change of the word, which is right only while slot and rule stand: see
+ * hold.h. An entry leaves what it tried, where it is denied.
+ */
+static inline int request_leaves(const struct request *q)
+{
+	return q->op == OP_LEAVE || (q->op == OP_ENTER && q->hold->tried.value != 0);
+}
+
 static inline struct request request_copy(const struct request *q)
 {
 	return request_complete(q, q->hash, q->when);

@@ -10,6 +10,7 @@
 #include "export.h"
 #include "fast.h"
 #include "limit_make.h"
+#include "places.h"
 #include "shmlimit_at.h"
 
 /* One of the requests, without its hash. */
@@ -17,6 +18,21 @@ static struct request request_of(const struct shmlimit_request *asked, struct wh
 {
 	return request_make(asked->cost == 0 ? OP_PEEK : OP_TAKE, asked->rule, key_bytes(asked->key, asked->key_len),
 	                    asked->cost, when);
+}
+
+/* A place that the caller wants is entered, and left if a later limit denies. */
+static int enter_one(const struct shmlimit *l, const struct shmlimit_request *asked, struct request q,
+                     struct undo *undo, struct shmlimit_result *r)
+{
+	int answer;
+
+	if (asked->cost != 1)
+		return -EOPNOTSUPP;
+	q.op = OP_ENTER;
+	answer = places_enter(l, &q, asked->place, r);
+	if (undo != NULL && answer == SHMLIMIT_ALLOWED)
+		undo->place = (struct hold_place){ asked->place->index, asked->place->value };
+	return answer;
 }
 
 static int take_one(const struct shmlimit *l, const struct shmlimit_request *asked, struct when when, struct undo *undo,
@@ -33,11 +49,13 @@ static int take_one(const struct shmlimit *l, const struct shmlimit_request *ask
 		error = limit_make(asked->limit, &g);
 	if (error != 0)
 		return error;
-	q.undo = undo;
-	if (asked->limit != NULL) {
+	if (asked->limit != NULL)
 		q.limit = &g;
+	if (asked->place != NULL)
+		return enter_one(l, asked, q, undo, r);
+	q.undo = undo;
+	if (asked->limit != NULL)
 		return limit_decide(l, &q, r);
-	}
 	q.hash = decide_hash(l, &q);
 	return asked->cost == 0 ? fast_any(l, &q, r) : fast_take(l, &q, r);
 }
@@ -86,8 +104,10 @@ static void give_back(const struct shmlimit *l, const struct shmlimit_request *a
 	struct hold_request hold = { .place = undo->place };
 	struct gcra g;
 
-	if (undo->slot == NULL)
+	if (undo->slot == NULL && undo->place.value == 0)
 		return;
+	if (asked->place != NULL)
+		asked->place->value = 0;
 	if (asked->limit != NULL && limit_make(asked->limit, &g) == 0)
 		q.limit = &g;
 	q.op = OP_REFUND;
@@ -102,6 +122,19 @@ static void give_back(const struct shmlimit *l, const struct shmlimit_request *a
 	(void)decide_slowly(l, &q, 0, NULL);
 }
 
+/* What most requests do not have. A place is none until it is entered. */
+static inline int check_rest(const struct shmlimit_request *asked)
+{
+	if (__builtin_expect(((uintptr_t)asked->place | asked->reserved32) == 0, 1))
+		return 0;
+	if (asked->reserved32 != 0)
+		return -E2BIG;
+	if (asked->place->struct_size < PLACE_SIZE_1_0)
+		return -EINVAL;
+	asked->place->value = 0;
+	return 0;
+}
+
 /* All have one reading of the limiter's clock, which is read again only where it is in doubt. */
 static int take_all(struct shmlimit *l, const struct shmlimit_request *requests, size_t n, size_t *failed,
                     struct when when, struct shmlimit_result *results)
@@ -114,9 +147,12 @@ static int take_all(struct shmlimit *l, const struct shmlimit_request *requests,
 
 	if (l == NULL || requests == NULL || n < 1 || n > SHMLIMIT_REQUESTS_MAX)
 		return -EINVAL;
-	for (i = 0; i < n; i++)
-		if (requests[i].reserved32 != 0)
-			return -E2BIG;
+	for (i = 0; i < n; i++) {
+		int error = check_rest(&requests[i]);
+
+		if (error != 0)
+			return error;
+	}
 	when = when_again(l, when);
 	for (i = 0; i < n && answer == SHMLIMIT_ALLOWED; i++)
 		answer = take_one(l, &requests[i], when, &undo[i], &r[i]);
@@ -146,14 +182,20 @@ EXPORT int shmlimit_take_all(struct shmlimit *l, const struct shmlimit_request *
 /* As many lines as a core can wait for, and more; a chunk's hashes are 256 bytes of stack. */
 #define CHUNK 32
 
-static int take_by_limit(const struct shmlimit *l, struct request q, const struct shmlimit_limit *limit,
-                         struct shmlimit_result *r)
+/* With a limit of its own, or a place that is wanted. */
+static int take_apart(const struct shmlimit *l, struct request q, const struct shmlimit_request *asked,
+                      struct shmlimit_result *r)
 {
+	int error = 0;
 	struct gcra g;
-	int error = limit_make(limit, &g);
 
-	q.limit = &g;
-	return error != 0 ? error : limit_decide(l, &q, r);
+	if (asked->limit != NULL) {
+		error = limit_make(asked->limit, &g);
+		q.limit = &g;
+	}
+	if (error != 0)
+		return error;
+	return asked->place != NULL ? enter_one(l, asked, q, NULL, r) : limit_decide(l, &q, r);
 }
 
 static void take_chunk(const struct shmlimit *l, const struct shmlimit_request *requests, size_t n, int *answers,
@@ -184,8 +226,8 @@ static void take_chunk(const struct shmlimit *l, const struct shmlimit_request *
 
 		if (answers[i] != 0)
 			continue;
-		if (requests[i].limit != NULL) {
-			answers[i] = take_by_limit(l, q, requests[i].limit, r);
+		if (requests[i].limit != NULL || requests[i].place != NULL) {
+			answers[i] = take_apart(l, q, &requests[i], r);
 			continue;
 		}
 		q.hash = hashes[i];

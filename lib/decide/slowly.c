@@ -144,7 +144,7 @@ static enum progress try_once(const struct shmlimit *l, struct attempt *d)
 		                                  : slot_unchanged(d->here.slot, d->here.seen);
 
 		/* The rule, too, where a place was left: see hold.h. */
-		if (q->op == OP_LEAVE && !rule_holds(l, q->rule, &d->view))
+		if (request_leaves(q) && !rule_holds(l, q->rule, &d->view))
 			stands = 0;
 		return stands ? FINAL : AGAIN;
 	}

@@ -32,6 +32,7 @@ enum act {
 	COUNT_DOWN,
 	COUNT_RESTART, /* ... but the time begins again, and what fits is added */
 	ENTER,         /* this many places, of which the last can be renewed and left */
+	ENTER_BY,      /* one place, by a bound of this many */
 	RENEW,
 	BIND, /* to the process that calls */
 	LEAVE,
@@ -283,10 +284,17 @@ static inline int call_look(const struct call *c)
 static inline int call_hold(const struct call *c)
 {
 	static struct shmlimit_place hold = { .struct_size = sizeof(hold) };
+	struct shmlimit_limit limit = { .struct_size = sizeof(limit),
+		                        .flags = SHMLIMIT_LIMIT_PLACES,
+		                        .capacity = c->amount };
+	struct shmlimit_request by = { .rule = c->rule, .key = c->key, .cost = 1, .limit = &limit, .place = &hold };
 	size_t len = strlen(c->key);
 	int answer = 0;
 
+	by.key_len = len;
 	switch (c->act) {
+	case ENTER_BY:
+		return shmlimit_decide_at(scene.l, SHMLIMIT_TAKE, &by, NULL, call_ns(c));
 	case ENTER:
 		for (uint64_t i = 0; i < c->amount && answer == 0; i++)
 			answer = shmlimit_enter_at(scene.l, c->rule, c->key, len, &hold, NULL, call_ns(c));
@@ -374,6 +382,7 @@ static int call_make(const void *arg)
 		                                          .ttl_ns = 5 * HOUR_NS },
 			NULL, call_ns(c));
 	case ENTER:
+	case ENTER_BY:
 	case RENEW:
 	case BIND:
 	case LEAVE:

@@ -11,9 +11,12 @@
  * Abstracted: a claim is one swap (claim.pml has its two phases); nonces, stamps and claims count and do not wrap. Windows
  * in the same slot, changes of the rule and larger tables are left out: tests/schedule has them.
  *
- * Laws (-DONLY=n asserts only one): 1 never more than CAPACITY places of a key are held, and no slot is taken in which one
- * is (I13). A holder is one from the end of its entry until its leave begins or its place ends. 2 A place that has not
- * ended can be renewed and left. 3 What leaves, renews or takes back a cell finds it as it wrote it itself.
+ * An entry with the capacity takes the first cell that is not in force; one with a bound below it counts those in force.
+ *
+ * Laws (-DONLY=n asserts only one): 1 never more than CAPACITY places of a key are held, no slot is taken in which one
+ * is, and an entry by a bound is within it (I13). A holder is one from the end of its entry until its leave begins or its
+ * place ends. 2 A place that has not ended can be renewed and left. 3 What leaves, renews or takes back a cell finds it as
+ * it wrote it itself.
  *
  * Variants that must fail, each with the law that it breaks:
  *  NO_STAMP 1     an entry looks at the word and does not change it: a reclaimer that had read both takes the slot.
@@ -24,6 +27,8 @@
  *  BLIND_LEAVE 3  a leave after the end stores into the cell, and ends the place of the next holder.
  *  NO_NONCE 3     two entries of a cell in one tick have one value: the second leave of the first ends the second.
  *  BLIND_UNDO 3   an entry that lost the swap of the word, late, stores into the cell.
+ *  BLIND_BOUND 1  an entry with a bound looks at as many cells as that alone: a place beyond them is not counted.
+ *  LATE_WORD 1    an entry with a bound reads the word after the cells: one that entered in between is not counted.
  *
  *	spin -a hold.pml && gcc -O1 -DSAFETY -o pan pan.c && ./pan -m100000
  */
@@ -40,6 +45,9 @@
 #ifndef ROUNDS
 #define ROUNDS 2		/* entries of a process */
 #endif
+#ifndef BOUND
+#define BOUND CAPACITY		/* with which the first process enters: the others enter with the capacity */
+#endif
 #ifndef TTL
 #define TTL 2
 #endif
@@ -55,6 +63,7 @@
 #define CELL(end, nonce, claim)	((end) << 9 | 256 | (nonce) << 4 | (claim))
 #define without(value)		((value) & ~256)
 #define NONCE(value)		((value) >> 4 & 15)
+#define MY_BOUND		(_pid == 0 -> BOUND : CAPACITY)
 #define in_force(value, of, at)	(((value) & 256) != 0 && ((value) & 15) == (of) && (value) >> 9 > (at))
 #ifdef NO_NONCE
 #define nonce_after(value)	0
@@ -76,6 +85,7 @@ typedef process_t {
 	byte key, clock;
 	short word;		/* as it was read */
 	short before, mine;	/* what the cell held, and what is entered */
+	byte counted;		/* places in force, by an entry with a bound */
 	byte at;		/* which cell */
 	bit holds;		/* ghost: from the end of the entry until the leave begins */
 	byte end;		/* ghost: of the place that is held */
@@ -99,7 +109,7 @@ inline begin_to_hold() {
 	my.holds = 1;
 	my.end = my.mine >> 9;
 	count_held(my.key);
-	law(1, held <= CAPACITY);
+	law(1, held <= (renews -> CAPACITY : MY_BOUND));
 	held = 0
 }
 
@@ -109,7 +119,7 @@ inline give_up() {
 	next = (renews -> HOLD : READ)
 }
 
-mtype = { CALL, READ, SCAN, CHECK, PLACE, COMMIT, UNDO, LOOK, READ_LATE, TAKE, HOLD, RENEW, LEAVE, AGAIN, REST };
+mtype = { CALL, READ, SCAN, COUNT, CHECK, PLACE, COMMIT, UNDO, LOOK, READ_LATE, TAKE, HOLD, RENEW, LEAVE, AGAIN, REST };
 
 active [N] proctype process()
 {
@@ -173,7 +183,13 @@ active [N] proctype process()
 
 	/* The key's slot: a cell that is not in force. */
 	:: STEP(SCAN)
-		my.before = cell[i];
+		if
+		:: MY_BOUND < CAPACITY -> next = COUNT
+		:: else -> my.before = cell[i]
+		fi;
+		if
+		:: next == COUNT -> skip
+		:: else ->
 		if
 		:: !in_force(my.before, CLAIM(my.word), my.clock) ->
 			my.at = i;
@@ -189,6 +205,34 @@ active [N] proctype process()
 			:: i == CAPACITY -> EVENT(4, "an entry is denied"); next = CALL
 			:: else -> skip
 			fi
+		fi
+		fi }
+	/* Each cell, for an entry with a bound; the last that is not in force is to be entered. */
+	:: STEP(COUNT)
+		if
+		:: in_force(cell[i], CLAIM(my.word), my.clock) -> my.counted++
+		:: else ->
+			my.at = i;
+			my.before = cell[i]
+		fi;
+		i++;
+		if
+#ifdef BLIND_BOUND
+		:: i < BOUND -> skip
+#else
+		:: i < CAPACITY -> skip
+#endif
+		:: else ->
+#ifdef LATE_WORD
+			my.word = (KEY(slot) == KEY(my.word) && CLAIM(slot) == CLAIM(my.word) -> slot : my.word);
+#endif
+			if
+			:: my.counted < BOUND ->
+				my.mine = CELL(my.clock + TTL, nonce_after(my.before), CLAIM(my.word));
+				next = CHECK
+			:: else -> EVENT(10, "an entry is denied by its bound"); my.before = 0; my.at = 0; next = CALL
+			fi;
+			my.counted = 0
 		fi }
 	:: STEP(CHECK)
 		if

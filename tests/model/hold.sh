@@ -13,11 +13,13 @@ holds='
 keys|1000000|-DTICKS=1 -DCLAIMS=4|2 keys take the slot in turn
 one|1000000|-DOTHERS=0|2 processes, one place of one key
 places|1000000|-DCAPACITY=2 -DROUNDS=1|2 keys take the slot in turn, with two places each
+bound|1000000|-DOTHERS=0 -DCAPACITY=2 -DBOUND=1 -DTICKS=1|2 processes, two places of one key, of which one enters by a bound of one
 three|300000|-DN=3 -DROUNDS=1 -DTICKS=1 -DCLAIMS=2|3 processes, 2 keys
 '
 holds_full='
 full-keys|10000000||2 keys take the slot in turn, longer
 full-three|10000000|-DN=3 -DROUNDS=1 -DCLAIMS=4|3 processes, 2 keys, longer
+full-bound|10000000|-DOTHERS=1 -DCAPACITY=2 -DBOUND=1 -DN=3 -DROUNDS=1 -DTICKS=2|3 processes, two places of 2 keys, of which one enters by a bound of one
 full-places|10000000|-DOTHERS=0 -DCAPACITY=2 -DN=3 -DROUNDS=1 -DTICKS=2|3 processes, two places of one key
 '
 # VARIANT | law broken | macros | title
@@ -29,7 +31,9 @@ NO_UNDO|2||an entry that lost the swap of the word has no place
 RENEW_CELL|1||a renewal that swaps its cell alone loses its slot to a reclaimer
 BLIND_LEAVE|3|-DOTHERS=0|a leave that does not look at the cell ends the place of another
 NO_NONCE|3|-DOTHERS=0|a second leave ends the place of another that has the same value
+BLIND_BOUND|1|-DOTHERS=0 -DCAPACITY=2 -DBOUND=1|an entry with a bound that looks at no cell beyond it is one too many
+LATE_WORD|1|-DOTHERS=0 -DCAPACITY=2 -DBOUND=1|an entry with a bound that reads the word after the cells is one too many
 BLIND_UNDO|3|-DOTHERS=0|an entry taken back without a look ends the place of another
 '
 
-model_check hold 10
+model_check hold 11

@@ -23,6 +23,8 @@ static struct entry {
 	uint32_t key;
 	struct shmlimit_place hold;
 	unsigned began, left; /* moments: when the entry began, when its leave ended */
+	unsigned entered;     /* when it had ended */
+	unsigned bound;       /* by which it entered */
 	int is_in;            /* entered, and no leave of it has begun */
 	int lasts;            /* it was bound to a process that lives */
 	int in_call;          /* a call with it began and has not ended */
@@ -68,24 +70,68 @@ static unsigned perhaps_held(uint32_t key, unsigned began)
 	return n;
 }
 
-static struct entry *enter(uint32_t key)
+/*
+ * Places that were held all the time since `began`, beside this one. What entered since may have done so after it, by a
+ * higher bound.
+ */
+static unsigned surely_held(const struct entry *mine, unsigned began)
 {
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < entered; i++) {
+		const struct entry *e = &entries[i];
+
+		n += e != mine && e->key == mine->key && e->is_in && !is_over(e) && e->entered < began;
+	}
+	return n;
+}
+
+/* Those that are surely held and entered by this bound or a lower one: the last of them counted the others. */
+static unsigned held_within(uint32_t key, unsigned bound)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < entered; i++)
+		n += entries[i].key == key && entries[i].is_in && !is_over(&entries[i]) && entries[i].bound <= bound;
+	return n;
+}
+
+/* By a bound of its own, unless that is 0. */
+static struct entry *enter_by(uint32_t key, unsigned bound)
+{
+	struct shmlimit_limit limit = { .struct_size = sizeof(limit),
+		                        .flags = SHMLIMIT_LIMIT_PLACES,
+		                        .capacity = bound };
+	struct shmlimit_request q = { .rule = stage.rule, .key = &key, .key_len = sizeof(key), .cost = 1 };
+	unsigned most = bound != 0 ? bound : PLACES;
 	struct call *c = call_begin(key, 1);
 	struct entry *e = &entries[entered++];
 
 	if (entered == ENTRIES_MAX)
 		bail("too many entries");
-	*e = (struct entry){ .key = key, .hold.struct_size = sizeof(e->hold), .began = c->began, .in_call = 1 };
+	*e = (struct entry){
+		.key = key, .hold.struct_size = sizeof(e->hold), .began = c->began, .bound = most, .in_call = 1
+	};
+	q.place = &e->hold;
+	q.limit = &limit;
 	actor_calls();
-	call_end(c, shmlimit_enter(handle(), stage.rule, &key, sizeof(key), &e->hold, NULL));
+	call_end(c, bound == 0 ? shmlimit_enter(handle(), stage.rule, &key, sizeof(key), &e->hold, NULL)
+	                       : shmlimit_decide(handle(), SHMLIMIT_TAKE, &q, NULL));
 	e->in_call = 0;
-	e->left = c->ended;
+	e->left = e->entered = c->ended;
 	e->is_in = c->answer == SHMLIMIT_ALLOWED;
-	if (e->is_in && held(key) > PLACES)
-		blame("key %u: %u places are held", key, held(key));
-	if (c->answer == SHMLIMIT_DENIED && stage.peaceful && perhaps_held(key, c->began) <= PLACES)
-		blame("key %u: denied while %u could be in", key, perhaps_held(key, c->began) - 1);
+	if (e->is_in && held_within(key, most) > most)
+		blame("key %u: %u places are held by a bound of %u", key, held_within(key, most), most);
+	if (e->is_in && surely_held(e, c->began) >= most)
+		blame("key %u: entered by a bound of %u beside %u places", key, most, surely_held(e, c->began));
+	if (c->answer == SHMLIMIT_DENIED && stage.peaceful && perhaps_held(key, c->began) <= most)
+		blame("key %u: denied while %u could be in, of %u", key, perhaps_held(key, c->began) - 1, most);
 	return e;
+}
+
+static struct entry *enter(uint32_t key)
+{
+	return enter_by(key, 0);
 }
 
 /* A place that has not ended is left, or renewed; one that was left is not. */
@@ -179,6 +225,31 @@ static const struct scene standing = {
 	.judge = judge,
 };
 
+/* By bounds of one place and of two, and by the capacity: a lower one ends no place. */
+static void act_bounded(unsigned who)
+{
+	struct entry *first = enter_by(KEY, 1 + who % 2), *second = enter_by(KEY, 2 - who % 2);
+
+	if (who == 2)
+		leave(second);
+	leave(first);
+	first = enter_by(KEY, 1);
+	second = enter(KEY);
+	leave(first);
+	enter_by(KEY, 2);
+	leave(second);
+}
+
+static const struct scene bounded = {
+	.title = "an entry by a bound of its own is within it, and denied only beyond it",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_empty,
+	.begin = begin,
+	.act = act_bounded,
+	.judge = judge,
+};
+
 /* A take has no holder that would remember what it tried: it has to take that back. */
 static void act_taking(unsigned who)
 {
@@ -221,6 +292,17 @@ static const struct scene ending = {
 	.set = set_empty,
 	.begin = begin,
 	.act = act,
+	.judge = judge_ending,
+};
+
+static const struct scene bounded_ending = {
+	.title = "an entry by a bound of its own is within it as places end by themselves",
+	.actors = 3,
+	.mortals = 2,
+	.away_ns = { PERIOD_NS / 3, PERIOD_NS - HOLD_TICK_NS, 3 * PERIOD_NS },
+	.set = set_empty,
+	.begin = begin,
+	.act = act_bounded,
 	.judge = judge_ending,
 };
 
@@ -551,6 +633,66 @@ static const struct scene moving = {
 	.judge = judge_moving,
 };
 
+/* By bounds of their own: what an entry tried, and others then denied it, is not lost either. */
+static void act_bounded_growing(unsigned who)
+{
+	if (who == 0)
+		grow(2 * SLOTS);
+	else if (who == 1)
+		enter_by(KEY, 1);
+	else
+		enter_by(KEY, 2);
+}
+
+static const struct scene bounded_moving = {
+	.title = "no place that was tried by a bound is lost while the table grows if no process is killed",
+	.actors = 3,
+	.set = set_larger,
+	.begin = begin,
+	.act = act_bounded_growing,
+	.judge = judge_moving,
+};
+
+/* The rule gets more cells, so that the key's are copied. */
+#define MORE_PLACES 20
+
+static void act_bounded_sized(unsigned who)
+{
+	struct shmlimit_rule changed = rule;
+
+	changed.capacity = MORE_PLACES;
+	if (who == 0)
+		change(changed);
+	else if (who == 1)
+		enter_by(KEY, 1);
+	else
+		enter_by(KEY, 2);
+}
+
+static struct shmlimit *set_sized(void)
+{
+	struct shmlimit *l = set_changing();
+
+	stage.changing = 1;
+	return l;
+}
+
+static void judge_sized(void)
+{
+	if (left(KEY) + held(KEY) != MORE_PLACES)
+		blame("%" PRIu64 " places are free and %u held", left(KEY), held(KEY));
+	law_sound();
+}
+
+static const struct scene bounded_sized = {
+	.title = "no place that was tried by a bound is lost while the rule gets more cells if no process is killed",
+	.actors = 3,
+	.set = set_sized,
+	.begin = begin,
+	.act = act_bounded_sized,
+	.judge = judge_sized,
+};
+
 /*
  * Both places were entered before the clock stepped back, and time does not go on. A denied entry shortens them; what
  * their holders have goes on standing for them. When no other enters, all end within a period.
@@ -624,6 +766,10 @@ int main(void)
 	play(&changing);
 	play(&growing);
 	play(&moving);
+	play(&bounded);
+	play(&bounded_ending);
+	play(&bounded_moving);
+	play(&bounded_sized);
 	play(&taking);
 	return tap_done();
 }

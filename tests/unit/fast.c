@@ -62,7 +62,7 @@ static void denied_too(int rule)
 /* Reserve, charge and refund; take_all and take_many. */
 static void other_calls(int rule, const char *name)
 {
-	struct shmlimit_request request = { rule, 0, "user:42", 7, 1, NULL };
+	struct shmlimit_request request = { rule, 0, "user:42", 7, 1, NULL, NULL };
 	struct shmlimit_result r;
 	int answer;
 
@@ -84,7 +84,7 @@ static void no_limit_of_its_own(int rule, const char *name)
 	struct shmlimit_limit limit = {
 		.struct_size = sizeof(limit), .capacity = 5, .refill = 5, .period_ns = 60 * SECOND
 	};
-	struct shmlimit_request request = { rule, 0, "user:42", 7, 1, &limit };
+	struct shmlimit_request request = { rule, 0, "user:42", 7, 1, &limit, NULL };
 	int answer;
 
 	is(by_limit_at(l, SHMLIMIT_TAKE, rule, "user:42", 7, 1, &limit, NULL, T0), -EOPNOTSUPP,

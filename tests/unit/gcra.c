@@ -467,7 +467,7 @@ static void errors(void)
 	is(take("e2", 1, longer, T0), SHMLIMIT_ALLOWED, "a longer limit that says no more");
 	longer[1].capacity = 1;
 	is(take("e2", 1, longer, T0), -E2BIG, "one that does");
-	is(shmlimit_limit_parse("20 at once", &good, &wrong), -EINVAL, "places are no such limit");
+	is(shmlimit_limit_parse("20 at once for 5m", &good, &wrong), -EINVAL, "places with a time are no such limit");
 	is(shmlimit_limit_parse("5/m window", &good, &wrong), -EINVAL, "a window is no such limit");
 	is(shmlimit_limit_parse("5 apples", &good, &wrong), -EINVAL, "apples are no limit");
 	ok(good.capacity == 5 && wrong.text[0] != '\0', "nothing was changed, and it says why");

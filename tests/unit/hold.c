@@ -144,6 +144,165 @@ static void taking(void)
 	is(left(id, T0 + 2 * PERIOD), 2, "all places are free");
 }
 
+static struct shmlimit_limit places_at_once(uint64_t places)
+{
+	return (struct shmlimit_limit){ .struct_size = sizeof(struct shmlimit_limit),
+		                        .flags = SHMLIMIT_LIMIT_PLACES,
+		                        .capacity = places };
+}
+
+/* Entered with a bound of its own. */
+static int enter_within(int id, struct shmlimit_limit limit, struct shmlimit_place *hold)
+{
+	struct shmlimit_request q = { .rule = id, .key = "k", .key_len = 1, .cost = 1, .limit = &limit, .place = hold };
+
+	*hold = none();
+	return shmlimit_decide_at(l, SHMLIMIT_TAKE, &q, &r, T0);
+}
+
+static void bounds(void)
+{
+	int id = rule("bounds", 5, PERIOD);
+	struct shmlimit_limit three = places_at_once(3), one = places_at_once(1), nine = places_at_once(9);
+	struct shmlimit_limit block = { .struct_size = sizeof(block), .flags = SHMLIMIT_LIMIT_BLOCK };
+	struct shmlimit_limit unlimited = { .struct_size = sizeof(block), .flags = SHMLIMIT_LIMIT_UNLIMITED };
+	struct shmlimit_place h[6], more;
+	struct shmlimit_request q = { .rule = id, .key = "k", .key_len = 1, .cost = 1, .limit = &one };
+
+	is(enter_within(id, three, &h[0]), SHMLIMIT_ALLOWED, "an entry by a bound of three places");
+	ok(r.limit == 3 && r.remaining == 2, "the answer is by the bound");
+	enter_within(id, three, &h[1]);
+	is(enter_within(id, three, &h[2]), SHMLIMIT_ALLOWED, "a third entry is within a bound of three");
+	is(enter_within(id, three, &more), SHMLIMIT_DENIED, "a fourth is not");
+	ok(more.value == 0 && r.limit == 3 && r.remaining == 0 && r.retry_after_ns == whole_ticks(T0),
+	   "it holds nothing, and is told when the first place ends");
+	is(enter_within(id, nine, &h[3]), SHMLIMIT_ALLOWED, "a higher bound admits at once");
+	ok(r.limit == 5 && r.remaining == 1, "at most the rule's capacity counts");
+	is(enter_within(id, one, &more), SHMLIMIT_DENIED, "a lower bound denies");
+	is(left(id, T0), 1, "it ends no place");
+	is(enter(id, &h[4], T0), SHMLIMIT_ALLOWED, "an entry without a bound is by the rule's capacity");
+	is(enter_within(id, nine, &more), SHMLIMIT_DENIED, "a bound above the capacity admits no more than that");
+	for (int i = 1; i < 4; i++) {
+		is(leave(id, &h[i], T0), 0, "a place that was entered by a bound is left");
+		is(enter_within(id, one, &more), SHMLIMIT_DENIED, "a lowered bound denies while as many are held");
+	}
+	is(shmlimit_decide_at(l, SHMLIMIT_PEEK, &q, &r, T0), SHMLIMIT_DENIED, "a peek is by its bound too");
+	leave(id, &h[0], T0);
+	is(enter_within(id, one, &more), SHMLIMIT_DENIED, "a place in the last cell counts as any other");
+	leave(id, &h[4], T0);
+	is(shmlimit_decide_at(l, SHMLIMIT_PEEK, &q, &r, T0), SHMLIMIT_ALLOWED, "when all have left a peek is allowed");
+	is(enter_within(id, one, &more), SHMLIMIT_ALLOWED, "an entry is then, too");
+	is(leave(id, &more, T0), 0, "its place is left");
+	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, &q, &r, T0), SHMLIMIT_ALLOWED, "a take is by its bound");
+	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, &q, &r, T0), SHMLIMIT_DENIED, "the next take is denied");
+	is(enter_within(id, block, &more), SHMLIMIT_DENIED, "a bound that blocks denies");
+	ok(r.limit == 0 && r.remaining == 0 && r.retry_after_ns == UINT64_MAX, "for ever");
+	is(enter_within(id, unlimited, &more), SHMLIMIT_ALLOWED, "without a bound every entry is allowed");
+	ok(more.value == 0 && r.limit == UINT64_MAX && r.remaining == UINT64_MAX, "it holds nothing");
+	is(left(id, T0), 4, "nothing was entered");
+	shmlimit_reset(l, id, "k", 1);
+	rule("bounds", 2, PERIOD);
+	enter_within(id, three, &h[0]);
+	enter_within(id, three, &h[1]);
+	is(enter_within(id, three, &h[2]), SHMLIMIT_DENIED, "a lowered capacity counts for bounds too");
+	rule("bounds", 40, PERIOD);
+	is(enter_within(id, three, &h[2]), SHMLIMIT_ALLOWED, "a raised capacity leaves the bound");
+	is(enter_within(id, three, &more), SHMLIMIT_DENIED, "no more than the bound, where there are many places");
+	set("bounds", 40, PERIOD, SHMLIMIT_OFF);
+	is(enter_within(id, one, &more), SHMLIMIT_ALLOWED, "under a rule that is off a bound denies nothing");
+	set("bounds", 40, PERIOD, SHMLIMIT_DRY_RUN);
+	is(enter_within(id, one, &more), SHMLIMIT_ALLOWED, "in a dry run it denies nothing");
+	ok(more.value == 0 && r.retry_after_ns > 0, "it says that it would have");
+	shmlimit_rule_remove(l, "bounds");
+}
+
+/* Several at once, each with a place of its own, and what is wrong with one. */
+static void bounds_together(void)
+{
+	int id = rule("bounds", 5, PERIOD), other = rule("others", 5, PERIOD),
+	    funnel = unit_rule(l, "funnel", 1, 1, SECOND);
+	struct shmlimit_limit two = places_at_once(2),
+			      rate = { .struct_size = sizeof(rate), .capacity = 1, .refill = 1 };
+	struct shmlimit_place a = none(), b = none(), small = { .struct_size = 8 };
+	struct shmlimit_request q[3] = {
+		{ .rule = id, .key = "k", .key_len = 1, .cost = 1, .limit = &two, .place = &a },
+		{ .rule = other, .key = "k", .key_len = 1, .cost = 1, .place = &b },
+		{ .rule = funnel, .key = "k", .key_len = 1, .cost = 2 },
+	};
+	struct shmlimit_result results[3];
+	size_t failed;
+	int answers[3];
+
+	is(shmlimit_take_all_at(l, q, 2, NULL, results, T0), SHMLIMIT_ALLOWED, "two places are entered together");
+	ok(a.value != 0 && b.value != 0 && results[0].limit == 2 && results[0].remaining == 1, "each is known");
+	ok(leave(id, &a, T0) == 0 && leave(other, &b, T0) == 0, "each is left");
+	is(shmlimit_take_all_at(l, q, 3, &failed, NULL, T0), SHMLIMIT_DENIED, "a third limit denies");
+	ok(failed == 2 && a.value == 0 && b.value == 0, "no place is held then");
+	ok(left(id, T0) == 5 && left(other, T0) == 5, "both that were entered are left");
+	a.value = 1;
+	q[0].limit = NULL;
+	q[0].cost = 2;
+	is(shmlimit_take_all_at(l, q, 2, &failed, NULL, T0), -EOPNOTSUPP, "two places are not entered at once");
+	ok(failed == 0 && a.value == 0, "nothing is held");
+	q[0].cost = 1;
+	q[0].place = &small;
+	is(shmlimit_take_all_at(l, q, 2, &failed, NULL, T0), -EINVAL, "a place that is too small is refused");
+	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, q, NULL, T0), -EINVAL, "by itself, too");
+	q[0].place = &a;
+	q[0].limit = &two;
+	is(shmlimit_take_many_at(l, q, 3, answers, results, T0), 0, "a batch with places is decided");
+	ok(answers[0] == SHMLIMIT_ALLOWED && answers[1] == SHMLIMIT_ALLOWED && answers[2] == SHMLIMIT_DENIED,
+	   "each is answered by itself");
+	ok(results[0].limit == 2 && leave(id, &a, T0) == 0 && leave(other, &b, T0) == 0, "the places are left");
+	for (uint32_t verb = SHMLIMIT_PEEK; verb <= SHMLIMIT_ACQUIRE; verb++)
+		is(shmlimit_decide(l, verb, q, NULL), -EINVAL, "verb %u has no place", verb);
+	q[0].rule = funnel;
+	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, q, NULL, T0), -EOPNOTSUPP,
+	   "a funnel has no places to bring a bound for");
+	q[0].place = NULL;
+	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, q, NULL, T0), -EOPNOTSUPP, "a funnel has none without a place either");
+	q[0].limit = NULL;
+	q[0].place = &a;
+	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, q, NULL, T0), -EOPNOTSUPP, "a funnel has no place to fill in");
+	q[0].rule = id;
+	q[0].limit = &rate;
+	rate.period_ns = SECOND;
+	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, q, NULL, T0), -EOPNOTSUPP, "a rate is no bound");
+	rate.flags = SHMLIMIT_LIMIT_PLACES;
+	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, q, NULL, T0), -EINVAL, "a bound has no rate");
+	q[0].limit = &two;
+	two.capacity = 0;
+	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, q, NULL, T0), -EDOM, "a bound is 1 or more");
+	two.capacity = SHMLIMIT_WINDOW_MAX + 1;
+	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, q, NULL, T0), -ERANGE, "a bound is at most the largest capacity");
+	two.capacity = SHMLIMIT_WINDOW_MAX;
+	two.flags |= SHMLIMIT_LIMIT_BLOCK;
+	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, q, NULL, T0), -EINVAL, "it has one flag");
+	is(left(id, T0), 5, "none of them entered anything");
+	shmlimit_rule_remove(l, "bounds");
+	shmlimit_rule_remove(l, "others");
+}
+
+static void bounds_as_text(void)
+{
+	static const char *const wrong[] = { "20 at once for 5m", "20 at once at most 5 minutes each", "70000 at once",
+		                             "20 at once for 60s" };
+	struct shmlimit_limit limit = { .struct_size = sizeof(limit), .max_wait_ns = 7 };
+	struct shmlimit_problem problem;
+
+	is(shmlimit_limit_parse("20 at once", &limit, &problem), 0, "places are read");
+	ok(limit.flags == SHMLIMIT_LIMIT_PLACES && limit.capacity == 20 && limit.refill == 0 && limit.period_ns == 0,
+	   "as a number and a flag");
+	is(shmlimit_limit_parse(" 3 AT ONCE ", &limit, &problem), 0, "in any case, with blanks");
+	is(limit.capacity, 3, "the number is read");
+	for (unsigned i = 0; i < 4; i++) {
+		int error = shmlimit_limit_parse(wrong[i], &limit, &problem);
+
+		ok(error == (i == 2 ? -ERANGE : -EINVAL) && limit.capacity == 3, "\"%s\" is refused: %s", wrong[i],
+		   problem.text);
+	}
+}
+
 static void errors(void)
 {
 	int id = rule("errors", 1, PERIOD), funnel = unit_rule(l, "funnel", 1, 1, SECOND);
@@ -1089,9 +1248,32 @@ static int bind_to_dead(int id, uint64_t key, struct shmlimit_place *place, uint
 	return asked.done ? 0 : -ETIME;
 }
 
-static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uint64_t now_ns, uint64_t did[5])
+/* An entry or a take by a bound of its own. */
+static int enter_by(int id, uint64_t key, uint64_t bound, struct shmlimit_place *place, struct shmlimit_result *result,
+                    uint64_t now_ns)
+{
+	struct shmlimit_limit limit = places_at_once(bound);
+	struct shmlimit_request q = {
+		.rule = id, .key = &key, .key_len = sizeof(key), .cost = 1, .limit = &limit, .place = place
+	};
+
+	return shmlimit_decide_at(l, SHMLIMIT_TAKE, &q, result, now_ns);
+}
+
+static int peek_by(int id, uint64_t key, uint64_t bound, uint64_t now_ns)
+{
+	struct shmlimit_limit limit = places_at_once(bound);
+	struct shmlimit_request q = { .rule = id, .key = &key, .key_len = sizeof(key), .cost = 1, .limit = &limit };
+
+	return shmlimit_decide_at(l, SHMLIMIT_PEEK, &q, &r, now_ns);
+}
+
+static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uint64_t now_ns, uint64_t did[6])
 {
 	static uint64_t dead;
+	/* Half of them have a bound of their own, which may be above the capacity. */
+	uint64_t bound = rng_below(rng, 2) * (1 + rng_below(rng, 7));
+	uint64_t most = bound != 0 && bound < p->capacity ? bound : p->capacity;
 	struct interval *x = p->n == 0 ? NULL : &p->list[rng_below(rng, (uint64_t)p->n)];
 	uint64_t longest_ns, n = held(p, now_ns, &longest_ns), what = rng_below(rng, key % 4 == 0 ? 10 : 8);
 	struct plain without;
@@ -1117,13 +1299,19 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 		struct interval new = { .hold = none() };
 		int plain = rng_below(rng, 2) == 0; /* without a result */
 
-		if (n >= p->capacity) {
+		if (n >= most) {
 			did[4] += bury_orphans(p, now_ns);
 			n = held(p, now_ns, &longest_ns);
 		}
-		want = n < p->capacity ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
-		answer = what == 0 ? shmlimit_take_at(l, id, &key, sizeof(key), 1, &r, now_ns)
-		                   : shmlimit_enter_at(l, id, &key, sizeof(key), &new.hold, plain ? NULL : &r, now_ns);
+		want = n < most ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
+		did[5] += n > most;
+		if (bound != 0)
+			answer = enter_by(id, key, bound, what == 0 ? NULL : &new.hold, what != 0 && plain ? NULL : &r,
+			                  now_ns);
+		else if (what == 0)
+			answer = shmlimit_take_at(l, id, &key, sizeof(key), 1, &r, now_ns);
+		else
+			answer = shmlimit_enter_at(l, id, &key, sizeof(key), &new.hold, plain ? NULL : &r, now_ns);
 		did[answer == SHMLIMIT_DENIED]++;
 		if (want == SHMLIMIT_ALLOWED) {
 			new.end_ns = end_of(p, now_ns);
@@ -1132,9 +1320,8 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 			longest_ns = longest_ns > new.end_ns - now_ns ? longest_ns : new.end_ns - now_ns;
 		}
 		n += want == SHMLIMIT_ALLOWED;
-		return answer != want ||
-		       ((what == 0 || !plain) && (r.remaining != (n < p->capacity ? p->capacity - n : 0) ||
-		                                  r.reset_after_ns != longest_ns || r.limit != p->capacity));
+		return answer != want || ((what == 0 || !plain) && (r.remaining != (n < most ? most - n : 0) ||
+		                                                    r.reset_after_ns != longest_ns || r.limit != most));
 	}
 	if (x != NULL && what == 4) {
 		struct shmlimit_place before = x->hold;
@@ -1158,9 +1345,10 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 	without = *p;
 	(void)bury_orphans(&without, now_ns);
 	n = held(&without, now_ns, &longest_ns);
-	answer = shmlimit_peek_at(l, id, &key, sizeof(key), 1, &r, now_ns);
-	return answer != (n < p->capacity ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED) ||
-	       r.remaining != (n < p->capacity ? p->capacity - n : 0) || r.reset_after_ns != longest_ns;
+	answer = bound != 0 ? peek_by(id, key, bound, now_ns)
+	                    : shmlimit_peek_at(l, id, &key, sizeof(key), 1, &r, now_ns);
+	return answer != (n < most ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED) || r.remaining != (n < most ? most - n : 0) ||
+	       r.reset_after_ns != longest_ns;
 }
 
 static void histories(struct rng *rng)
@@ -1169,7 +1357,7 @@ static void histories(struct rng *rng)
 		                            .slots = 4096,
 		                            .on_full = SHMLIMIT_FULL_DENY };
 	static struct plain p;
-	uint64_t did[5] = { 0 }, now_ns = T0;
+	uint64_t did[6] = { 0 }, now_ns = T0;
 	unsigned wrong = 0;
 	int id = -1;
 
@@ -1191,9 +1379,9 @@ static void histories(struct rng *rng)
 		}
 	}
 	is(wrong, 0, "random histories are those of a set of intervals");
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 6; i++)
 		ok(did[i] > scaled(HISTORIES) / (i < 4 ? 10 : 100),
-		   "random histories have much that is allowed, denied, left in time, late, and taken from dead processes (%d)",
+		   "random histories have much that is allowed, denied, left, late, taken from dead processes, and beyond a bound (%d)",
 		   i);
 }
 
@@ -1230,6 +1418,9 @@ int main(void)
 	l = unit_create("hold", &options);
 	holding();
 	taking();
+	bounds();
+	bounds_together();
+	bounds_as_text();
 	errors();
 	changes();
 	retries(&rng);

@@ -307,7 +307,7 @@ static void given_back(int id, uint64_t at)
 static void other_verbs(void)
 {
 	int id = rule("verbs", CAPACITY), funnel = unit_rule(l, "funnel", 1, 1, SECOND);
-	struct shmlimit_request all[2] = { { id, 0, "k", 1, 3, NULL }, { funnel, 0, "f", 1, 1, NULL } };
+	struct shmlimit_request all[2] = { { id, 0, "k", 1, 3, NULL, NULL }, { funnel, 0, "f", 1, 1, NULL, NULL } };
 	struct shmlimit_rule dry = { .struct_size = sizeof(dry),
 		                     .algorithm = SHMLIMIT_LEASE,
 		                     .capacity = CAPACITY,

@@ -37,7 +37,9 @@ FAST int fast_limit(const struct shmlimit *l, const struct request *asked, const
 	if (__builtin_expect(answer != 0, 0))
 		return answer;
 	q = decide_complete(l, asked);
-	answer = asked->op == OP_TAKE || asked->op == OP_PEEK ? fast_gcra(l, &q, &g, &failed, r) : FIRST_NOT;
+	answer = FIRST_NOT;
+	if ((asked->op == OP_TAKE || asked->op == OP_PEEK) && __builtin_expect(!g.is_places, 1))
+		answer = fast_gcra(l, &q, &g, &failed, r);
 	if (__builtin_expect(answer != FIRST_NOT, 1))
 		return answer;
 	made = g;

@@ -66,7 +66,8 @@ struct gcra {
 	uint64_t tokens;    /* 1, or the capacity */
 	uint64_t tolerance; /* ticks: what the capacity costs */
 	uint64_t max_wait_ns;
-	int blocks; /* nothing is ever allowed */
+	int blocks;    /* nothing is ever allowed */
+	int is_places; /* a number of places for HOLD, the capacity; all else says nothing */
 };
 
 /* What a word says. */
@@ -117,6 +118,17 @@ static inline struct gcra gcra_block(void)
 static inline struct gcra gcra_unlimited(void)
 {
 	return (struct gcra){ .capacity = UINT64_MAX, .tokens = 1 };
+}
+
+static inline struct gcra gcra_places(uint64_t places)
+{
+	return (struct gcra){ .capacity = places, .tokens = 1, .is_places = 1 };
+}
+
+/* Has it no rate and no places? Then every algorithm that takes limits can obey it. */
+static inline int gcra_is_fixed(const struct gcra *g)
+{
+	return g->interval == 0 && !g->is_places;
 }
 
 /* A rule's own limit. Its capacity is 0 if it has none. */

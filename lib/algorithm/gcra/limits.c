@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "export.h"
 #include "fast_limit.h"
@@ -15,7 +16,16 @@
 
 /* Bytes in release 1.0, which has all that is used here. */
 #define LIMIT_SIZE_1_0 40u
-#define LIMIT_FLAGS ((uint32_t)(SHMLIMIT_LIMIT_BLOCK | SHMLIMIT_LIMIT_UNLIMITED))
+
+static int make_places(const struct shmlimit_limit *limit, struct gcra *g)
+{
+	if (limit->refill != 0 || limit->period_ns != 0 || limit->max_wait_ns != 0)
+		return -EINVAL;
+	if (limit->capacity == 0)
+		return -EDOM;
+	*g = gcra_places(limit->capacity);
+	return limit->capacity <= SHMLIMIT_WINDOW_MAX ? 0 : -ERANGE;
+}
 
 int limit_make(const struct shmlimit_limit *limit, struct gcra *g)
 {
@@ -32,7 +42,9 @@ int limit_make(const struct shmlimit_limit *limit, struct gcra *g)
 	}
 	if (__builtin_expect(limit->flags == 0, 1))
 		return gcra_make(limit->capacity, limit->refill, limit->period_ns, limit->max_wait_ns, g);
-	if ((limit->flags & ~LIMIT_FLAGS) != 0 || limit->flags == LIMIT_FLAGS)
+	if (limit->flags == SHMLIMIT_LIMIT_PLACES)
+		return make_places(limit, g);
+	if (limit->flags != SHMLIMIT_LIMIT_BLOCK && limit->flags != SHMLIMIT_LIMIT_UNLIMITED)
 		return -EINVAL;
 	*g = limit->flags == SHMLIMIT_LIMIT_BLOCK ? gcra_block() : gcra_unlimited();
 	return 0;
@@ -42,16 +54,27 @@ int limit_decide(const struct shmlimit *l, const struct request *asked, struct s
 {
 	struct request q = decide_complete(l, asked);
 	uint32_t failed = 0;
-	int answer = fast_gcra(l, &q, asked->limit, &failed, r);
+	int answer = asked->limit->is_places ? FIRST_NOT : fast_gcra(l, &q, asked->limit, &failed, r);
 
 	return __builtin_expect(answer != FIRST_NOT, 1) ? answer : first_rest(l, &q, failed, r);
 }
 
+/* How long a place is held is the rule's: is "at once" the end of the text? */
+static int is_places_alone(const char *text)
+{
+	size_t end = strlen(text);
+
+	while (end > 0 && strchr(" \t", text[end - 1]) != NULL)
+		end--;
+	return end >= 4 && strncasecmp(text + end - 4, "once", 4) == 0;
+}
+
 /*
- * The limit that a rate is, or *wrong (unless NULL) says why it is none. Returns 0, -EINVAL or
- * -ERANGE.
+ * The limit that a rate or a number of places is, or *wrong (unless NULL) says why it is none.
+ * Returns 0, -EINVAL or -ERANGE.
  */
-static int from_rate(const struct shmlimit_rule *rule, struct shmlimit_limit *out, struct shmlimit_problem *wrong)
+static int from_rule(const char *text, const struct shmlimit_rule *rule, struct shmlimit_limit *out,
+                     struct shmlimit_problem *wrong)
 {
 	struct shmlimit_limit limit = { .struct_size = sizeof(limit),
 		                        .flags = rule->mode == SHMLIMIT_BLOCK ? SHMLIMIT_LIMIT_BLOCK
@@ -60,12 +83,20 @@ static int from_rate(const struct shmlimit_rule *rule, struct shmlimit_limit *ou
 		                        .capacity = rule->capacity,
 		                        .refill = rule->refill,
 		                        .period_ns = rule->period_ns };
-	const char *why = "a limit that comes with a call is a rate, such as 5/minute";
-	int error = rule->algorithm == SHMLIMIT_FUNNEL ? 0 : -EINVAL;
+	const char *why = "a limit that comes with a call is a rate, such as 5/minute, or places, such as 20 at once";
+	int error = rule->algorithm == SHMLIMIT_FUNNEL || rule->algorithm == SHMLIMIT_HOLD ? 0 : -EINVAL;
 	struct gcra g;
 
+	if (rule->algorithm == SHMLIMIT_HOLD) {
+		limit.flags = SHMLIMIT_LIMIT_PLACES;
+		limit.refill = limit.period_ns = 0;
+		why = "how long a place is held is the rule's: must end with \"at once\"";
+		error = is_places_alone(text) ? 0 : -EINVAL;
+	}
 	if (error == 0) {
-		why = "out of range: at most a burst of 2^48, all of which comes back within 366 days";
+		why = rule->algorithm == SHMLIMIT_HOLD
+		              ? "out of range: at most 65536 places"
+		              : "out of range: at most a burst of 2^48, all of which comes back within 366 days";
 		error = limit_make(&limit, &g);
 	}
 	if (error != 0 && wrong != NULL)
@@ -88,7 +119,7 @@ EXPORT int shmlimit_limit_parse(const char *text, struct shmlimit_limit *limit, 
 	if (error == 0)
 		error = limit_parse(text, &rule, wrong);
 	if (error == 0)
-		error = from_rate(&rule, &read, wrong);
+		error = from_rule(text, &rule, &read, wrong);
 	if (error != 0)
 		return error;
 	read.max_wait_ns = known.max_wait_ns;

@@ -3,11 +3,11 @@
  * is the key's, and one of the cells is free: as hold.h says, that cell is swapped, then the
  * word. In everything else the general path decides, and so it denies.
  *
- * An entry need not count the places that are held. Where none is beyond the capacity, a
- * cell below it that is not in force is one too few. WHY NOT where there are more than 64 cells:
- * the search could take that many looks, and the reach would not go down again, which the
- * general path sees to. An entry with a result looks at all cells within reach, to say how
- * many places are left.
+ * An entry need not count the places that are held. Where none is beyond the capacity, or beyond
+ * the bound that came with the call, a cell below it that is not in force is one too few. WHY NOT
+ * where there are more than 64 cells: the search could take that many looks, and the reach would
+ * not go down again, which the general path sees to. An entry with a result looks at all cells
+ * within reach, to say how many places are left.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -54,8 +54,8 @@ FAST int fast_hold_is_held(const struct first *f, struct hold_pair place, uint64
  * is impossible lasts as long as the new one: see hold_left_ns(). Returns 0 where the general path
  * is to ask about a holder. BOUND: once over the cells within reach.
  */
-static inline int fast_hold_report(const struct first *f, const uint64_t *cells, uint64_t reach, uint64_t now_ns,
-                                   struct shmlimit_result *r)
+static inline int fast_hold_report(const struct first *f, const uint64_t *cells, uint64_t most, uint64_t reach,
+                                   uint64_t now_ns, struct shmlimit_result *r)
 {
 	uint64_t held = 1, longest_ns = hold_end_ns(hold_end_of_period(&f->view.params, now_ns), now_ns);
 
@@ -73,15 +73,17 @@ static inline int fast_hold_report(const struct first *f, const uint64_t *cells,
 		if (__builtin_expect(left_ns > longest_ns, 0) && left_ns <= f->view.params.ahead)
 			longest_ns = left_ns;
 	}
-	hold_report(&f->view.params, held, longest_ns, 0, r);
+	hold_report(most, held, longest_ns, 0, r);
 	return 1;
 }
 
 /*
- * The answer, as decide() gives it, or FIRST_NOT. *failed: an entry lost the swap of the word; what
+ * By the limit, of places, unless it is NULL. The answer, as decide() gives it, or FIRST_NOT.
+ * *failed: an entry lost the swap of the word; what
  * it tried stands in *q->hold, and its cell is taken back.
  */
-FAST int fast_enter(const struct shmlimit *l, const struct request *q, uint32_t *failed, struct shmlimit_result *r)
+FAST int fast_enter(const struct shmlimit *l, const struct request *q, const struct gcra *limit, uint32_t *failed,
+                    struct shmlimit_result *r)
 {
 	struct hold_request *asked = q->hold;
 	uint64_t i, n, most, reach, *cells;
@@ -92,6 +94,8 @@ FAST int fast_enter(const struct shmlimit *l, const struct request *q, uint32_t 
 	if (__builtin_expect(!first_find(l, q, SHMLIMIT_HOLD, 1, &f), 0))
 		return FIRST_NOT;
 	most = f.view.params.capacity;
+	if (limit != NULL && limit->capacity < most)
+		most = limit->capacity;
 	reach = hold_reach(f.seen.word, UINT64_MAX);
 	n = reach < most ? reach + 1 : most;
 	cells = cells_glance(l, f.t, f.slot, &f.view.params);
@@ -110,7 +114,7 @@ FAST int fast_enter(const struct shmlimit *l, const struct request *q, uint32_t 
 			return FIRST_NOT;
 		i = i + 1 < n ? i + 1 : 0;
 	}
-	if (r != NULL && !fast_hold_report(&f, cells, reach, q->when.ns, r))
+	if (r != NULL && !fast_hold_report(&f, cells, most, reach, q->when.ns, r))
 		return FIRST_NOT;
 	place = (struct hold_place){ (uint32_t)i, hold_cell(&f.view.params, before.value, f.seen.word, q->when.ns) };
 	entered = (struct hold_pair){ place.value, HOLD_NOBODY };

@@ -60,6 +60,14 @@ static uint64_t cells_of(const struct look *k)
 	return k->params->capacity < params_tokens(k->params) ? k->params->capacity : params_tokens(k->params);
 }
 
+/* How many places there may be by the request: its own bound, or the rule's capacity. */
+static uint64_t bound_of(const struct look *k, const struct request *q)
+{
+	uint64_t most = cells_of(k);
+
+	return q->limit != NULL && q->limit->capacity < most ? q->limit->capacity : most;
+}
+
 /*
  * How many cells a denied entry has looked at: those within reach, and all below the capacity. One
  * beyond reach is in force where an entry is at work, or where it had ended and the clock stepped
@@ -238,9 +246,12 @@ static int bury(const struct look *k, struct slot_seen seen)
 static int hold_ask(const struct look *k, const struct request *q, uint64_t word, const struct places *p,
                     struct verdict *v)
 {
-	uint64_t most = cells_of(k);
+	uint64_t most = bound_of(k, q);
 
-	/* Fewer than `most` in force: then one of as many cells is not, and was found. */
+	/*
+	 * Fewer than `most` in force: then one of as many cells is not, and one below the capacity
+	 * was found.
+	 */
 	if (q->amount <= most && p->held <= most - q->amount)
 		return q->amount != 0 && q->op != OP_PEEK;
 	v->answer = SHMLIMIT_DENIED;
@@ -312,6 +323,18 @@ static void hold_leave(const struct look *k, struct hold_request *asked, const s
 	}
 }
 
+/*
+ * What a denied entry tried before, and the key took with it, is left, as a place that was entered:
+ * by a bound below the capacity others may be as many without it. Returns whether there was any.
+ */
+static int hold_forget(const struct look *k, const struct hold_request *asked, const struct hold_balance *b)
+{
+	struct hold_request tried = { .place = asked->tried };
+
+	hold_leave(k, &tried, b);
+	return tried.done;
+}
+
 /* The owner changes, and the word, also where the place has that owner: see hold.h. */
 static void hold_bind(const struct look *k, struct hold_request *asked, struct hold_balance *b, struct verdict *v)
 {
@@ -329,6 +352,17 @@ static void hold_bind(const struct look *k, struct hold_request *asked, struct h
 	v->changed = 1;
 }
 
+/* By a limit that says neither a rate nor places: nothing is entered, and no holder asked about. */
+static void hold_fixed(const struct gcra *limit, struct verdict *v, struct shmlimit_result *r)
+{
+	if (limit->blocks) {
+		v->answer = SHMLIMIT_DENIED;
+		v->retry_after_ns = FUNNEL_NEVER;
+	}
+	if (r != NULL)
+		hold_report(limit->capacity, 0, 0, v->retry_after_ns, r);
+}
+
 static void hold_row_apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
                            struct shmlimit_result *r)
 {
@@ -344,14 +378,20 @@ static void hold_row_apply(const struct look *k, const struct request *q, struct
 		hold_bind(k, q->hold, &b->hold, v);
 	if (operation_is_holders(q->op))
 		return;
+	if (q->limit != NULL && gcra_is_fixed(q->limit)) {
+		hold_fixed(q->limit, v, r);
+		return;
+	}
 	p = places_read(k, b->hold.word, q->op == OP_PEEK);
-	if (q->op == OP_ENTER && q->hold->tried.value != 0 && p.held <= cells_of(k) &&
+	if (q->op == OP_ENTER && q->hold->tried.value != 0 && p.held <= bound_of(k, q) &&
 	    hold_renew(k, q->hold, &b->hold, v)) {
 		enters = 0; /* it is counted */
 	} else {
 		enters = hold_ask(k, q, b->hold.word, &p, v);
 		if (enters)
 			hold_enter(k, &p, &b->hold, v);
+		else if (request_leaves(q))
+			p.held -= hold_forget(k, q->hold, &b->hold);
 		/* A denial writes then. At the first try it is not to: see decide.c. */
 		b->stepped = b->doubtful = v->answer == SHMLIMIT_DENIED && q->op != OP_PEEK &&
 		                           (p.stepped || (p.bound && has_orphans(k, b->hold.word)));
@@ -363,7 +403,8 @@ static void hold_row_apply(const struct look *k, const struct request *q, struct
 
 		p.longest_ns = left_ns > p.longest_ns ? left_ns : p.longest_ns;
 	}
-	hold_report(k->params, p.held + (enters != 0), p.longest_ns, v->retry_after_ns, r);
+	hold_report(q->limit != NULL ? bound_of(k, q) : k->params->capacity, p.held + (enters != 0), p.longest_ns,
+	            v->retry_after_ns, r);
 }
 
 /* A denied entry found places that end later than they can: they end one period from now. */

@@ -20,10 +20,10 @@
  * if it is within reach and has a holder, unless the rule says SHMLIMIT_RULE_CUT_OFF. Value and
  * owner are read one after the other, and change together, by one compare-and-swap.
  *
- *  1. Enter: read the word, then the places. Fewer than `capacity` in force: look at the
- *     slot again and swap a place that is not in force for a new value. Then swap the
- *     word for a later stamp, whose reach covers the place. That admits. If it fails,
- *     swap the place back and start over.
+ *  1. Enter: read the word, then the places. Fewer than `capacity` in force, or than the bound that
+ *     the call brings: look at the slot again and swap a place that is not in force for a new
+ *     value. Then swap the word for a later stamp, whose reach covers the place. That admits. If it
+ *     fails, swap the place back and start over.
  *  2. Renew: the same, from exactly the value that was entered. The owner stays.
  *  3. Leave: swap exactly the value that was entered for one that is not held.
  *  4. Step back: a denied entry swaps each place that ends later than the rule can mean for one that
@@ -40,9 +40,11 @@
  *     known to live and the place has ended: swap exactly that place for one that is not held, as
  *     leaving does.
  *
- * INVARIANT I13. Never more than `capacity` places of a key are in force. All entries are in
- * cells below the capacity, and a cell has one value. Where the capacity was lowered, places
- * beyond it are counted too, and the count is that of the word which the entry swaps.
+ * INVARIANT I13. Never more than `capacity` places of a key are in force. All entries are in cells
+ * below the capacity, and a cell has one value. Where the capacity was lowered, places beyond it
+ * are counted too, and the count is that of the word which the entry swaps. So it is where a call
+ * brings a bound: all places count, by whatever bound they were entered, and the entry may be in
+ * any cell below the capacity.
  *
  * Why a slot with a place in force is not reclaimed. An entry swaps its cell before
  * the word. A reclaimer that read the word after that swap sees the cell; one that read
@@ -56,10 +58,10 @@
  *
  * A key that moves to a larger table, or whose rule gets a larger size, takes its places with it,
  * also what an entry is trying just then, which cannot become valid in the old ones. The entry
- * finds it in the new ones, and goes on with it there. Leaving changes no word: so it looks at the
- * slot and the rule again, after its swap. A place that was left after it was copied is then found,
- * and left, in the new table. One that was bound after it was copied is bound there, since the
- * word's swap fails (tests/model/bind, NO_LOOK).
+ * finds it in the new ones, and goes on with it there, or leaves it if its bound denies it by then.
+ * Leaving changes no word: so it looks at the slot and the rule again, after its swap. A place that
+ * was left after it was copied is then found, and left, in the new table. One that was bound after
+ * it was copied is bound there, since the word's swap fails (tests/model/bind, NO_LOOK).
  *
  * Killed between the two swaps, an entry leaves a place that ends by itself.
  *
@@ -216,12 +218,15 @@ static inline uint64_t hold_stamp(uint64_t ns)
 	return ns >> HOLD_STAMP_TICK_BITS & (((uint64_t)1 << HOLD_STAMP_BITS) - 1);
 }
 
-/* The answer where `held` places are in force, the last of them until longest_ns from now. */
-static inline void hold_report(const struct layout_params *params, uint64_t held, uint64_t longest_ns,
-                               uint64_t retry_after_ns, struct shmlimit_result *r)
+/*
+ * The answer where `held` places of `most` are in force, the last of them until longest_ns from
+ * now.
+ */
+static inline void hold_report(uint64_t most, uint64_t held, uint64_t longest_ns, uint64_t retry_after_ns,
+                               struct shmlimit_result *r)
 {
-	r->limit = params->capacity;
-	r->remaining = held < params->capacity ? params->capacity - held : 0;
+	r->limit = most;
+	r->remaining = held < most ? most - held : 0;
 	r->wait_ns = 0;
 	r->retry_after_ns = retry_after_ns;
 	r->reset_after_ns = longest_ns;

@@ -5,28 +5,26 @@
  */
 #include "export.h"
 #include "fast_hold.h"
+#include "places.h"
 #include "registry.h"
 #include "shmlimit_at.h"
 
-/* Bytes in release 1.0. WHY NOT sizeof: an older program's structure has what this file uses. */
-#define HOLD_SIZE_1_0 16u
-
-__attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, struct key_bytes key, struct when when,
-                                           struct shmlimit_place *place, struct shmlimit_result *r)
+/* `limit` is a constant NULL or not, so that an entry by its rule's capacity asks for no other. */
+FAST int enter_by(const struct shmlimit *l, const struct request *request, const struct gcra *limit,
+                  struct shmlimit_place *place, struct shmlimit_result *r)
 {
-	struct request request = request_make(OP_ENTER, rule, key, 1, when), q;
 	struct hold_request asked = { 0 };
+	int answer = decide_check(l, request);
 	uint32_t failed = 0;
-	int answer;
+	struct request q;
 
-	if (l == NULL || place == NULL || place->struct_size < HOLD_SIZE_1_0)
-		return -EINVAL;
-	answer = decide_check(l, &request);
+	if (answer == 0 && (place == NULL || place->struct_size < PLACE_SIZE_1_0))
+		answer = -EINVAL;
 	if (answer != 0)
 		return answer;
-	request.hold = &asked;
-	q = decide_complete(l, &request);
-	answer = fast_enter(l, &q, &failed, r);
+	q = decide_complete(l, request);
+	q.hold = &asked;
+	answer = limit == NULL || limit->is_places ? fast_enter(l, &q, limit, &failed, r) : FIRST_NOT;
 	if (answer == FIRST_NOT)
 		answer = first_rest(l, &q, failed, r);
 	if (answer < 0)
@@ -34,6 +32,20 @@ __attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, s
 	place->index = asked.place.cell;
 	place->value = answer == SHMLIMIT_ALLOWED ? asked.place.value : 0;
 	return answer;
+}
+
+int places_enter(const struct shmlimit *l, const struct request *request, struct shmlimit_place *place,
+                 struct shmlimit_result *r)
+{
+	return enter_by(l, request, request->limit, place, r);
+}
+
+__attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, struct key_bytes key, struct when when,
+                                           struct shmlimit_place *place, struct shmlimit_result *r)
+{
+	struct request request = request_make(OP_ENTER, rule, key, 1, when);
+
+	return enter_by(l, &request, NULL, place, r);
 }
 
 EXPORT int shmlimit_enter(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
@@ -53,7 +65,7 @@ static int renew(const struct shmlimit *l, struct request *q, struct shmlimit_pl
 	struct hold_request asked = { 0 };
 	int answer;
 
-	if (l == NULL || place == NULL || place->struct_size < HOLD_SIZE_1_0)
+	if (l == NULL || place == NULL || place->struct_size < PLACE_SIZE_1_0)
 		return -EINVAL;
 	asked.place = (struct hold_place){ place->index, place->value };
 	q->hold = &asked;
@@ -87,7 +99,7 @@ __attribute__((noinline)) static int bind_place(const struct shmlimit *l, int ru
 	uint32_t failed = 0;
 	int answer;
 
-	if (l == NULL || place == NULL || place->struct_size < HOLD_SIZE_1_0)
+	if (l == NULL || place == NULL || place->struct_size < PLACE_SIZE_1_0)
 		return -EINVAL;
 	answer = decide_check(l, &request);
 	if (answer == 0)
@@ -124,7 +136,7 @@ __attribute__((noinline)) static int leave(const struct shmlimit *l, int rule, s
 	struct hold_request asked = { 0 };
 	int answer;
 
-	if (l == NULL || place == NULL || place->struct_size < HOLD_SIZE_1_0)
+	if (l == NULL || place == NULL || place->struct_size < PLACE_SIZE_1_0)
 		return -EINVAL;
 	asked.place = (struct hold_place){ place->index, place->value };
 	answer = decide_check(l, &request);

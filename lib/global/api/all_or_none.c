@@ -15,6 +15,9 @@ int all_or_none_check(const struct shmlimit_global *g, const struct shmlimit_req
 		if (requests[i].reserved32 != 0)
 			return -E2BIG;
 	for (size_t i = 0; i < n; i++)
+		if (requests[i].place != NULL)
+			return -EOPNOTSUPP;
+	for (size_t i = 0; i < n; i++)
 		if (requests[i].limit != NULL &&
 		    shmlimit_rule_algorithm(g->limiter, requests[i].rule) == SHMLIMIT_LEASE)
 			return -EOPNOTSUPP;

@@ -98,7 +98,7 @@ EXPORT int shmlimit_global_take_many(struct shmlimit_global *g, const struct shm
 		if (requests[i].reserved32 != 0)
 			return -E2BIG;
 	for (size_t i = 0; i < n; i++)
-		if (requests[i].limit != NULL)
+		if (requests[i].limit != NULL || requests[i].place != NULL)
 			return -EOPNOTSUPP;
 	for (size_t i = 0; i < n; i += LEASE_REQUESTS_MAX)
 		take_some(g, requests + i, n - i < LEASE_REQUESTS_MAX ? n - i : LEASE_REQUESTS_MAX, answers + i,

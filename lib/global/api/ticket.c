@@ -259,7 +259,7 @@ EXPORT int shmlimit_global_begin(struct shmlimit_global *g, const struct shmlimi
 		return -EINVAL;
 	if (request->reserved32 != 0)
 		return -E2BIG;
-	if (request->limit != NULL)
+	if (request->limit != NULL || request->place != NULL)
 		return -EOPNOTSUPP;
 	answer = ticket_begin(g, request, ticket, r);
 	return answer == SHMLIMIT_GLOBAL_PENDING ? ticket_step(g, ticket, r) : answer;

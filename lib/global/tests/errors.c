@@ -60,6 +60,7 @@ static void missing(void)
 	struct shmlimit_global_status status = { .struct_size = sizeof(status) };
 	struct shmlimit_global_server server = { .struct_size = sizeof(server) };
 	struct shmlimit_limit limit = { .struct_size = sizeof(limit), .capacity = 1, .refill = 1, .period_ns = 1 };
+	struct shmlimit_place place = { .struct_size = sizeof(place) };
 	struct shmlimit_count_request count = { .struct_size = sizeof(count), .n = 1, .bound = 1 };
 	struct shmlimit_rule counts = { .struct_size = sizeof(counts), .algorithm = SHMLIMIT_COUNTER };
 	int counter = shmlimit_rule_set(l, "count", &counts);
@@ -75,6 +76,11 @@ static void missing(void)
 	is(shmlimit_global_begin(g, NULL, &ticket, NULL), -EINVAL, "begin needs a request");
 	is(shmlimit_global_begin(g, &request, NULL, NULL), -EINVAL, "begin needs a ticket");
 	is(shmlimit_global_begin(g, &reserved, &ticket, NULL), -E2BIG, "begin refuses what is reserved");
+	request.place = &place;
+	is(shmlimit_global_begin(g, &request, &ticket, NULL), -EOPNOTSUPP, "begin has no places of requests");
+	is(shmlimit_global_take_many(g, &request, 1, &answer, NULL), -EOPNOTSUPP, "a batch has no places either");
+	is(shmlimit_global_take_all(g, &request, 1, NULL, NULL), -EOPNOTSUPP, "all or none have no places either");
+	request.place = NULL;
 	request.limit = &limit;
 	is(shmlimit_global_begin(g, &request, &ticket, NULL), -EOPNOTSUPP, "begin has no limits of requests");
 	is(shmlimit_global_take_many(g, &request, 1, &answer, NULL), -EOPNOTSUPP, "a batch has none either");

@@ -143,7 +143,7 @@ $plans->charge('waits', 'w', 6, '5/day');
 ok($plans->reserve('waits', 'w', limit: '5/day')->waitNs > DAY_NS / 5, 'a charge by a limit goes into debt as far as the rule allows');
 $both = $plans->takeAll([new Limit('plans', 'all', limit: '2/day'), new Limit('funnel', 'all', 2)]);
 is(each('remaining', ...$both), [1, 1], 'several limits may have limits of their own');
-foreach (['5/fortnight', '20 at once', "5/s\0", '1/y burst 3'] as $text) {
+foreach (['5/fortnight', '20 at once for 5m', "5/s\0", '1/y burst 3'] as $text) {
     ok(preg_match('/^limit "[512]/', thrown(fn () => $plans->take('plans', 'k', 1, $text))[1]) === 1, 'a limit that cannot be read is an Error: ' . json_encode($text));
     is(thrown(fn () => $plans->takeAll([new Limit('plans', 'k', limit: $text)]))[0] > 0, true, 'takeAll throws it, too');
 }

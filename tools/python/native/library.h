@@ -25,6 +25,7 @@ struct request {
 	size_t key_len;
 	uint64_t cost;
 	const void *limit;
+	void *place;
 };
 
 enum verb { VERB_TAKE = 0, VERB_PEEK = 1 };

@@ -35,6 +35,7 @@ TRUSTED = 0x200
 OPTION_GROUP = 0x1000000
 LIMIT_BLOCK = 0x10000000
 LIMIT_UNLIMITED = 0x20000000
+LIMIT_PLACES = 0x40000000
 COUNT_SATURATE = 0x10000
 COUNT_RESTART = 0x20000
 VERBS = {"take": 0, "peek": 1, "reserve": 2, "charge": 3, "refund": 4, "take_some": 6}
@@ -137,6 +138,10 @@ class Limit(Structure):
     ]
 
 
+class Place(Structure):
+    _fields_ = [("struct_size", c_uint32), ("index", c_uint32), ("value", c_uint64)]
+
+
 class Request(Structure):
     _fields_ = [
         ("rule", c_int32),
@@ -145,6 +150,7 @@ class Request(Structure):
         ("key_len", c_size_t),
         ("cost", c_uint64),
         ("limit", POINTER(Limit)),
+        ("place", POINTER(Place)),
     ]
 
 
@@ -166,10 +172,6 @@ class Count(Structure):
         ("applied", c_int64),
         ("ttl_ns", c_uint64),
     ]
-
-
-class Place(Structure):
-    _fields_ = [("struct_size", c_uint32), ("index", c_uint32), ("value", c_uint64)]
 
 
 class Fields(Structure):

@@ -62,6 +62,7 @@ struct shmlimit_request {
 	size_t key_len;
 	uint64_t cost;
 	const struct shmlimit_limit *limit;
+	struct shmlimit_place *place;
 };
 struct shmlimit_problem {
 	uint64_t offset;
