@@ -38,7 +38,7 @@ static struct shmlimit_request request_of(const struct view *view, const struct 
 static void report_rate(struct segment_ref *ref, const struct gate_request *q, size_t i, int error)
 {
 	if (error == -EDOM || (error == -EOPNOTSUPP && q->has_limit[i]))
-		rate_report(ref, q->limits[i], error);
+		rate_report(ref, q->limits[i], &q->own_limits[i], error);
 }
 
 /*

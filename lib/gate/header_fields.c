@@ -73,11 +73,13 @@ __attribute__((noinline, cold)) static int make_fixed(const struct view *view, c
 		const struct shmlimit_limit *own = &q->own_limits[i];
 
 		/* As of a rule that blocks, or is off. */
-		if (own->flags != 0)
+		if (own->flags != 0 && own->flags != SHMLIMIT_LIMIT_PLACES)
 			return 0;
 		rule.capacity = own->capacity;
 		rule.refill = own->refill;
-		rule.period_ns = own->period_ns;
+		/* How long a place is held is the rule's. */
+		if (own->flags == 0)
+			rule.period_ns = own->period_ns;
 	}
 	traits = traits_of(rule.algorithm);
 	/* A ban lasts as long as the call that counts says. The period is only the longest time. */

@@ -11,10 +11,12 @@ static int enter(struct shmlimit *limiter, const struct shmlimit_request *q, siz
                  struct shmlimit_gate_held *held, struct shmlimit_result *r)
 {
 	struct shmlimit_place place = { .struct_size = sizeof(place) };
-	int answer = q->cost != 1       ? -EINVAL
-	             : q->limit != NULL ? -EOPNOTSUPP
-	                                : shmlimit_enter(limiter, q->rule, q->key, q->key_len, &place, r);
+	struct shmlimit_request asked = *q;
+	int answer = -EINVAL;
 
+	asked.place = &place;
+	if (q->cost == 1)
+		answer = shmlimit_decide(limiter, SHMLIMIT_TAKE, &asked, r);
 	/* A rule that is off, or in a dry run that would have denied, gives no place. */
 	if (answer != SHMLIMIT_ALLOWED || place.value == 0)
 		return answer;

@@ -114,13 +114,16 @@ static const char *without_limit(const struct segment_ref *ref)
 	return ref->spec->fail_open ? "pass without a limit" : "are refused";
 }
 
-void rate_report(struct segment_ref *ref, const struct spec_limit *limit, int error)
+void rate_report(struct segment_ref *ref, const struct spec_limit *limit, const struct shmlimit_limit *own, int error)
 {
 	const char *why = "a request brings no limit, and the rule has none of its own";
+	int is_places = error == -EOPNOTSUPP && own->flags == SHMLIMIT_LIMIT_PLACES;
 
-	if (error == -EOPNOTSUPP && ref->spec->rules[limit->rule].gcra)
+	if (error == -EOPNOTSUPP && !is_places && ref->spec->rules[limit->rule].gcra)
 		return;
-	if (error == -EOPNOTSUPP)
+	if (is_places)
+		why = "a request brings a number of places, and the rule has none (rate=\"20 at once\")";
+	else if (error == -EOPNOTSUPP)
 		why = "a request brings a limit, and the rule is not a gcra rule (algorithm=gcra)";
 	if (segment_ref_may_report(ref, limit->rule))
 		say_rate(ref, limit, "%s: requests that need it %s", why, without_limit(ref));

@@ -36,9 +36,9 @@ int rate_find(struct rates *rates, struct segment_ref *ref, const struct spec_li
 
 /*
  * Report, as seldom: -EDOM a request brought no limit, and its rule has none; -EOPNOTSUPP it
- * brought one, and its rule is of another algorithm, which is reported when the rule is found if
- * the spec has algorithm=gcra.
+ * brought `own`, and its rule is of another algorithm, which of a rate is reported when the rule is
+ * found if the spec has algorithm=gcra.
  */
-void rate_report(struct segment_ref *ref, const struct spec_limit *limit, int error);
+void rate_report(struct segment_ref *ref, const struct spec_limit *limit, const struct shmlimit_limit *own, int error);
 
 #endif

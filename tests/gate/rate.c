@@ -165,7 +165,7 @@ static void instead(void)
 	key.rate_length = sizeof(nul) - 1;
 	is(ask_of(gate, key), SHMLIMIT_ALLOWED, "a NUL does not end a text");
 	is(answer.remaining, 1, "it makes it unreadable");
-	is(ask(gate, "place", "20 at once"), SHMLIMIT_ALLOWED, "places do not come with a request");
+	is(ask(gate, "window", "20/h window"), SHMLIMIT_ALLOWED, "a window does not come with a request");
 	is(answer.remaining, 1, "the rule's own limit decides");
 	is(ask(gate, "range", "1/y burst 3"), SHMLIMIT_ALLOWED, "what is out of range is not used");
 	is(answer.remaining, 1, "the rule's own limit decides");
@@ -221,6 +221,70 @@ static void other_rule(void)
 		shmlimit_gate_close(gate);
 	}
 	shmlimit_close(l);
+	shmlimit_destroy(unit_name);
+}
+
+/* Places: the rule's number is the most that a request's can be. */
+static void places(void)
+{
+	struct shmlimit_gate *gate = gate_new("create=yes rule=jobs rate=\"4 at once for 2 days\" "
+	                                      "rule=peeked rate=\"4 at once\" peek rule=plans algorithm=gcra");
+	static const struct {
+		const char *text;
+		int passed;
+		const char *policy;
+	} want[] = {
+		{ "2 at once", 2, "\"jobs\";q=2;qu=\"concurrent-requests\"" },
+		{ "1 at once", 0, "\"jobs\";q=1;qu=\"concurrent-requests\"" },
+		{ "3 at once", 1, "\"jobs\";q=3;qu=\"concurrent-requests\"" },
+		{ "9 at once", 1, "\"jobs\";q=4;qu=\"concurrent-requests\"" },
+		{ "block", 0, "" },
+		{ "unlimited", 9, "" },
+		{ "", 0, "\"jobs\";q=4;qu=\"concurrent-requests\"" },
+		{ "3 at once for 1m", 0, "\"jobs\";q=4;qu=\"concurrent-requests\"" },
+	};
+	struct shmlimit_gate_held held[16];
+	int entered = 0;
+
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		int count = 0;
+
+		for (int n = 0; n < 9; n++) {
+			struct shmlimit_gate_key key = with("k", want[i].text);
+
+			answer.struct_size = sizeof(answer);
+			answer.buffer = gate_buffer;
+			answer.buffer_size = sizeof(gate_buffer);
+			held[entered].struct_size = sizeof(held[entered]);
+			if (shmlimit_gate_enter(gate, &key, 1, &answer, &held[entered]) != SHMLIMIT_ALLOWED)
+				continue;
+			count++;
+			entered += held[entered].count != 0;
+		}
+		is(count, want[i].passed, "as many enter as \"%s\" says", want[i].text);
+		is_str(gate_field("RateLimit-Policy"), want[i].policy, "its field says so");
+	}
+	is(entered, 4, "each that is limited has a place");
+	is(gate_said, 1, "what is no number of places is reported");
+	is(said("the rate \"3 at once for 1m\" of a request: how long a place is held is the rule's"), 1,
+	   "the line says why: %s", gate_lines[0]);
+	for (int i = 0; i < entered; i++) {
+		struct shmlimit_gate_key key = with("k", NULL);
+
+		is(shmlimit_gate_leave(gate, &key, 1, &held[i]), 0, "each is left");
+	}
+	is(passed(gate, "asked", "2 at once", 9), 2, "a request that only asks is within its number too");
+	struct shmlimit_gate_key peeks = with("asked", "1 at once");
+	peeks.limit = 1;
+	is(ask_of(gate, peeks), SHMLIMIT_ALLOWED, "a peek is by the request's number");
+	gate_said = 0;
+	is(ask(gate, "rate", "9/s"), SHMLIMIT_DENIED, "a rate is a failure there");
+	is(answer.error, -EOPNOTSUPP, "the answer says why");
+	peeks.limit = 2;
+	is(ask_of(gate, peeks), SHMLIMIT_DENIED, "places are a failure where the rule has a rate");
+	is(said("rule plans: a request brings a number of places, and the rule has none (rate=\"20 at once\"): requests that need it are refused"),
+	   1, "the log says so: %s", gate_lines[gate_said - 1]);
+	shmlimit_gate_close(gate);
 	shmlimit_destroy(unit_name);
 }
 
@@ -319,6 +383,7 @@ int main(void)
 	structures();
 	instead();
 	other_rule();
+	places();
 	several();
 	threads();
 	shmlimit_destroy(unit_name);
