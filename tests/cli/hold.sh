@@ -133,6 +133,21 @@ is "$rc $out" "1 " "the command has its place after the period, too, if hold was
 kill "$(cat pid)"
 run shmlimit hold "$segment" short key --wait 1h -- echo freed
 is "$rc $out" "0 freed" "its place is free when it has ended"
+# By a limit of its own.
+run shmlimit hold "$segment" r by -- shmlimit hold "$segment" r by --limit '1 at once' -- touch ran
+is "$rc $err" "1 shmlimit: rule r: denied, and not run: 1 or more places are held" "--limit is by so many places"
+run shmlimit hold "$segment" r by --limit '1 at once' -- shmlimit hold "$segment" r by --limit '9 at once' -- \
+	shmlimit hold "$segment" r by --limit '9 at once' -- touch ran
+is "$rc $err" "1 shmlimit: rule r: denied, and not run: 2 or more places are held" "at most the rule's places count"
+run shmlimit hold "$segment" r by --limit block -- touch ran
+is "$rc $err" "1 shmlimit: rule r: denied, and not run: it is blocked" "--limit block denies"
+run shmlimit hold "$segment" r by --limit 5/s -- touch ran
+is "$rc $err" "125 shmlimit: --limit 5/s: must be a number of places, such as '20 at once'" "--limit is no rate"
+run shmlimit hold "$segment" r by --limit '2 at once for 5m' -- touch ran
+is "$rc $err" "125 shmlimit: --limit 2 at once for 5m: how long a place is held is the rule's: must end with \"at once\"" \
+	"--limit says no time"
+is "$(ls | grep ran)" "" "none of them was run"
+is "$(free r by)" 2 "their places are left"
 shmlimit rule set "$segment" cut --limit '1 at once at most 50ms each'
 shmlimit hold "$segment" cut key -- sh -c 'echo $$ >pid2; exec sleep 1000' &
 pid=$!

@@ -32,6 +32,16 @@ like "$(shmlimit peek "$segment" plans free --limit 5/h --json | jq .reset_after
 is "$(facts take "$segment" plans none --limit block)" "1 [0,0]" "block denies"
 is "$(facts take "$segment" plans none --limit unlimited)" '0 ["18446744073709551615","18446744073709551615"]' "unlimited allows"
 
+# Places.
+shmlimit rule set "$segment" jobs --limit '3 at once for 1h'
+is "$(facts take "$segment" jobs a --limit '2 at once')" "0 [2,1]" "a take by a number of places"
+is "$(facts take "$segment" jobs a --limit '2 at once') $(facts take "$segment" jobs a --limit '2 at once')" "0 [2,0] 1 [2,0]" \
+	"as many are taken"
+is "$(facts peek "$segment" jobs a --limit '9 at once')" "0 [3,1]" "at most the rule's places count"
+run shmlimit take "$segment" plans a --limit '2 at once'
+is "$rc $err" "2 shmlimit: rule plans: has no places, which --limit '2 at once' needs (shmlimit rule set $segment jobs \
+--limit '2 at once' makes one that has)" "a number of places needs a rule that has some"
+
 # Waits.
 is "$(facts take "$segment" plans waits --limit 1/d)" "0 [1,0]" "a token a day is taken"
 is "$(facts reserve "$segment" plans waits --limit 1/d)" "1 [1,0]" "the rule's max-wait holds for a limit: none"
@@ -72,8 +82,8 @@ $segment plans --rate 5/minute)" "$verb without any limit says what to do"
 --algorithm gcra makes one)" "$verb by a limit needs a rule for it"
 	run shmlimit $verb "$segment" plans own --limit 5/fortnight
 	like "$rc $err" '^2 shmlimit: --limit 5/fortnight: fortnight is not a unit: ' "$verb names a limit that it cannot read"
-	run shmlimit $verb "$segment" plans own --limit '5 at once'
-	like "$rc $err" '^2 shmlimit: --limit 5 at once: ' "$verb refuses what is no rate"
+	run shmlimit $verb "$segment" plans own --limit '5 at once for 5m'
+	like "$rc $err" '^2 shmlimit: --limit 5 at once for 5m: ' "$verb refuses what is no rate"
 	run shmlimit $verb "$segment" plans own --limit '1/y burst 3'
 	is "$rc $err" "2 shmlimit: --limit 1/y burst 3: out of range: at most a burst of 2^48, all of which comes back \
 within 366 days" "$verb names a limit that is out of range"

@@ -90,7 +90,7 @@ export class Limit {
   constructor(text: string)
 }
 
-/** A handle on a segment. A `limit` is for rules of the algorithm gcra, of which each call can bring its own; a text is read once. Rules are given by name, or by their id, which is faster. Calls take effect at once: none waits. */
+/** A handle on a segment. A `limit` is for rules of the algorithm gcra, of which each call can bring its own, and of hold, whose calls can bring a number of places; a text is read once. Rules are given by name, or by their id, which is faster. Calls take effect at once: none waits. */
 export class Limiter {
   constructor(name: string, options?: { readOnly?: boolean, owner?: number })
   static create(name: string, options?: SegmentOptions): Limiter
@@ -117,8 +117,8 @@ export class Limiter {
   charge(rule: string | number, key: Key, tokens?: number, limit?: string | Limit, maxWaitMs?: number): void
   /** Add to a count that expires. `counted` has the figures. */
   count(rule: string | number, key: Key, n?: number, ttlMs?: number, bound?: number, flags?: number): boolean
-  /** Enter one of the places of a HOLD rule; null: none is free. `result.remaining` is how many are left. */
-  enter(rule: string | number, key: Key): Place | null
+  /** Enter one of the places of a HOLD rule; null: none is free. `result.remaining` is how many are left. With a limit, such as '20 at once', one is free while fewer are held than that; at most the rule's capacity counts. */
+  enter(rule: string | number, key: Key, limit?: string | Limit): Place | null
   /** redis-cell's CL.THROTTLE; `result` has the figures. */
   throttle(key: Key, capacity: number, count: number, periodS: number, quantity?: number): boolean
   /** One key, all keys of a rule, or all keys. Returns how many there were. */

@@ -296,9 +296,9 @@ class Limiter {
     return answer === 0
   }
 
-  enter (rule, key) {
+  enter (rule, key, limit) {
     const bytes = new Uint8Array(HOLD_SIZE)
-    const answer = native.enter(this.#handle, rule, key, bytes)
+    const answer = native.enter(this.#handle, rule, key, bytes, limit === undefined ? undefined : limitBytes(limit))
     if (answer < 0) failed(this, answer, 'enter', rule, key)
     return answer === 0 ? new Place((call) => this.#held(call, rule, key, bytes)) : null
   }

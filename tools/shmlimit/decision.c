@@ -196,6 +196,13 @@ int limit_option_read(const struct call *call, struct shmlimit_limit *limit)
 	return call_limit_parse("--limit", text, limit);
 }
 
+static int limit_option_is_places(const struct call *call)
+{
+	struct shmlimit_limit limit;
+
+	return limit_option_read(call, &limit) == STATUS_OK && limit.flags == SHMLIMIT_LIMIT_PLACES;
+}
+
 int fail_decision(const struct call *call, const char *rule, int error)
 {
 	const char *segment = call->operand[0], *limit = call_option(call, "limit");
@@ -206,6 +213,10 @@ int fail_decision(const struct call *call, const char *rule, int error)
 		return fail("rule %s: has no limit of its own: give one with --limit, or set it (shmlimit rule set %s "
 		            "%s --rate 5/minute)",
 		            rule, segment, rule);
+	if (limit != NULL && error == -EOPNOTSUPP && limit_option_is_places(call))
+		return fail("rule %s: has no places, which --limit '%s' needs (shmlimit rule set %s jobs --limit '%s' "
+		            "makes one that has)",
+		            rule, limit, segment, limit);
 	if (limit != NULL && error == -EOPNOTSUPP)
 		return fail("rule %s: not a gcra rule, which --limit needs (shmlimit rule set %s plans --algorithm "
 		            "gcra makes one)",
@@ -220,7 +231,7 @@ int limit_wait_set(struct shmlimit *limiter, int id, uint64_t max_wait_ns, struc
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
 	int error = shmlimit_rule_get(limiter, id, &rule);
 
-	if (error == 0)
+	if (error == 0 && limit->flags == 0)
 		limit->max_wait_ns = max_wait_ns != UINT64_MAX ? max_wait_ns : rule.max_wait_ns;
 	return error;
 }

@@ -15,7 +15,7 @@
 /* A row of --help for each of them. */
 #define LIMIT_ROW \
 	{ \
-		"limit", "LIMIT", "decide by this limit, under a gcra rule: 5/minute, '10/s burst 20'" \
+		"limit", "LIMIT", "decide by this limit: 5/minute under a gcra rule, '20 at once' under hold" \
 	}
 
 extern const struct command_option decision_options[], take_options[], reservation_options[], refund_options[],

@@ -186,15 +186,23 @@ static int limiter_count(lua_State *L)
 static int limiter_enter(lua_State *L)
 {
 	struct asked a = asked(L);
+	struct shmlimit_request q = { .rule = a.rule, .key = a.key, .key_len = a.key_len, .cost = 1 };
 	struct shmlimit_place *place;
+	struct shmlimit_limit room;
 	struct shmlimit_result r;
 	int answer, n;
 
+	if (!lua_isnoneornil(L, 4)) {
+		q.limit = value_limit(L, 4, &room);
+		if (q.limit == NULL)
+			return 3;
+	}
 	lua_settop(L, 3);
 	place = lua_newuserdata(L, sizeof(*place));
 	*place = (struct shmlimit_place){ .struct_size = sizeof(*place) };
 	luaL_setmetatable(L, PLACE);
-	answer = shmlimit_enter(a.handle, a.rule, a.key, a.key_len, place, &r);
+	q.place = place;
+	answer = shmlimit_decide(a.handle, SHMLIMIT_TAKE, &q, &r);
 	/* If this process dies, the place is free. One that is not bound ends with its period. */
 	if (answer == SHMLIMIT_ALLOWED)
 		(void)shmlimit_bind(a.handle, a.rule, a.key, a.key_len, place, 0);

@@ -169,7 +169,7 @@ local function tokens_of(tokens)
 end
 
 -- A decision by a limit that comes with the call.
-local function decide_by(self, verb, rule, id, key, tokens, limit)
+local function decide_by(self, verb, rule, id, key, tokens, limit, place)
 	local err
 	if limit ~= nil then
 		limit, err = limit_of(limit)
@@ -178,6 +178,7 @@ local function decide_by(self, verb, rule, id, key, tokens, limit)
 		end
 	end
 	request.rule, request.key, request.key_len, request.cost, request.limit = id, key, #key, tokens, limit
+	request.place = place
 	kept[1], kept[2] = key, limit
 	local answer = C.shmlimit_decide(self.handle, verb, request, result)
 	-- The collector must not free what the request points to before the call is over.
@@ -253,12 +254,17 @@ function Limiter:count(rule, key, n, bound, ttl, how)
 	return failure(answer, no_rule(rule))
 end
 
--- A place, or false.
-function Limiter:enter(rule, key)
+-- A place, or false. With a limit of places, it is free while fewer are held than that.
+function Limiter:enter(rule, key, by)
 	local id = id_of(self, rule)
 	key = key_of(key)
-	local place = PLACE_T(24)
-	local allowed, remaining, wait, reset_after, limit = decided(C.shmlimit_enter(self.handle, id, key, #key, place, result), rule)
+	local place = PLACE_T(ffi.sizeof(PLACE_T))
+	local allowed, remaining, wait, reset_after, limit
+	if by == nil then
+		allowed, remaining, wait, reset_after, limit = decided(C.shmlimit_enter(self.handle, id, key, #key, place, result), rule)
+	else
+		allowed, remaining, wait, reset_after, limit = decide_by(self, VERBS.take, rule, id, key, 1, by, place)
+	end
 	-- If this process dies, the place is free. One that is not bound ends with its period.
 	if allowed then
 		C.shmlimit_bind(self.handle, id, key, #key, place, 0)

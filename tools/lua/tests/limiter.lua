@@ -172,6 +172,15 @@ is({ a and true, b and true, c }, { true, true, false }, "no more places are ent
 is({ limiter:renew("places", "k", a), limiter:leave("places", "k", a) }, { true, true }, "a place is renewed and left")
 is(select(3, limiter:leave("places", "k", a)), 62, "a place is left once")
 is(limiter:enter("places", "k") and true, true, "a place that is left is free")
+local one_of = { limiter:enter("places", "bound", "1 at once") }
+is({ one_of[1] and true, one_of[2], one_of[5] }, { true, 0, 1 }, "an entry by a limit has that many places")
+is({ (limiter:enter("places", "bound", "1 at once")), limiter:enter("places", "bound", shmlimit.limit("9 at once")) and true },
+	{ false, true }, "a lower limit denies, and a higher one admits")
+is({ (limiter:enter("places", "bound", "9 at once")), limiter:leave("places", "bound", one_of[1]),
+	limiter:enter("places", "bound", "2 at once") and true }, { false, true, true }, "at most the rule's places are entered")
+is((select(2, limiter:enter("places", "bound", "2 at once for 5m"))), "limit 2 at once for 5m: how long a place is held is the rule's: must end with \"at once\"",
+	"a limit of places says no time")
+is((limiter:enter("places", "bound", "5/minute")), nil, "a rate is no number of places")
 is(raised(limiter.leave, limiter, "places", "k", 5), "a place must be what enter() returned", "what is no place is raised")
 
 -- Twice, since what is compiled takes memory, too.

@@ -280,11 +280,33 @@ static napi_value count(napi_env env, napi_callback_info info)
 	return integer(env, answer);
 }
 
-/* enter(limiter, rule, key, bytes): the place that is held goes to the bytes. Also renew and leave, of the place in them. */
+/* Enters by the limit of these bytes, or by the rule's where they are undefined. */
+static int enter_by(napi_env env, const struct subject *s, napi_value bytes, struct shmlimit_place *place,
+                    struct shmlimit_result *r)
+{
+	struct shmlimit_request q = { .rule = s->rule, .key = s->key, .key_len = s->length, .cost = 1, .place = place };
+	napi_valuetype type = napi_undefined;
+	struct shmlimit_limit limit;
+	void *from = NULL;
+	size_t size = 0;
+
+	if (napi_typeof(env, bytes, &type) == napi_ok && type != napi_undefined) {
+		if (napi_get_buffer_info(env, bytes, &from, &size) != napi_ok || size != sizeof(limit))
+			return -EINVAL;
+		memcpy(&limit, from, sizeof(limit));
+		q.limit = &limit;
+	}
+	return shmlimit_decide(s->limiter, SHMLIMIT_TAKE, &q, r);
+}
+
+/*
+ * enter(limiter, rule, key, bytes, limit): the place that is held goes to the bytes; limit may be left out. Also renew and
+ * leave, of the place in them.
+ */
 static napi_value hold_call(napi_env env, napi_callback_info info, enum hold_call call)
 {
-	napi_value argv[4];
-	struct addon *addon = arguments(env, info, argv, 4);
+	napi_value argv[5];
+	struct addon *addon = arguments(env, info, argv, 5);
 	struct shmlimit_place place;
 	struct shmlimit_result r;
 	struct subject s;
@@ -301,7 +323,7 @@ static napi_value hold_call(napi_env env, napi_callback_info info, enum hold_cal
 	memcpy(&place, bytes, sizeof(place));
 	place.struct_size = sizeof(place);
 	if (call == ENTER)
-		answer = shmlimit_enter(s.limiter, s.rule, s.key, s.length, &place, &r);
+		answer = enter_by(env, &s, argv[4], &place, &r);
 	else if (call == RENEW)
 		answer = shmlimit_renew(s.limiter, s.rule, s.key, s.length, &place);
 	else

@@ -176,6 +176,11 @@ function holds (limiter) {
   is([limiter.enter('hold', 'h') !== null, limiter.enter('hold', 'h')], [true, null], 'another may enter then')
   limiter.reset('hold', 'h')
   is(second.leave(), false, 'a place that was reset is not held any more')
+  const by = (limit) => limiter.enter('hold', 'bound', limit)
+  const bound = [by('1 at once'), by('1 at once'), by(new Limit('9 at once')), by('9 at once')]
+  is([bound.map((place) => place !== null), limiter.result.limit], [[true, false, true, false], 2], 'enter() by a limit has that many places, and at most the rule\'s')
+  is([bound[0].leave(), by('2 at once') !== null, thrown(() => by('5/minute')).slice(0, 24), thrown(() => by('2 at once for 5m')).slice(0, 10)],
+    [true, true, 'ShmlimitError EOPNOTSUPP', 'RangeError'], 'a limit of places is no rate')
   is([thrown(() => limiter.enter('login', 'h')), thrown(() => limiter.enter('hold', 3))].map((text) => text.slice(0, 24)),
     ['ShmlimitError EOPNOTSUPP', 'TypeError -: enter: the '], 'enter() throws for a rule of another algorithm, and for a key that is none')
 }
@@ -197,7 +202,7 @@ async function callLimits () {
   limiter.charge('plans', 'text', 2, '3/day', 24 * HOUR)
   is(limiter.reserve('plans', 'text', 1, HOUR, '3/day'), false, 'charge() by a limit goes into debt as far as it is told')
   is([limiter.reserve('plans', 'text', 1, Infinity, '3/day'), limiter.result.waitMs > 15 * HOUR], [true, true], 'reserve() by a limit says how long to wait')
-  for (const text of ['5/fortnight', '20 at once', '5/s\0', '1/y burst 3', 'x'.repeat(300)]) {
+  for (const text of ['5/fortnight', '20 at once for 5m', '5/s\0', '1/y burst 3', 'x'.repeat(300)]) {
     ok(/^RangeError -: limit '/.test(thrown(() => limiter.take('plans', 'k', 1, text))), `a limit that cannot be read is a RangeError: ${JSON.stringify(text.slice(0, 20))}`)
   }
   for (const limit of [5, null, {}, Buffer.alloc(40)]) ok(/^TypeError -: a limit must be/.test(thrown(() => limiter.take('plans', 'k', 1, limit))), `a limit must be a string or a Limit, not ${typeof limit}`)

@@ -171,8 +171,9 @@ _native_count: Callable[..., Count | None] = native.count if native else _by_cty
 
 
 CallLimit = Union[str, Rule, None]
-"""A limit that comes with a call, under a rule of Algorithm.GCRA: a text, such as "100/minute", or what rate.parse() made of
-one. None: the rule's own."""
+"""A limit that comes with a call: a text, such as "100/minute", or what rate.parse() made of one, under a rule of
+Algorithm.GCRA; or such as "20 at once" under a rule of HOLD, whose capacity is the most that counts and whose period is that
+of the places. None: the rule's own."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -186,9 +187,11 @@ def call_limit(limit: str | Rule, max_wait_ns: int | None = None) -> tuple[_c.Li
             raise ValueError(f"limit {limit!r}: contains a NUL")
         if library.limit_parse(text, ctypes.byref(c), ctypes.byref(wrong)) != 0:
             raise ValueError(f'limit "{limit}": {wrong.text.decode(errors="replace")}')
+    elif isinstance(limit, Rule) and limit.algorithm == Algorithm.HOLD and not (limit.mode or limit.cut_off):
+        c.flags, c.capacity = _c.LIMIT_PLACES, _unsigned(limit.capacity)
     elif isinstance(limit, Rule):
         if limit.algorithm not in (Algorithm.FUNNEL, Algorithm.GCRA) or limit.mode == Mode.DRY_RUN:
-            raise ValueError(f"limit {limit}: a limit that comes with a call is a rate")
+            raise ValueError(f"limit {limit}: a limit that comes with a call is a rate, or a number of places")
         c.flags = {Mode.BLOCK: _c.LIMIT_BLOCK, Mode.OFF: _c.LIMIT_UNLIMITED}.get(limit.mode, 0)
         c.capacity, c.max_wait_ns = _unsigned(limit.capacity), _unsigned(limit.max_wait_ns)
         c.refill, c.period_ns = _rate(limit.refill, limit.period_ns)
@@ -549,7 +552,7 @@ class Limiter:
             wait = self.rule_get(rule).max_wait_ns
         r, encoded = _c.Result(), key_bytes(key)
         by = ctypes.pointer(call_limit(limit, wait)[0])
-        asked = _c.Request(self._id(rule), 0, encoded, len(encoded), _unsigned(tokens), by)
+        asked = _c.Request(self._id(rule), 0, encoded, len(encoded), _unsigned(tokens), by, None)
         answer = library.decide(self._handle, _c.VERBS[verb], ctypes.byref(asked), ctypes.byref(r))
         _check(answer, f"{self.name}: rule {rule}")
         return _result(answer == 0, r)
@@ -606,12 +609,15 @@ class Limiter:
         _check(answer, f"{self.name}: rule {rule}")
         return Count(answer == 0, c.count, c.applied, c.ttl_ns)
 
-    def enter(self, rule: str | int, key: Key) -> Place:
+    def enter(self, rule: str | int, key: Key, *, limit: CallLimit = None) -> Place:
         """Enter one of the key's places, if one is free: ``with limiter.enter("jobs", user) as place: if place: ...``. A place
-        is held while this process lives, until it is left; a rule that says "at most 5 minutes each" ends it after them."""
+        is held while this process lives, until it is left; a rule that says "at most 5 minutes each" ends it after them. With
+        a limit, such as "20 at once", one is free while fewer are held than it says; at most the rule's capacity counts."""
         r, place, encoded = _c.Result(), _c.Place(struct_size=ctypes.sizeof(_c.Place)), key_bytes(key)
         number = self._id(rule)
-        answer = library.enter(self._handle, number, encoded, len(encoded), ctypes.byref(place), ctypes.byref(r))
+        by = None if limit is None else ctypes.pointer(call_limit(limit)[0])
+        asked = _c.Request(number, 0, encoded, len(encoded), 1, by, ctypes.pointer(place))
+        answer = library.decide(self._handle, _c.VERBS["take"], ctypes.byref(asked), ctypes.byref(r))
         _check(answer, f"{self.name}: rule {rule}")
         if answer == 0:
             # One that cannot be bound to this process ends with its period.

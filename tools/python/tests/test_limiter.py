@@ -237,7 +237,7 @@ class LimiterLaws(unittest.TestCase):
         """a limit that cannot be read is an error that names it, and one for another rule is refused"""
         self.limiter.rule_set("plans", Rule(0, 0, 0, algorithm=Algorithm.GCRA))
         for call in self.limiter.take, self.limiter.peek, self.limiter.charge, self.limiter.reserve:
-            for limit in "5/fortnight", "20 at once", "5/s\0", "1/y burst 3", Rule(5, 5, 1, algorithm=Algorithm.HOLD):
+            for limit in "5/fortnight", "20 at once for 5m", "5/s\0", "1/y burst 3", Rule(5, 5, 1, algorithm=Algorithm.WINDOW):
                 self.assertRaisesRegex(ValueError, "^limit ", call, "plans", "k", limit=limit)
             self.assertRaisesRegex(TypeError, "^a limit must be str or Rule, and not <class 'int'>", call, "plans", "k", limit=5)
             self.raises(errno.EOPNOTSUPP, call, "r", "k", limit="5/s")
@@ -365,6 +365,22 @@ class LimiterLaws(unittest.TestCase):
         self.assertEqual(self.limiter.rules(), ["r", "c"])
         self.raises(errno.EOPNOTSUPP, self.limiter.count, "r", "k")
         self.raises(errno.ESRCH, self.limiter.count, "none", "k")
+
+    def test_enter_by_a_limit(self):
+        self.limiter.rule_set("h", Rule(3, 0, 10**11, algorithm=Algorithm.HOLD))
+        first, second = (self.limiter.enter("h", "bound", limit="2 at once") for _ in range(2))
+        third = self.limiter.enter("h", "bound", limit="2 at once")
+        self.assertEqual((bool(first), bool(second), bool(third), third.result.limit), (True, True, False, 2))
+        self.assertFalse(self.limiter.enter("h", "bound", limit="1 at once"), "a lower bound")
+        self.assertFalse(self.limiter.peek("h", "bound", limit="2 at once"))
+        higher = self.limiter.enter("h", "bound", limit=parse("9 at once"))
+        self.assertEqual((bool(higher), higher.result.limit, higher.result.remaining), (True, 3, 0), "the rule's is the most")
+        self.assertTrue(first.leave() and second.leave() and higher.leave())
+        for wrong in ("2 at once for 5m", parse("2 at once at most 5 minutes each")):
+            with self.assertRaises(ValueError, msg="how long is the rule's"):
+                self.limiter.enter("h", "bound", limit=wrong)
+        with self.assertRaises(Error, msg="a rate is no number of places"):
+            self.limiter.enter("h", "bound", limit="5/minute")
 
     def test_enter(self):
         """as many places as there are can be held at once, and one that is left can be entered again, also after an exception"""

@@ -177,6 +177,12 @@ is(Array.new(2) { made.allow?("b", "k") }, [true, false], "a funnel is also call
 made.rule_set(:places, algorithm: :hold, capacity: 2, period: DAY)
 places = Array.new(3) { made.enter(:places, "k") }
 is(places.map(&:nil?), [false, false, true], "no more places are entered than there are")
+by = ->(text) { made.enter(:places, "bound", limit: text) }
+bound = [by["1 at once"], by["1 at once"], by[Shmlimit::Limit.new("9 at once")], by["9 at once"]]
+is([bound.map(&:nil?), made.hold(:places, "bound", limit: "2 at once") { :never }], [[false, true, false, true], nil],
+   "an entry has a bound of its own, and at most the rule's places")
+is([raised { by["5/minute"] }&.first, raised { by["2 at once for 5m"] }&.first, bound[0].leave, by["2 at once"].nil?], [ERROR, ArgumentError, true, false],
+   "a bound is a number of places")
 is([places[0].renew, places[0].leave, places[0].leave, places[0].renew], [true, true, false, false], "a place is renewed, and left once")
 is([made.hold(:places, "k") { made.hold(:places, "k") { :never } }, made.hold(:places, "k") { :block }], [nil, :block],
    "hold calls its block with a place, and leaves it afterwards")
@@ -226,7 +232,7 @@ is(Array.new(2) { plans.take_some(:plans, "some", 5, limit: "7/day") }, [5, 2], 
 plans.charge(:waits, "w", 6, limit: "5/day")
 ok(plans.reserve(:waits, "w", limit: "5/day").wait.between?(DAY / 5, DAY / 2), "a reservation and a charge by a limit wait as long as the rule allows")
 is(plans.take_all([:plans, "all", nil, "2/day"], [:funnel, "all", 2]).map(&:remaining), [1, 0], "take_all takes limits, too")
-["5/fortnight", "20 at once", "5/s\0", "1/y burst 3"].each do |text|
+["5/fortnight", "20 at once for 5m", "5/s\0", "1/y burst 3"].each do |text|
   ok(raised { plans.take(:plans, "k", limit: text) }.first == ArgumentError, "a limit that cannot be read is an ArgumentError: #{text.inspect}")
 end
 is(raised { plans.take(:plans, "k", limit: 5) }.first, TypeError, "a limit must be a String or a Limit")

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "decision.h"
 #include "duration.h"
 #include "fail.h"
 #include "key_form.h"
@@ -30,11 +31,12 @@
 #define RENEWALS 3
 
 enum { SEGMENT, RULE, KEY, COMMAND };
-enum { WAIT, DENIED_STATUS };
+enum { WAIT, DENIED_STATUS, LIMIT };
 
 static const struct command_option options[] = {
 	[WAIT] = { "wait", "DURATION", "longest wait for a place: 2s, 500ms (default 0)" },
 	[DENIED_STATUS] = { "denied-status", "N", "exit with N if there was no place, 0 to 255 (default 1)" },
+	[LIMIT] = { "limit", "PLACES", "enter by this limit: '20 at once' (default and most: the rule's capacity)" },
 	KEY_OPTION_ROWS,
 	KEY_PREFIX_ROW,
 	{ 0 },
@@ -46,6 +48,7 @@ struct holder {
 	int rule;
 	struct key key;
 	uint64_t wait_ns, denied_status;
+	struct shmlimit_limit limit; /* --limit, if its struct_size is set */
 	struct shmlimit_place place;
 	struct shmlimit_result result;
 	sigset_t awaited, before; /* signals that this process waits for; its mask when it began */
@@ -56,9 +59,15 @@ struct holder {
 
 static int enter(struct holder *h)
 {
+	struct shmlimit_request asked = {
+		.rule = h->rule, .key = h->key.bytes, .key_len = h->key.len, .cost = 1, .place = &h->place
+	};
+
+	if (h->limit.struct_size != 0)
+		asked.limit = &h->limit;
 	h->place = (struct shmlimit_place){ .struct_size = sizeof(h->place) };
 	h->entered_ns = monotonic_ns();
-	return shmlimit_enter(h->limiter, h->rule, h->key.bytes, h->key.len, &h->place, &h->result);
+	return shmlimit_decide(h->limiter, SHMLIMIT_TAKE, &asked, &h->result);
 }
 
 static void leave(const struct holder *h)
@@ -240,7 +249,12 @@ static int enter_in_time(struct holder *h, int *number)
 
 static int deny(const struct holder *h)
 {
-	if (h->result.limit == 1)
+	if (h->result.limit == 0)
+		fail("rule %s: denied, and not run: it is blocked", h->call->operand[RULE]);
+	else if (h->limit.struct_size != 0)
+		fail("rule %s: denied, and not run: %" PRIu64 " or more places are held", h->call->operand[RULE],
+		     h->result.limit);
+	else if (h->result.limit == 1)
 		fail("rule %s: denied, and not run: its only place is held", h->call->operand[RULE]);
 	else
 		fail("rule %s: denied, and not run: all %" PRIu64 " places are held", h->call->operand[RULE],
@@ -254,7 +268,9 @@ static int hold(struct holder *h)
 
 	block_signals(h);
 	answer = enter_in_time(h, &number);
-	if (answer == -EOPNOTSUPP)
+	if (answer == -EOPNOTSUPP && h->limit.struct_size != 0 && h->limit.flags == 0)
+		fail("--limit %s: must be a number of places, such as '20 at once'", h->call->option[LIMIT]);
+	else if (answer == -EOPNOTSUPP)
 		fail("rule %s: has no places: must be set with --algorithm hold", h->call->operand[RULE]);
 	else if (answer < 0)
 		fail_rule(h->call->operand[SEGMENT], h->call->operand[RULE], answer);
@@ -277,6 +293,8 @@ static int run(const struct call *call)
 		status = duration_parse("--wait", call->option[WAIT], &h.wait_ns);
 	if (status == STATUS_OK && call->option[DENIED_STATUS] != NULL)
 		status = number_parse("--denied-status", call->option[DENIED_STATUS], 0, 255, &h.denied_status);
+	if (status == STATUS_OK)
+		status = limit_option_read(call, &h.limit);
 	if (status == STATUS_OK)
 		status = segment_open(call->operand[SEGMENT], 0, &h.limiter);
 	if (status != STATUS_OK)

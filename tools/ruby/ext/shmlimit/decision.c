@@ -370,18 +370,25 @@ static VALUE limiter_reset(int argc, VALUE *argv, VALUE self)
 	return INT2NUM(native_check(answer, argc > 0 ? argv[0] : Qnil));
 }
 
-/* _enter(rule, key): [index, value] of the place, or nil. A value of 0 is a place that need not be left. */
-static VALUE limiter_enter(VALUE self, VALUE rule, VALUE key_value)
+/* _enter(rule, key, limit): [index, value] of the place, or nil. A value of 0 is a place that need not be left. */
+static VALUE limiter_enter(VALUE self, VALUE rule, VALUE key_value, VALUE limit_value)
 {
 	struct shmlimit_place place = { .struct_size = sizeof(place) };
+	struct shmlimit_limit limit;
+	int by_limit = limit_of(limit_value, &limit), answer;
 	struct key key = native_key(key_value);
 	struct limiter *l = limiter_of(self);
-	int id = limiter_rule(self, l, rule),
-	    answer = shmlimit_enter(l->handle, id, key.bytes, key.length, &place, NULL);
+	struct shmlimit_request q = { .rule = limiter_rule(self, l, rule),
+		                      .key = key.bytes,
+		                      .key_len = key.length,
+		                      .cost = 1,
+		                      .limit = by_limit ? &limit : NULL,
+		                      .place = &place };
 
+	answer = shmlimit_decide(l->handle, SHMLIMIT_TAKE, &q, NULL);
 	/* If this process dies, the place is free. One that is not bound ends with its period. */
 	if (answer == SHMLIMIT_ALLOWED)
-		(void)shmlimit_bind(l->handle, id, key.bytes, key.length, &place, 0);
+		(void)shmlimit_bind(l->handle, q.rule, key.bytes, key.length, &place, 0);
 	RB_GC_GUARD(key.owner);
 	if (native_check(answer, rule) != SHMLIMIT_ALLOWED)
 		return Qnil;
@@ -446,7 +453,7 @@ void decision_init(VALUE shmlimit, VALUE limiter)
 	rb_define_method(limiter, "take_all", limiter_take_all, -1);
 	rb_define_method(limiter, "throttle", limiter_throttle, -1);
 	rb_define_method(limiter, "reset", limiter_reset, -1);
-	rb_define_private_method(limiter, "_enter", limiter_enter, 2);
+	rb_define_private_method(limiter, "_enter", limiter_enter, 3);
 	rb_define_method(limiter, "_renew", limiter_renew, 4);
 	rb_define_method(limiter, "_leave", limiter_leave, 4);
 }

@@ -139,15 +139,16 @@ module Shmlimit
       _count(rule, key, by, ttl, bound, saturate, restart)
     end
 
-    # Enter one of the key's places under a rule of the algorithm :hold. Returns a Place, or nil if all are held.
-    def enter(rule, key)
-      index, value = _enter(rule, key)
+    # Enter one of the key's places under a rule of the algorithm :hold. Returns a Place, or nil if all are held. With a limit,
+    # such as "20 at once", it is nil if as many are held; at most the rule's capacity counts.
+    def enter(rule, key, limit: nil)
+      index, value = _enter(rule, key, limit)
       Place.new(self, rule, key.dup.freeze, index, value) if index
     end
 
     # Hold a place while the block runs, and return what the block returns. Without a free place: nil, and no call.
-    def hold(rule, key)
-      place = enter(rule, key) or return
+    def hold(rule, key, limit: nil)
+      place = enter(rule, key, limit: limit) or return
       begin
         yield place
       ensure
