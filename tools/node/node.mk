@@ -14,7 +14,7 @@ versions_node := tools/node/package.json
 
 node_addon := $(O)/node/build/Release/shmlimit.node
 built_node := $(if $(node_inc),$(node_addon) $(patsubst tools/node/%,$(O)/node/%,$(wildcard $(addprefix tools/node/,package.json README.md \
-	*.js *.d.ts stores/*.js stores/*.d.ts))))
+	*.js *.d.ts stores/*.js stores/*.d.ts pace/*.js pace/*.d.ts))))
 lacks_node := $(if $(node_inc),,libnode-dev)
 $(O)/tools/node/%.o: server_cflags = -isystem $(node_inc)
 $(node_addon): $(call obj,tools/node/src) $(gate_used)

@@ -18,7 +18,7 @@ const BACKEND = ['backend', 'backendPrefix', 'deadlineMs', 'onFailure', 'share']
 const KEY_MAX = 1024
 const LOOK_EVERY_MS = 1000
 
-function open (segment, { owner = 0, slots, mode, group }) {
+function open (segment, { owner = 0, slots, mode, group, rules }) {
   for (let again = false; ; again = true) {
     try {
       return new Limiter(segment, { owner })
@@ -26,7 +26,7 @@ function open (segment, { owner = 0, slots, mode, group }) {
       if (error.code !== 'ENOENT' || again) throw error
     }
     try {
-      return Limiter.create(segment, { slots, mode, group })
+      return Limiter.create(segment, { slots, mode, group, rules })
     } catch (error) {
       if (error.code !== 'EEXIST') throw error
     }
@@ -219,5 +219,7 @@ class Counters {
 }
 
 exports.Counters = Counters
+exports.open = open
+exports.toKey = toKey
 exports.CAPACITY = CAPACITY
 exports.LONGEST_MS = LONGEST_MS
