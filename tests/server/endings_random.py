@@ -4,7 +4,7 @@ requests were at work than there are places, and all places are free at the end.
 usage: endings_random.py PORT MASTER PLACES WORK KINDS COMMAND... (the command prints "remaining: N", as shmlimit peek does; KINDS are
     some of the names below, with commas; workers are the children of the process MASTER)
 
-REQUESTS in the environment is how many (600), KILLS how many workers are killed by SIGKILL while they run (6), SEED what is drawn.
+REQUESTS in the environment is how many (300), KILLS how many workers are killed by SIGKILL while they run (4), SEED what is drawn.
 
 A request whose path ends in "?work" is at work while its application has a connection to the Unix socket WORK, which the kernel closes
 when the worker is killed. It reads a byte from there, and gets it when its work is to end. So all work ends by this program's will,
@@ -23,7 +23,7 @@ import sys
 import time
 
 PORT, MASTER, PLACES, WORK, KINDS = int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4], sys.argv[5].split(",")
-REQUESTS, KILLS = int(os.environ.get("REQUESTS", 600)), int(os.environ.get("KILLS", 6))
+REQUESTS, KILLS = int(os.environ.get("REQUESTS", 300)), int(os.environ.get("KILLS", 4))
 SEED = int(os.environ.get("SEED", time.time_ns() % 2**32))
 CLIENTS = PLACES + 8
 # Those of clients that go away: while the application works, while the response streams, and while the body is sent.

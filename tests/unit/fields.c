@@ -78,18 +78,18 @@ static void words(void)
 {
 	struct shmlimit_rule rule = rule_of(15, 30, 60 * SECOND);
 
-	is(write_fields("login", rule, SHMLIMIT_ALLOWED, (struct shmlimit_result){ 15, 14, 0, 0, 2 * SECOND }), 0,
+	is(write_fields("login", rule, SHMLIMIT_ALLOWED, (struct shmlimit_result){ 15, 14, 0, 0, 2 * SECOND, 0 }), 0,
 	   "an answer has fields");
 	is_str(f.policy, "\"login\";q=15;w=30", "the policy is the capacity, and how long it takes to give that out");
 	is_str(f.limit, "\"login\";r=14;t=2", "an allowed request is told what is left, and when the funnel is full");
 	is_str(f.retry_after, "", "an allowed request gets no Retry-After");
-	write_fields("login", rule, SHMLIMIT_DENIED, (struct shmlimit_result){ 15, 0, 0, 1700000000, 30 * SECOND });
+	write_fields("login", rule, SHMLIMIT_DENIED, (struct shmlimit_result){ 15, 0, 0, 1700000000, 30 * SECOND, 0 });
 	is_str(f.limit, "\"login\";r=0;t=2", "a denied request is told when a retry fits");
 	is_str(f.retry_after, "2", "Retry-After says when a retry fits");
-	write_fields("login", rule, SHMLIMIT_DENIED, (struct shmlimit_result){ 15, 3, 0, UINT64_MAX, 24 * SECOND });
+	write_fields("login", rule, SHMLIMIT_DENIED, (struct shmlimit_result){ 15, 3, 0, UINT64_MAX, 24 * SECOND, 0 });
 	is_str(f.limit, "\"login\";r=3;t=24", "where a retry never fits, it is when the funnel is full");
 	is_str(f.retry_after, "", "a request that never fits gets no Retry-After");
-	write_fields("login", rule, SHMLIMIT_ALLOWED, (struct shmlimit_result){ 15, 0, 0, SECOND, 30 * SECOND });
+	write_fields("login", rule, SHMLIMIT_ALLOWED, (struct shmlimit_result){ 15, 0, 0, SECOND, 30 * SECOND, 0 });
 	is_str(f.retry_after, "", "a request that a dry run allowed gets no Retry-After");
 	is_str(f.limit, "\"login\";r=0;t=30",
 	       "a request that a dry run allowed is told what any allowed request is told");
@@ -102,7 +102,7 @@ static void places(void)
 
 	rule.algorithm = SHMLIMIT_HOLD;
 	is(write_fields("reports", rule, SHMLIMIT_DENIED,
-	                (struct shmlimit_result){ 2, 0, 0, 60 * SECOND, 60 * SECOND }),
+	                (struct shmlimit_result){ 2, 0, 0, 60 * SECOND, 60 * SECOND, 0 }),
 	   0, "an answer about places has fields");
 	is_str(f.policy, "\"reports\";q=2;qu=\"concurrent-requests\"", "the policy of places has a unit and no time");
 	is_str(f.limit, "\"reports\";r=0", "the limit of places is those that are free, without a time");
@@ -112,7 +112,7 @@ static void places(void)
 static void counts(void)
 {
 	struct shmlimit_rule rule = rule_of(5, 5, 60 * SECOND);
-	struct shmlimit_result r = { 5, 0, 0, 20 * SECOND, 20 * SECOND };
+	struct shmlimit_result r = { 5, 0, 0, 20 * SECOND, 20 * SECOND, 0 };
 
 	rule.algorithm = SHMLIMIT_COUNTER;
 	write_fields("pins", rule, SHMLIMIT_DENIED, r);
