@@ -20,7 +20,7 @@ enum operation {
 	OP_REFUND,
 	OP_RESERVE,
 	OP_CHARGE,
-	OP_TAKE_SOME, /* see decide_apply(): no row's apply gets it */
+	OP_TAKE_SOME, /* see decide_some(): no row's apply gets it */
 	OP_LEASE,
 	OP_DEPOSIT,
 	OP_DENY,

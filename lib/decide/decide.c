@@ -35,7 +35,10 @@ FAST int first_try(const struct shmlimit *l, const struct table *t, const struct
 		return FIRST_NOT;
 	k = look_make(l, t, slot, &view.params, q->when);
 	a->read(&k, seen.word, &b);
-	decide_apply(a, &k, q, rule_mode(&view), &b, &v, r);
+	if (__builtin_expect(q->op == OP_TAKE_SOME, 0))
+		decide_some(&k, q, rule_mode(&view), &b, &v, r);
+	else
+		a->apply(&k, q, &b, &v, r);
 	if (__builtin_expect(b.doubtful, 0))
 		return FIRST_NOT;
 	if (v.changed) {

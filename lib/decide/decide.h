@@ -88,22 +88,17 @@ int decide_slowly(const struct shmlimit *l, const struct request *q, uint32_t fa
 int decide_rest(const struct shmlimit *l, const struct request *q, uint32_t failed, struct shmlimit_result *r);
 
 /*
- * The operation on what the key has. TAKE_SOME is a take of as many tokens as fit or, if none does,
- * of one, which is denied. So one swap decides how many. A dry run grants what was asked for.
+ * TAKE_SOME is a take of as many tokens as fit or, if none does, of one, which is denied. So one
+ * swap decides how many. A dry run grants what was asked for.
  */
-static inline void decide_apply(const struct algorithm *a, const struct look *k, const struct request *q, uint32_t mode,
-                                struct balance *b, struct verdict *v, struct shmlimit_result *r)
+static inline void decide_some(const struct look *k, const struct request *q, uint32_t mode, struct balance *b,
+                               struct verdict *v, struct shmlimit_result *r)
 {
+	const struct algorithm *a = algorithm_of(k->params);
+	struct request take = request_as(q, OP_TAKE);
+	uint64_t fit = a->fit(k, q, b);
 	int doubtful = b->doubtful;
-	struct request take;
-	uint64_t fit;
 
-	if (q->op != OP_TAKE_SOME) {
-		a->apply(k, q, b, v, r);
-		return;
-	}
-	fit = a->fit(k, q, b);
-	take = request_as(q, OP_TAKE);
 	if (take.amount > fit)
 		take.amount = fit | (fit == 0);
 	a->apply(k, &take, b, v, r);

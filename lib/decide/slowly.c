@@ -23,7 +23,10 @@ static void apply(const struct shmlimit *l, struct attempt *d)
 {
 	struct look k = attempt_where(l, d);
 
-	decide_apply(d->a, &k, d->request, rule_mode(&d->view), &d->b, &d->v, d->r);
+	if (d->request->op == OP_TAKE_SOME)
+		decide_some(&k, d->request, rule_mode(&d->view), &d->b, &d->v, d->r);
+	else
+		d->a->apply(&k, d->request, &d->b, &d->v, d->r);
 }
 
 /*

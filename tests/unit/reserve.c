@@ -128,7 +128,7 @@ static void charge_and_refund(void)
 static void undo(void)
 {
 	int id = rule("undo", 3, 7, 10 * SECOND, 0), same = 0;
-	struct shmlimit_result before, after;
+	struct shmlimit_result before = { 0 }, after = { 0 };
 	uint64_t state = 12345, t = T0;
 
 	for (int i = 0; i < 20000; i++) {

@@ -183,7 +183,7 @@ static struct {
 /* A key, at the same moment on both clocks. */
 static void compare(const struct law *law, uint64_t key, uint64_t old_ns, uint64_t new_ns, int exact)
 {
-	struct shmlimit_result a, b;
+	struct shmlimit_result a = { 0 }, b = { 0 };
 	uint64_t cost = law->unit * (1 + rng_below(&rng, 3)), slack = 2 * law->tick_ns;
 	int was = shmlimit_peek_at(l, law->id, &key, sizeof(key), cost, &a, old_ns);
 	int now = shmlimit_peek_at(copy, law->id, &key, sizeof(key), cost, &b, new_ns);
@@ -233,7 +233,7 @@ static void debts_of_years(void)
 		                      .period_ns = 86400 * SECOND,
 		                      .max_wait_ns = (uint64_t)3000000000 * SECOND };
 	uint64_t then_ns = T0 + 1, fd = (uint64_t)new_file(), now_ns = 7;
-	struct shmlimit_result a, b;
+	struct shmlimit_result a = { 0 }, b = { 0 };
 	int id = shmlimit_rule_set_at(l, "years", &rule, T0);
 
 	shmlimit_charge_at(l, id, "k", 1, 30000, NULL, T0);

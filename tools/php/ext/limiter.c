@@ -397,9 +397,7 @@ static int request_of(struct shmlimit *limiter, zval *value, struct shmlimit_req
 		return -EINVAL;
 	*rule = Z_STR_P(LIMIT_RULE(limit));
 	key = LIMIT_KEY(limit);
-	request->rule = shmlimit_rule_find(limiter, shmlimit_name(*rule));
-	request->reserved32 = 0;
-	request->limit = NULL;
+	*request = (struct shmlimit_request){ .rule = shmlimit_rule_find(limiter, shmlimit_name(*rule)) };
 	if (Z_TYPE_P(LIMIT_LIMIT(limit)) == IS_STRING) {
 		if (!limit_read(Z_STR_P(LIMIT_LIMIT(limit)), own))
 			return 1;
