@@ -16,7 +16,7 @@ for key in a b c; do shmlimit take "$segment" r "$key" --quiet; done
 for i in 1 2; do echo '10.0.0.1 - - [21/Nov/2026:09:00:00 +0000] "GET / HTTP/1.1" 200 5'; done >log
 
 decisions=
-for command in take peek reserve acquire charge refund; do
+for command in take "take --at-most 1" peek reserve acquire charge refund; do
 	members decision . "$(shmlimit $command "$segment" r d --json)"
 	decisions="$decisions $printed"
 done

@@ -125,7 +125,7 @@ refused "bad:2: plan a: appears in an earlier line already" --limit-field user.p
 printf '\n#\n' >bad
 refused "bad: there is no plan in it (a line is PLAN LIMIT, such as gold 100/minute)" --limit-field user.plan --limits bad
 printf 'a 20 at once\n' >bad
-refused "bad:1: limit 20 at once: a limit that comes with a call is a rate, such as 5/minute" --limit-field user.plan --limits bad
+refused "bad:1: limit 20 at once: a log does not say how long requests take: must be a rate, such as 5/minute" --limit-field user.plan --limits bad
 printf 'a 1/y burst 9\n' >bad
 refused "bad:1: limit 1/y burst 9: out of range: at most a burst of 2^48, all of which comes back within 366 days" --limit-field user.plan --limits bad
 done_testing

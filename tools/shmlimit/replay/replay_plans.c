@@ -70,7 +70,14 @@ static int read_plan(struct replay *r, char *line)
 	if (find(r, word) != NULL)
 		return fail("plan %.*s: appears in an earlier line already", (int)word.len, word.at);
 	plan = add(r, word, (struct span){ limit, strlen(limit) });
-	return plan != NULL ? call_limit_parse("limit", plan->limit_text, &plan->limit) : fail_memory();
+	if (plan == NULL)
+		return fail_memory();
+	if (call_limit_parse("limit", plan->limit_text, &plan->limit) != STATUS_OK)
+		return STATUS_ERROR;
+	return (plan->limit.flags & SHMLIMIT_LIMIT_PLACES) == 0
+	               ? STATUS_OK
+	               : fail("limit %s: a log does not say how long requests take: must be a rate, such as 5/minute",
+	                      plan->limit_text);
 }
 
 int plans_read(struct replay *r, const char *path)
@@ -103,7 +110,8 @@ static struct replay_plan *plan_of_text(struct replay *r, struct span text)
 
 	if (plan != NULL)
 		plan->is_unreadable = memchr(text.at, '\0', text.len) != NULL ||
-		                      shmlimit_limit_parse(plan->name, &plan->limit, NULL) != 0;
+		                      shmlimit_limit_parse(plan->name, &plan->limit, NULL) != 0 ||
+		                      (plan->limit.flags & SHMLIMIT_LIMIT_PLACES) != 0;
 	return plan;
 }
 
