@@ -69,13 +69,18 @@ async function main () {
   const few = make('few', { reservoir: 5 })
   const children = [1, 2].map(() => fork(__filename, ['few', JSON.stringify({ reservoir: 5 }), 5]))
   let begun = 0
-  await new Promise((resolve) => children.forEach((child) => child.on('message', (said) => said === 'begun' && ++begun === 5 && resolve())))
+  children.forEach((child) => child.on('message', (said) => { begun += said === 'begun' }))
+  const reached = async (n) => { while (begun < n) await new Promise((resolve) => setTimeout(resolve, 10)) }
+  await reached(5)
   is([await few.currentReservoir(), await few.check()], [0, false], 'reservoir: two processes empty one')
   is(await few.incrementReservoir(2), 2, 'reservoir: jobs are given back')
   is(await few.incrementReservoir(9).catch((error) => error.message),
     'incrementReservoir(9): a reservoir is never above its setting; updateSettings({ reservoir }) changes that', 'reservoir: no more is given back than it had')
+  // What a reservoir holds is set, not added to: the two must be gone.
+  await reached(7)
+  const closed = children.map((child) => once(child, 'close'))
   await few.updateSettings({ reservoir: 3 })
-  await Promise.all(children.map((child) => once(child, 'close')))
+  await Promise.all(closed)
   is([begun, await few.currentReservoir() <= 3], [10, true], 'reservoir: jobs that wait begin when there is something in it')
 
   const child = fork(__filename, ['killed', JSON.stringify({ maxConcurrent: 1 }), 1])
