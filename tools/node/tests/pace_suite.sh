@@ -19,8 +19,9 @@ ln -s node_modules/bottleneck/lib lib
 cp pace_suite.cjs test/bottleneck.js
 sed -i 's/shouldBe + 50/shouldBe + 60000/' test/context.js
 
-timeout 300 node pace_suite.cjs </dev/null
-ok $? "two processes share the limits of an id"
+run timeout 300 node pace_suite.cjs
+is "$rc $(printf '%s\n' "$out" | grep -c '^ok ')" "0 10" "two processes share the limits of an id"
+[ "$rc" -eq 0 ] || diag "$out" "$err"
 for suite in general group priority promises retries states stop; do
 	run timeout 300 node_modules/.bin/mocha --exit --retries 9 --timeout 20000 --invert \
 		--grep 'leak memory|auto-refresh the reservoir$|auto-increase the reservoir|alive until queue is empty|limiter IDs \(default\)' "test/$suite.js"
