@@ -944,9 +944,8 @@ int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t ke
  * above SHMLIMIT_CAPACITY_MAX, or of places above SHMLIMIT_WINDOW_MAX, or the time to full or
  * max_wait_ns above 366 days; -EOPNOTSUPP the request has a rate and its rule is not of GCRA, or
  * places or a place and its rule is not of HOLD, or its cost is not 1 and it has a place, or the
- * rule's algorithm does not have the operation. Threads,
- * processes, signals, fork, progress: as the call that the verb names. Cost: that call's, and a
- * division for a limit.
+ * rule's algorithm does not have the operation. Threads, processes, signals, fork, progress: as the
+ * call that the verb names. Cost: that call's, and a division for a limit.
  */
 int shmlimit_decide(struct shmlimit *limiter, uint32_t verb, const struct shmlimit_request *request,
                     struct shmlimit_result *r);

@@ -147,24 +147,6 @@ FAST int decide_one(const struct shmlimit *l, enum operation op, const struct sh
 	return fast_call(l, &q, r);
 }
 
-/* A take whose place is wanted. */
-static int enter_request(const struct shmlimit *l, const struct shmlimit_request *asked, struct when when,
-                         struct shmlimit_result *r)
-{
-	struct request q =
-		request_make(OP_ENTER, asked->rule, key_bytes(asked->key, asked->key_len), asked->cost, when);
-	struct gcra limit;
-	int error = 0;
-
-	if (asked->cost != 1)
-		return -EOPNOTSUPP;
-	if (asked->limit != NULL) {
-		error = limit_make(asked->limit, &limit);
-		q.limit = &limit;
-	}
-	return error != 0 ? error : places_enter(l, &q, asked->place, r);
-}
-
 /* Any verb but ACQUIRE. */
 static int decide_any(const struct shmlimit *l, uint32_t verb, const struct shmlimit_request *asked,
                       struct shmlimit_result *r, struct when when)
@@ -181,7 +163,7 @@ static int decide_any(const struct shmlimit *l, uint32_t verb, const struct shml
 	if (verb == SHMLIMIT_TAKE_SOME && r != NULL)
 		r->granted = 0;
 	if (asked->place != NULL)
-		return verb == SHMLIMIT_TAKE ? enter_request(l, asked, when, r) : -EINVAL;
+		return verb == SHMLIMIT_TAKE ? places_enter(l, asked, when, r) : -EINVAL;
 	if ((verb == SHMLIMIT_TAKE || verb == SHMLIMIT_TAKE_SOME) && asked->cost == 0)
 		verb = SHMLIMIT_PEEK;
 	return decide_one(l, operation_of[verb], asked, r, when);

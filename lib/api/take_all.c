@@ -21,16 +21,12 @@ static struct request request_of(const struct shmlimit_request *asked, struct wh
 }
 
 /* A place that the caller wants is entered, and left if a later limit denies. */
-static int enter_one(const struct shmlimit *l, const struct shmlimit_request *asked, struct request q,
+static int enter_one(const struct shmlimit *l, const struct shmlimit_request *asked, struct when when,
                      struct undo *undo, struct shmlimit_result *r)
 {
-	int answer;
+	int answer = places_enter(l, asked, when, r);
 
-	if (asked->cost != 1)
-		return -EOPNOTSUPP;
-	q.op = OP_ENTER;
-	answer = places_enter(l, &q, asked->place, r);
-	if (undo != NULL && answer == SHMLIMIT_ALLOWED)
+	if (answer == SHMLIMIT_ALLOWED)
 		undo->place = (struct hold_place){ asked->place->index, asked->place->value };
 	return answer;
 }
@@ -45,17 +41,17 @@ static int take_one(const struct shmlimit *l, const struct shmlimit_request *ask
 	undo->slot = NULL;
 	undo->place.value = 0;
 	undo->at_ns = when.ns;
+	if (asked->place != NULL)
+		return enter_one(l, asked, when, undo, r);
 	if (error == 0 && asked->limit != NULL)
 		error = limit_make(asked->limit, &g);
 	if (error != 0)
 		return error;
-	if (asked->limit != NULL)
-		q.limit = &g;
-	if (asked->place != NULL)
-		return enter_one(l, asked, q, undo, r);
 	q.undo = undo;
-	if (asked->limit != NULL)
+	if (asked->limit != NULL) {
+		q.limit = &g;
 		return limit_decide(l, &q, r);
+	}
 	q.hash = decide_hash(l, &q);
 	return asked->cost == 0 ? fast_any(l, &q, r) : fast_take(l, &q, r);
 }
@@ -182,20 +178,14 @@ EXPORT int shmlimit_take_all(struct shmlimit *l, const struct shmlimit_request *
 /* As many lines as a core can wait for, and more; a chunk's hashes are 256 bytes of stack. */
 #define CHUNK 32
 
-/* With a limit of its own, or a place that is wanted. */
-static int take_apart(const struct shmlimit *l, struct request q, const struct shmlimit_request *asked,
-                      struct shmlimit_result *r)
+static int take_by_limit(const struct shmlimit *l, struct request q, const struct shmlimit_limit *limit,
+                         struct shmlimit_result *r)
 {
-	int error = 0;
 	struct gcra g;
+	int error = limit_make(limit, &g);
 
-	if (asked->limit != NULL) {
-		error = limit_make(asked->limit, &g);
-		q.limit = &g;
-	}
-	if (error != 0)
-		return error;
-	return asked->place != NULL ? enter_one(l, asked, q, NULL, r) : limit_decide(l, &q, r);
+	q.limit = &g;
+	return error != 0 ? error : limit_decide(l, &q, r);
 }
 
 static void take_chunk(const struct shmlimit *l, const struct shmlimit_request *requests, size_t n, int *answers,
@@ -226,8 +216,12 @@ static void take_chunk(const struct shmlimit *l, const struct shmlimit_request *
 
 		if (answers[i] != 0)
 			continue;
-		if (requests[i].limit != NULL || requests[i].place != NULL) {
-			answers[i] = take_apart(l, q, &requests[i], r);
+		if (requests[i].place != NULL) {
+			answers[i] = places_enter(l, &requests[i], when, r);
+			continue;
+		}
+		if (requests[i].limit != NULL) {
+			answers[i] = take_by_limit(l, q, requests[i].limit, r);
 			continue;
 		}
 		q.hash = hashes[i];

@@ -336,6 +336,7 @@ void registry_close(struct shmlimit *l)
 
 	if (page == 0 || l->holder.epoch != load_relaxed(&own_read()->epoch))
 		return;
+	/* ORDER before the lock goes with the page; pairs with load_again() in ask_kernel(). */
 	(void)word_cas(&holder_at(l, registry_entry(number))->space, number, 0);
 	segment_unmap((void *)(uintptr_t)page, 4096);
 }

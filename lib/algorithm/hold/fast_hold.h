@@ -79,8 +79,8 @@ static inline int fast_hold_report(const struct first *f, const uint64_t *cells,
 
 /*
  * By the limit, of places, unless it is NULL. The answer, as decide() gives it, or FIRST_NOT.
- * *failed: an entry lost the swap of the word; what
- * it tried stands in *q->hold, and its cell is taken back.
+ * *failed: an entry lost the swap of the word; what it tried stands in *q->hold, and its cell is
+ * taken back.
  */
 FAST int fast_enter(const struct shmlimit *l, const struct request *q, const struct gcra *limit, uint32_t *failed,
                     struct shmlimit_result *r)

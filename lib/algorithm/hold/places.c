@@ -5,6 +5,7 @@
  */
 #include "export.h"
 #include "fast_hold.h"
+#include "limit_make.h"
 #include "places.h"
 #include "registry.h"
 #include "shmlimit_at.h"
@@ -34,10 +35,18 @@ FAST int enter_by(const struct shmlimit *l, const struct request *request, const
 	return answer;
 }
 
-int places_enter(const struct shmlimit *l, const struct request *request, struct shmlimit_place *place,
+int places_enter(const struct shmlimit *l, const struct shmlimit_request *asked, struct when when,
                  struct shmlimit_result *r)
 {
-	return enter_by(l, request, request->limit, place, r);
+	struct request q = request_make(OP_ENTER, asked->rule, key_bytes(asked->key, asked->key_len), 1, when);
+	struct gcra limit;
+	int error = asked->cost == 1 ? 0 : -EOPNOTSUPP;
+
+	if (error == 0 && asked->limit != NULL) {
+		error = limit_make(asked->limit, &limit);
+		q.limit = &limit;
+	}
+	return error != 0 ? error : enter_by(l, &q, q.limit, asked->place, r);
 }
 
 __attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, struct key_bytes key, struct when when,

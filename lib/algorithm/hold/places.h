@@ -1,5 +1,5 @@
 /*
- * places: an entry whose place is known to the caller, with a limit or without.
+ * places: an entry by a request that has a place.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,11 +11,8 @@
 /* Bytes in release 1.0. WHY NOT sizeof: an older program's structure has what is used here. */
 #define PLACE_SIZE_1_0 16u
 
-/*
- * As shmlimit_enter(), of an OP_ENTER that has perhaps no hash and no time, by its limit if it has
- * one.
- */
-int places_enter(const struct shmlimit *l, const struct request *request, struct shmlimit_place *place,
+/* As shmlimit_decide(), of a take with a place: see there. */
+int places_enter(const struct shmlimit *l, const struct shmlimit_request *asked, struct when when,
                  struct shmlimit_result *r);
 
 #endif

@@ -127,7 +127,7 @@ static void bind_to_child(struct holder *h)
 {
 	int error = shmlimit_bind(h->limiter, h->rule, h->key.bytes, h->key.len, &h->place, (uint32_t)h->child);
 
-	/* -ECHILD: it has ended already. -ETIME: that is said later, by keep(). */
+	/* -ECHILD: it has ended already. -ETIME: keep() reports that. */
 	if (error != 0 && error != -ECHILD && error != -ETIME)
 		fail("rule %s: the place is not bound to the command: %s: if hold is killed, it ends with its period",
 		     h->call->operand[RULE], shmlimit_strerror(error));
