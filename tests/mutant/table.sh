@@ -21,6 +21,25 @@ while read -r name file tests; do
 done <"$TMP/table"
 is "$(cat "$TMP/errors")" '' "no mutant of the table is without its place"
 
+mkdir "$TMP/copy"
+cp -R "$SOURCE/include" "$SOURCE/lib" "$TMP/copy/"
+folders=$(cd "$TMP/copy" && find lib -type d ! -path '*/tests*' | sed 's/^/-I/')
+[ "$(uname -m)" != x86_64 ] || folders="$folders -mcx16"
+# compiles NAME FILE: so does this file with this mutant.
+compiles() {
+	perl "$mutants/mutate.pl" "$TMP/mutants" "$1" "$TMP/copy" || return 1
+	# shellcheck disable=SC2086 # several words
+	(cd "$TMP/copy" && cc -std=c11 -D_GNU_SOURCE -Iinclude $folders -w -fsyntax-only -x c "$2")
+}
+broken=
+while read -r name file tests; do
+	case $file in lib/*) ;; *) continue ;; esac
+	compiles "$name" "$file" 2>>"$TMP/compiler" || broken="$broken $name"
+	cp "$SOURCE/$file" "$TMP/copy/$file"
+done <"$TMP/table"
+is "$broken" "" "each mutant of a library compiles"
+[ -z "$broken" ] || diag "$(grep error "$TMP/compiler")"
+
 like "$("$mutants/mutant.sh" "$TMP" one_token_too_many)" '^\| one_token_too_many \| unit/take \| .* \|$' \
 	"a mutant is killed by the test that the table names, and the law is printed"
 "$mutants/mutant.sh" "$TMP" nobody 2>/dev/null
