@@ -68,6 +68,7 @@ async function main () {
   ok(alone.length === 10 && alone.every(([, end], i) => i === 9 || alone[i + 1][0] >= end), 'maxConcurrent: jobs of two processes do not run at once')
   const few = make('few', { reservoir: 5 })
   const children = [1, 2].map(() => fork(__filename, ['few', JSON.stringify({ reservoir: 5 }), 5]))
+  const closed = children.map((child) => once(child, 'close'))
   let begun = 0
   children.forEach((child) => child.on('message', (said) => { begun += said === 'begun' }))
   const reached = async (n) => { while (begun < n) await new Promise((resolve) => setTimeout(resolve, 10)) }
@@ -78,7 +79,6 @@ async function main () {
     'incrementReservoir(9): a reservoir is never above its setting; updateSettings({ reservoir }) changes that', 'reservoir: no more is given back than it had')
   // What a reservoir holds is set, not added to: the two must be gone.
   await reached(7)
-  const closed = children.map((child) => once(child, 'close'))
   await few.updateSettings({ reservoir: 3 })
   await Promise.all(closed)
   is([begun, await few.currentReservoir() <= 3], [10, true], 'reservoir: jobs that wait begin when there is something in it')
