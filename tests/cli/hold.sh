@@ -135,10 +135,10 @@ run shmlimit hold "$segment" short key --wait 1h -- echo freed
 is "$rc $out" "0 freed" "its place is free when it has ended"
 # By a limit of its own.
 run shmlimit hold "$segment" r by -- shmlimit hold "$segment" r by --limit '1 at once' -- touch ran
-is "$rc $err" "1 shmlimit: rule r: denied, and not run: 1 or more places are held" "--limit is by so many places"
+is "$rc $err" "1 shmlimit: rule r: denied, and not run: 1 or more places are held" "--limit: as many places as it says"
 run shmlimit hold "$segment" r by --limit '1 at once' -- shmlimit hold "$segment" r by --limit '9 at once' -- \
 	shmlimit hold "$segment" r by --limit '9 at once' -- touch ran
-is "$rc $err" "1 shmlimit: rule r: denied, and not run: 2 or more places are held" "at most the rule's places count"
+is "$rc $err" "1 shmlimit: rule r: denied, and not run: 2 or more places are held" "--limit: at most as many as the rule has"
 run shmlimit hold "$segment" r by --limit block -- touch ran
 is "$rc $err" "1 shmlimit: rule r: denied, and not run: it is blocked" "--limit block denies"
 run shmlimit hold "$segment" r by --limit 5/s -- touch ran

@@ -701,7 +701,7 @@ static void stopped_before_the_last(void)
 	}
 }
 
-static void others_take_two(void)
+static void take_two_meanwhile(void)
 {
 	clock_ns += SECOND;
 	by_limit(l, SHMLIMIT_TAKE, gcra, &key, sizeof(key), 2, &four, NULL);
@@ -710,7 +710,7 @@ static void others_take_two(void)
 /* As many as fit: by the time that was read before, only one would. */
 static void stopped_before_a_batch(void)
 {
-	meanwhile = others_take_two;
+	meanwhile = take_two_meanwhile;
 	shmlimit_reset(l, gcra, NULL, 0);
 	by_limit(l, SHMLIMIT_TAKE, gcra, &key, sizeof(key), 1, &four, NULL);
 	by_limit(l, SHMLIMIT_REFUND, gcra, &key, sizeof(key), 1, &four, NULL);

@@ -21,11 +21,11 @@ const Original = load('bottleneck')
 const LocalDatastore = load('bottleneck/lib/LocalDatastore')
 const { BottleneckError } = Original
 
-// Places are looked for so often while all are held, since nothing tells when another process leaves one.
+// How often to try again while all places are held: nobody tells a waiter that another process has left one.
 const PLACE_MS = 20
-// A reservoir is looked at so often while it is empty, since it can be changed.
+// How often to try again while the reservoir is empty: another process may have filled it.
 const RESERVOIR_MS = 1000
-// So far ahead a job is scheduled. Until then it is queued, where priorities count, and a process that is killed loses no more.
+// How far ahead a job may take its turn. Until then it is queued by priority, and lost with its process alone.
 const SCHEDULED_MS = 1000
 
 function same (settings, other) {

@@ -91,50 +91,11 @@ static napi_value limit_parse(napi_env env, napi_callback_info info)
 	return said;
 }
 
-/* takeLimit(limiter, rule, key, cost, limit, maxWaitMs), and all that have its arguments: maxWaitMs may be left out. */
+/* takeLimit(limiter, rule, key, cost, limit, maxWaitMs), and all that have its arguments: the last two may be left out. */
 static napi_value decide_limit(napi_env env, napi_callback_info info, enum shmlimit_verb verb)
 {
 	napi_value argv[6];
 	struct addon *addon = arguments(env, info, argv, 6);
-	napi_valuetype type = napi_undefined;
-	struct shmlimit_request q = { .limit = NULL };
-	struct shmlimit_limit limit;
-	struct shmlimit_result r;
-	struct subject s;
-	void *bytes;
-	size_t size;
-	int answer = read_subject(env, addon, argv, &s);
-
-	if (answer == 0)
-		answer = read_whole(env, argv[3], &q.cost);
-	if (answer == 0 && (napi_get_buffer_info(env, argv[4], &bytes, &size) != napi_ok || size != sizeof(limit)))
-		answer = -EINVAL;
-	if (answer != 0)
-		return integer(env, answer);
-	memcpy(&limit, bytes, sizeof(limit));
-	napi_typeof(env, argv[5], &type);
-	if (type != napi_undefined)
-		answer = read_ms(env, argv[5], &limit.max_wait_ns);
-	if (answer == 0) {
-		q.rule = s.rule;
-		q.key = s.key;
-		q.key_len = s.length;
-		q.limit = &limit;
-		answer = shmlimit_decide(s.limiter, verb, &q, &r);
-	}
-	return answered(env, addon, answer, &r);
-}
-
-static napi_value take_limit(napi_env env, napi_callback_info info)
-{
-	return decide_limit(env, info, SHMLIMIT_TAKE);
-}
-
-/* takeSome(limiter, rule, key, most, limit): the limit may be left out. */
-static napi_value take_some(napi_env env, napi_callback_info info)
-{
-	napi_value argv[5];
-	struct addon *addon = arguments(env, info, argv, 5);
 	napi_valuetype type = napi_undefined;
 	struct shmlimit_request q = { .limit = NULL };
 	struct shmlimit_limit limit;
@@ -153,15 +114,29 @@ static napi_value take_some(napi_env env, napi_callback_info info)
 		memcpy(&limit, bytes, sizeof(limit));
 		q.limit = &limit;
 	}
+	napi_typeof(env, argv[5], &type);
+	if (answer == 0 && type != napi_undefined)
+		answer = read_ms(env, argv[5], &limit.max_wait_ns);
 	if (answer != 0)
 		return integer(env, answer);
 	q.rule = s.rule;
 	q.key = s.key;
 	q.key_len = s.length;
-	answer = shmlimit_decide(s.limiter, SHMLIMIT_TAKE_SOME, &q, &r);
-	if (answer >= 0)
+	answer = shmlimit_decide(s.limiter, verb, &q, &r);
+	if (verb == SHMLIMIT_TAKE_SOME && answer >= 0)
 		addon->numbers[GRANTED] = (double)r.granted;
 	return answered(env, addon, answer, &r);
+}
+
+static napi_value take_limit(napi_env env, napi_callback_info info)
+{
+	return decide_limit(env, info, SHMLIMIT_TAKE);
+}
+
+/* takeSome(limiter, rule, key, most, limit) */
+static napi_value take_some(napi_env env, napi_callback_info info)
+{
+	return decide_limit(env, info, SHMLIMIT_TAKE_SOME);
 }
 
 static napi_value peek_limit(napi_env env, napi_callback_info info)

@@ -252,7 +252,15 @@ static zend_always_inline void decide(INTERNAL_FUNCTION_PARAMETERS, enum shmlimi
 	struct shmlimit_result r;
 	int answer;
 
-	if (!waits(verb)) {
+	if (verb == SHMLIMIT_TAKE_SOME) {
+		ZEND_PARSE_PARAMETERS_START(3, 4)
+			Z_PARAM_STR(rule)
+			Z_PARAM_STR(key)
+			Z_PARAM_LONG(cost)
+			Z_PARAM_OPTIONAL
+			Z_PARAM_STR_OR_NULL(text)
+		ZEND_PARSE_PARAMETERS_END();
+	} else if (!waits(verb)) {
 		ZEND_PARSE_PARAMETERS_START(2, 4)
 			Z_PARAM_STR(rule)
 			Z_PARAM_STR(key)
@@ -287,8 +295,11 @@ static zend_always_inline void decide(INTERNAL_FUNCTION_PARAMETERS, enum shmlimi
 		answer = shmlimit_acquire(limiter, q.rule, q.key, q.key_len, q.cost, (uint64_t)max_wait_ns, &r);
 	else if (answer >= 0)
 		answer = shmlimit_decide(limiter, verb, &q, &r);
-	if (is_answer(Z_OBJ_P(ZEND_THIS), rule, answer))
-		shmlimit_return_result(return_value, answer, &r);
+	if (!is_answer(Z_OBJ_P(ZEND_THIS), rule, answer))
+		return;
+	if (verb == SHMLIMIT_TAKE_SOME)
+		RETURN_LONG((zend_long)r.granted);
+	shmlimit_return_result(return_value, answer, &r);
 }
 
 PHP_METHOD(Shmlimit_Limiter, take)
@@ -298,34 +309,7 @@ PHP_METHOD(Shmlimit_Limiter, take)
 
 PHP_METHOD(Shmlimit_Limiter, takeSome)
 {
-	struct shmlimit *limiter = opened(Z_OBJ_P(ZEND_THIS));
-	zend_string *rule, *key, *text = NULL;
-	struct shmlimit_request q = { .limit = NULL };
-	struct shmlimit_limit limit;
-	struct shmlimit_result r;
-	zend_long most;
-	int answer;
-
-	ZEND_PARSE_PARAMETERS_START(3, 4)
-		Z_PARAM_STR(rule)
-		Z_PARAM_STR(key)
-		Z_PARAM_LONG(most)
-		Z_PARAM_OPTIONAL
-		Z_PARAM_STR_OR_NULL(text)
-	ZEND_PARSE_PARAMETERS_END();
-	if (limiter == NULL || (text != NULL && !limit_read(text, &limit)))
-		RETURN_THROWS();
-	answer = most < 0 ? -EINVAL : rule_id(Z_OBJ_P(ZEND_THIS), rule);
-	q.rule = answer;
-	q.key = ZSTR_VAL(key);
-	q.key_len = ZSTR_LEN(key);
-	q.cost = (uint64_t)most;
-	if (text != NULL)
-		q.limit = &limit;
-	if (answer >= 0)
-		answer = shmlimit_decide(limiter, SHMLIMIT_TAKE_SOME, &q, &r);
-	if (is_answer(Z_OBJ_P(ZEND_THIS), rule, answer))
-		RETURN_LONG((zend_long)r.granted);
+	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, SHMLIMIT_TAKE_SOME);
 }
 
 PHP_METHOD(Shmlimit_Limiter, peek)
