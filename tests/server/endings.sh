@@ -16,6 +16,7 @@ configure_nginx() {
 		    shmlimit_segment $SEGMENT;
 		    map \$http_upgrade \$connection_upgrade { default upgrade; '' ''; }
 		    proxy_http_version 1.1;
+		    proxy_request_buffering off;
 		    proxy_set_header Upgrade \$http_upgrade;
 		    proxy_set_header Connection \$connection_upgrade;
 		    server {
@@ -74,6 +75,8 @@ common() {
 	start "$what"
 	endings normal keep_alive stream head exception exception_during denied redirect error gone_before gone_during body_abandoned timeout \
 		websocket websocket_server websocket_refused
+	# nginx has 256 connections, Apache a process for each.
+	at_random $at_once normal,keep_alive,stream,head,exception,exception_during,denied,redirect,error,gone_before,gone_during,body_abandoned
 	begins
 	ends reload cut_off HUP
 }
@@ -87,6 +90,8 @@ for what in nginx apache; do
 		ok 0 "$what: places are left # SKIP $what, or its module, is missing"
 		continue
 	fi
+	at_once=20
+	[ $what = nginx ] || at_once=3
 	common
 	if [ $what = nginx ]; then
 		endings internal

@@ -151,7 +151,7 @@ def end_one():
 
 
 def happened():
-    return counts["denied"] and counts["hits"] and counts["kills"] >= KILLS and counts["at_work"] == PLACES
+    return counts["denied"] and (counts["hits"] or not KILLS) and counts["kills"] >= KILLS and counts["at_work"] == PLACES
 
 
 listener = socket.socket(socket.AF_UNIX)

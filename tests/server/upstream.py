@@ -1,6 +1,7 @@
 """upstream: an application behind a proxy, which ends each request as its path says, see endings.txt.
 
-usage: upstream.py FILE (which gets the port). /slow and /body respond when the file exists that ENDINGS_GO names.
+usage: upstream.py FILE (which gets the port). /slow and /body respond when the file exists that ENDINGS_GO names. A path that ends in
+"?work" works first, see endings_random.py.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -29,6 +30,15 @@ def wait(connection):
             break
 
 
+def work(connection):
+    """Until the socket ENDINGS_WORK gives a byte, or the peer closes: then OSError."""
+    with socket.socket(socket.AF_UNIX) as given:
+        given.connect(os.environ["ENDINGS_WORK"])
+        while given not in (ready := select.select([given, connection], [], [])[0]):
+            if ready and not connection.recv(65536):
+                raise ConnectionAbortedError
+
+
 def stream(connection):
     """Until the peer closes."""
     connection.sendall(CHUNKED)
@@ -52,17 +62,22 @@ def websocket(connection, head):
 
 def handle(connection, head):
     """Returns whether the connection goes on."""
-    path = head.split(b" ", 2)[1].partition(b"?")[0]
-    if path in (b"/slow", b"/timeout", b"/body"):
+    method, target, _ = head.split(b" ", 2)
+    path, _, query = target.partition(b"?")
+    # A response in parts begins before its work. To HEAD, it would be over then.
+    part = b"" if method == b"HEAD" or path not in (b"/parts", b"/exception-during") else CHUNKED
+    connection.sendall(part)
+    if query == b"work":
+        work(connection)
+    elif path in (b"/slow", b"/timeout", b"/body"):
         wait(connection)
+    if path in (b"/slow", b"/timeout", b"/body"):
         connection.sendall(answer(b"200 OK"))
     elif path == b"/stream":
         stream(connection)
     elif path == b"/parts":
-        connection.sendall(CHUNKED.partition(b"4\r")[0] if head.startswith(b"HEAD") else CHUNKED + b"4\r\npart\r\n0\r\n\r\n")
+        connection.sendall(b"4\r\npart\r\n0\r\n\r\n" if part else CHUNKED.partition(b"4\r")[0])
         return True
-    elif path == b"/exception-during":
-        connection.sendall(CHUNKED)
     elif path == b"/websocket":
         websocket(connection, head)
     elif path == b"/websocket-refused":
@@ -76,7 +91,7 @@ def handle(connection, head):
     elif path == b"/error":
         connection.sendall(answer(b"404 Not Found"))
         return True
-    elif path != b"/exception":
+    elif path not in (b"/exception", b"/exception-during"):
         connection.sendall(answer(b"200 OK"))
         return True
     return False
