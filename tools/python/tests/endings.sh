@@ -6,20 +6,28 @@
 . "$SOURCE/tools/python/tests/python.inc"
 . "$SOURCE/tests/server/server.inc"
 . "$SOURCE/tests/server/endings.inc"
-need curl gunicorn perl python3
-python3 -c 'import uvicorn, wsproto' 2>/dev/null || skip_all "no python3-uvicorn, python3-wsproto"
+need curl gunicorn perl pgrep python3
+python3 -c 'import gevent, uvicorn, wsproto' 2>/dev/null || skip_all "no python3-gevent, python3-uvicorn, python3-wsproto"
 
 # Each path of the applications is one of endings.py. /timeout works for ever.
 cat >"$TMP/wsgi.py" <<END
-import os, time
+import os, socket, time
 from shmlimit import Gate, Limit, wsgi
+
+def work(environ):
+    if environ["QUERY_STRING"] == "work":
+        with socket.socket(socket.AF_UNIX) as given:
+            given.connect(os.environ["ENDINGS_WORK"])
+            given.recv(1)
 
 def wait(ends):
     while not ends():
         time.sleep(0.02)
 
-def parts(path):
+def parts(environ):
+    path = environ["PATH_INFO"]
     yield b"part"
+    work(environ)
     while path == "/stream":
         time.sleep(0.02)
         yield b"part"
@@ -29,7 +37,9 @@ def parts(path):
 
 def app(environ, start_response):
     path = environ["PATH_INFO"]
-    if path in ("/slow", "/body"):
+    if path not in ("/parts", "/exception-during"):
+        work(environ)
+    if environ["QUERY_STRING"] != "work" and path in ("/slow", "/body"):
         wait(lambda: os.path.exists(os.environ["ENDINGS_GO"]))
     if path == "/timeout":
         wait(lambda: False)
@@ -43,7 +53,7 @@ def app(environ, start_response):
         return [b"no\n"]
     if path in ("/stream", "/parts", "/exception-during"):
         start_response("200 OK", [("Content-Type", "text/plain")])
-        return parts(path)
+        return parts(environ)
     start_response("200 OK", [("Content-Length", "3")])
     return [b"ok\n"]
 
@@ -59,6 +69,14 @@ cat >"$TMP/asgi.py" <<END
 import asyncio, os
 from shmlimit import Gate, Limit, asgi
 
+async def work(scope):
+    if scope["query_string"] == b"work":
+        reader, writer = await asyncio.open_unix_connection(os.environ["ENDINGS_WORK"])
+        try:
+            await reader.read(1)
+        finally:
+            writer.close()
+
 async def http(scope, receive, send):
     async def start(status, *headers):
         await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -67,7 +85,9 @@ async def http(scope, receive, send):
         await send({"type": "http.response.body", "body": text, "more_body": more})
 
     path = scope["path"]
-    if path in ("/slow", "/body"):
+    if path not in ("/parts", "/exception-during"):
+        await work(scope)
+    if scope["query_string"] != b"work" and path in ("/slow", "/body"):
         while not os.path.exists(os.environ["ENDINGS_GO"]):
             await asyncio.sleep(0.02)
     if path == "/timeout":
@@ -83,6 +103,7 @@ async def http(scope, receive, send):
     if path in ("/stream", "/parts", "/exception-during"):
         await start(200)
         await body(b"part", True)
+        await work(scope)
         if path == "/exception-during":
             raise KeyError(path)
         # As frameworks do it: the task that sends is cancelled when the client has gone.
@@ -123,7 +144,7 @@ END
 
 configure_gunicorn() { :; }
 run_gunicorn() {
-	exec setpriv --pdeathsig TERM gunicorn --chdir "$TMP" --pid "$TMP/gunicorn.pid" --bind "127.0.0.1:$port" --workers 2 --threads "$threads" \
+	exec setpriv --pdeathsig TERM gunicorn --chdir "$TMP" --pid "$TMP/gunicorn.pid" --bind "127.0.0.1:$port" --workers 4 --threads "$threads" \
 		--worker-class "$class" --timeout "$timeout" --graceful-timeout 1 --max-requests "$requests" "$application:app" 2>"$TMP/gunicorn.err"
 }
 
@@ -141,10 +162,10 @@ lifecycle() {
 	wait "$master"
 	requests=3
 	start gunicorn
-	for _ in 1 2 3 4 5 6 7 8; do
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13; do
 		codes "$url/normal" >/dev/null
 	done
-	replaced() { [ "$(said 'Booting worker')" -gt 2 ]; }
+	replaced() { [ "$(said 'Booting worker')" -gt 4 ]; }
 	ends recycled within replaced
 	requests=0
 	stop
@@ -154,13 +175,16 @@ lifecycle() {
 create_places
 
 common='normal stream head exception exception_during denied redirect error gone_before gone_during body_abandoned'
-for kind in "sync 1" "gthread 4"; do
+random=$(echo "$common" | tr ' ' ,)
+for kind in "sync 1" "gthread 8" "gevent 1"; do
 	# shellcheck disable=SC2086 # class and threads
 	server wsgi $kind
+	within four
 	# shellcheck disable=SC2086 # a list of names
 	endings $common
 	not_here websocket websocket_server websocket_refused
 	if [ "$class" = sync ]; then
+		at_random 3 "$random"
 		not_here keep_alive
 		stop
 		timeout=2
@@ -170,6 +194,7 @@ for kind in "sync 1" "gthread 4"; do
 		timeout=600
 		start gunicorn
 	else
+		at_random 20 "$random,keep_alive"
 		endings keep_alive
 		# Its time-out is for the worker, and not for requests.
 		not_here timeout
@@ -177,6 +202,7 @@ for kind in "sync 1" "gthread 4"; do
 	lifecycle
 done
 server asgi uvicorn.workers.UvicornWorker 1
+at_random 20 "$random,keep_alive"
 # shellcheck disable=SC2086 # a list of names
 endings $common keep_alive timeout websocket websocket_server websocket_refused
 lifecycle
