@@ -14,6 +14,7 @@ http='
 	lua_package_path "/path/to/shmlimit/tools/lua/?.lua;;";
 	map $http_upgrade $connection_upgrade { default upgrade; "" ""; }
 	proxy_http_version 1.1;
+	proxy_request_buffering off;
 	proxy_set_header Upgrade $http_upgrade;
 	proxy_set_header Connection $connection_upgrade;
 	init_by_lua_block {
@@ -59,6 +60,7 @@ start lua "$http"
 
 endings normal keep_alive stream head exception exception_during denied redirect error internal gone_before gone_during body_abandoned \
 	timeout websocket websocket_server websocket_refused
+at_random 20 normal,keep_alive,stream,head,exception,exception_during,denied,redirect,error,gone_before,gone_during,body_abandoned
 is "$(codes "$url/exec")" 200 "a request is sent on by Lua"
 within all_free
 ok $? "it leaves both places that it entered"

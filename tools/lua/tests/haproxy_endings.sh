@@ -72,6 +72,8 @@ what=HAProxy
 
 endings normal keep_alive stream head exception exception_during denied redirect error gone_before gone_during body_abandoned timeout \
 	websocket websocket_server websocket_refused
+# HAProxy is one process: a killed one leaves no others.
+KILLS=0 at_random 20 normal,keep_alive,stream,head,exception,exception_during,denied,redirect,error,gone_before,gone_during,body_abandoned
 
 # What HAProxy answers itself, more often than there are places.
 for path in return deny auth tarpit reject applet response-deny response-return noserver refused two; do
