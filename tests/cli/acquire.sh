@@ -68,6 +68,26 @@ is "$rc $out$err" "1 " "a wait that the rule does not allow is denied at once"
 is "$(shmlimit reserve "$segment" slow key --json | jq -r '.wait_ns / 86400e9 | ceil')" 1 "a wait that was denied takes nothing"
 shmlimit rule set "$segment" patient --capacity 1 --rate 1/d
 shmlimit take "$segment" patient key --quiet
+# What is advised where a rule allows no wait, of each algorithm.
+while read -r name words; do
+	# shellcheck disable=SC2086 # several words
+	shmlimit rule set "$segment" "no-$name" $words
+	shmlimit take "$segment" "no-$name" key --quiet
+	run shmlimit acquire "$segment" "no-$name" key
+	case $err in
+	*"(shmlimit rule set "*) run sh -c "$(printf '%s\n' "$err" | sed 's/.*(\(shmlimit rule set .*\))$/\1/')" ;;
+	*) run shmlimit rule set "$segment" "no-$name" --max-wait 10s; rc=$((rc == 2 ? 0 : 1)) ;;
+	esac
+	is $rc 0 "$name: a max-wait is advised if the rule can have one"
+done <<-END
+	funnel --limit 1/d
+	gcra --algorithm gcra --limit 1/d
+	window --limit 1/d --algorithm window
+	warmup --algorithm warmup --rate 1/h --warmup 10h
+	counter --algorithm counter --capacity 1 --period 1d
+	hold --algorithm hold --capacity 1 --period 1d
+	block --limit block
+END
 hint="shmlimit: rule patient: its max-wait is 0, so no wait is allowed (shmlimit rule set $segment patient --max-wait 10s)"
 for verb in acquire reserve; do
 	run shmlimit $verb "$segment" patient key

@@ -41,6 +41,11 @@ is "$(facts peek "$segment" jobs a --limit '9 at once')" "0 [3,1]" "at most the 
 run shmlimit take "$segment" plans a --limit '2 at once'
 is "$rc $err" "2 shmlimit: rule plans: has no places, which --limit '2 at once' needs (shmlimit rule set $segment jobs \
 --limit '2 at once' makes one that has)" "a number of places needs a rule that has some"
+for verb in charge refund "take --at-most 2"; do
+	# shellcheck disable=SC2086 # a verb with its option
+	run shmlimit $verb "$segment" jobs a --limit '2 at once'
+	is "$rc $err" "2 shmlimit: --limit '2 at once': a number of places is for take and hold" "$verb by a number of places is refused"
+done
 
 # Waits.
 is "$(facts take "$segment" plans waits --limit 1/d)" "0 [1,0]" "a token a day is taken"

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "about.h"
+#include "choice.h"
 #include "command.h"
 #include "decision.h"
 #include "fail.h"
@@ -178,8 +179,12 @@ static void hint_denied(struct shmlimit *limiter, int id, const struct question 
 		fail("rule %s: %" PRIu64 " tokens never fit: its capacity is %" PRIu64, name, tokens, rule.capacity);
 	else if (!waits(q) || rule.max_wait_ns != 0)
 		return;
-	else if (traits_of(rule.algorithm)->is_shared)
-		fail("rule %s: a lease's tokens cannot be waited for", name);
+	else if (traits_of(rule.algorithm)->is_places)
+		fail("rule %s: its places can be waited for by a command (shmlimit hold %s %s KEY --wait 10s -- COMMAND)",
+		     name, segment, name);
+	else if ((traits_of(rule.algorithm)->sets & SETS_MAX_WAIT) == 0)
+		fail("rule %s: nobody can wait for the tokens of a %s", name,
+		     choice_word(choices_algorithm(), rule.algorithm));
 	else
 		fail("rule %s: its max-wait is 0, so no wait is allowed (shmlimit rule set %s %s --max-wait 10s)", name,
 		     segment, name);
@@ -301,7 +306,12 @@ static int options_parse(const struct call *call, struct question *q)
 		q->verb = SHMLIMIT_TAKE_SOME;
 		status = number_parse("--at-most", most, 0, UINT64_MAX, &q->tokens);
 	}
-	return status == STATUS_OK ? limit_option_read(call, &q->limit) : status;
+	if (status == STATUS_OK)
+		status = limit_option_read(call, &q->limit);
+	if (status == STATUS_OK && q->limit.flags == SHMLIMIT_LIMIT_PLACES &&
+	    (q->verb == SHMLIMIT_CHARGE || q->verb == SHMLIMIT_REFUND || q->verb == SHMLIMIT_TAKE_SOME))
+		return fail("--limit '%s': a number of places is for take and hold", call_option(call, "limit"));
+	return status;
 }
 
 int decision_run(const struct call *call, uint32_t flags, enum shmlimit_verb verb)
