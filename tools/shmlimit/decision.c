@@ -183,7 +183,7 @@ static void hint_denied(struct shmlimit *limiter, int id, const struct question 
 		fail("rule %s: its places can be waited for by a command (shmlimit hold %s %s KEY --wait 10s -- COMMAND)",
 		     name, segment, name);
 	else if ((traits_of(rule.algorithm)->sets & SETS_MAX_WAIT) == 0)
-		fail("rule %s: nobody can wait for the tokens of a %s", name,
+		fail("rule %s: the tokens of a %s cannot be waited for", name,
 		     choice_word(choices_algorithm(), rule.algorithm));
 	else
 		fail("rule %s: its max-wait is 0, so no wait is allowed (shmlimit rule set %s %s --max-wait 10s)", name,

@@ -21,7 +21,7 @@ const Original = load('bottleneck')
 const LocalDatastore = load('bottleneck/lib/LocalDatastore')
 const { BottleneckError } = Original
 
-// How often to try again while all places are held: nobody tells a waiter that another process has left one.
+// How often to try again while all places are held: a process that leaves one tells no other.
 const PLACE_MS = 20
 // How often to try again while the reservoir is empty: another process may have filled it.
 const RESERVOIR_MS = 1000

@@ -10,7 +10,7 @@ const { setMaxListeners } = require('node:events')
 const { ruleParse } = require('../index.js')
 const { AHEAD_MS, OPTIONS, Rules, ruleName } = require('./rules.js')
 
-// How often to try again while all places are held: nobody tells a waiter that another process has left one.
+// How often to try again while all places are held: a process that leaves one tells no other.
 const PLACE_MS = 20
 const TIMER_MAX_MS = 2 ** 31 - 1
 const RESERVING = ['funnel', 'warmup', 'gcra']
