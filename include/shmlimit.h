@@ -933,19 +933,27 @@ int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t ke
  * lower bound ends no place, and denies until fewer are held; a higher one admits at once. Without
  * request->place the entry is never left, as by shmlimit_take().
  *
+ * A peek of 1 with request->place is for callers that wait in a line, each at a place: it answers
+ * as if no other caller had entered since this place was, so that limit - 1 - remaining were
+ * entered before it and are still held. Places of holders that are known to be dead do not count:
+ * see shmlimit_bind(). Of two entries within 65,536 ns of each other the one with the lower index
+ * counts as the first, and a place that was renewed as entered then. By its rule's capacity:
+ * request->limit is NULL.
+ *
  * request->limit->max_wait_ns is the longest wait of a reservation and of an acquisition. Of the
  * result, `limit` and `remaining` are the request's own; with SHMLIMIT_LIMIT_UNLIMITED both are
  * UINT64_MAX, with _BLOCK 0, and nothing is stored, and no place is held.
  *
  * Returns as those calls do, or, with nothing changed: -EINVAL request is NULL, the verb or a flag
- * is unknown, the limit or the place too small, the limit has places and a rate, or another verb
- * has a place; -E2BIG a member is set that this library does not know; -EDOM capacity, refill or
- * period_ns is 0, or neither the request nor its GCRA rule has a limit; -ERANGE the capacity is
- * above SHMLIMIT_CAPACITY_MAX, or of places above SHMLIMIT_WINDOW_MAX, or the time to full or
- * max_wait_ns above 366 days; -EOPNOTSUPP the request has a rate and its rule is not of GCRA, or
- * places or a place and its rule is not of HOLD, or its cost is not 1 and it has a place, or the
- * rule's algorithm does not have the operation. Threads, processes, signals, fork, progress: as the
- * call that the verb names. Cost: that call's, and a division for a limit.
+ * is unknown, the limit or the place too small, the limit has places and a rate, a peek has a limit
+ * and a place, or a verb that is neither take nor peek a place; -ETIME a peek's place is not held,
+ * or its rule is off; -E2BIG a member is set that this library does not know; -EDOM capacity,
+ * refill or period_ns is 0, or neither the request nor its GCRA rule has a limit; -ERANGE the
+ * capacity is above SHMLIMIT_CAPACITY_MAX, or of places above SHMLIMIT_WINDOW_MAX, or the time to
+ * full or max_wait_ns above 366 days; -EOPNOTSUPP the request has a rate and its rule is not of
+ * GCRA, or places or a place and its rule is not of HOLD, or its cost is not 1 and it has a place,
+ * or the rule's algorithm does not have the operation. Threads, processes, signals, fork, progress:
+ * as the call that the verb names. Cost: that call's, and a division for a limit.
  */
 int shmlimit_decide(struct shmlimit *limiter, uint32_t verb, const struct shmlimit_request *request,
                     struct shmlimit_result *r);
@@ -999,8 +1007,11 @@ int shmlimit_take_many(struct shmlimit *limiter, const struct shmlimit_request *
  * r->wait_ns says how long to wait before going on: 0 if no token was missing. If the wait would
  * be longer than `max_wait_ns` or the rule's own, whichever is less, the answer is denied and
  * nothing changes. Never blocks. Several callers may hold reservations at once; each waits behind
- * the earlier ones. The cost may be above the capacity, as far as the wait allows, or 0. Give back
- * an unused reservation with shmlimit_refund().
+ * the earlier ones. The cost may be above the capacity, as far as the wait allows, or 0. A
+ * reservation that is not used may be given back with shmlimit_refund() as long as no later one
+ * waits: a later one keeps its time, and the next one to reserve gets a time near it, so that more
+ * pass there than the rule allows. Where callers go away, leave their turns unused; a gate's limit
+ * with delay= has a line that moves up.
  */
 int shmlimit_reserve(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                      uint64_t max_wait_ns, struct shmlimit_result *r);

@@ -32,6 +32,7 @@ enum operation {
 	OP_RENEW,
 	OP_LEAVE,
 	OP_BIND,
+	OP_AHEAD,
 	OPERATIONS,
 };
 
@@ -41,12 +42,12 @@ enum operation {
 #define OPERATIONS_COUNT (1u << OP_COUNT | 1u << OP_COUNT_DOWN | 1u << OP_COUNT_LOOK)
 #define OPERATIONS_HOLD \
 	(1u << OP_TAKE | 1u << OP_PEEK | 1u << OP_RESERVE | 1u << OP_ENTER | 1u << OP_RENEW | 1u << OP_LEAVE | \
-	 1u << OP_BIND)
+	 1u << OP_BIND | 1u << OP_AHEAD)
 
 /* Only looks: a handle that is read-only may do it. */
 static inline int operation_only_looks(enum operation op)
 {
-	return op == OP_PEEK || op == OP_COUNT_LOOK;
+	return op == OP_PEEK || op == OP_COUNT_LOOK || op == OP_AHEAD;
 }
 
 /* Its answer is counted, and shown to tracers. */
@@ -105,7 +106,7 @@ struct hold_request {
 	struct hold_place place; /* ENTER: to be filled in; the others: which it is */
 	/* ENTER, RENEW: what was swapped in before the slot's swap was lost */
 	struct hold_place tried;
-	int done;        /* RENEW, LEAVE, BIND: it was in force */
+	int done;        /* RENEW, LEAVE, BIND, AHEAD: it was in force */
 	uint64_t holder; /* BIND: the number of a process, see registry.h */
 };
 

@@ -163,7 +163,9 @@ static int decide_any(const struct shmlimit *l, uint32_t verb, const struct shml
 	if (verb == SHMLIMIT_TAKE_SOME && r != NULL)
 		r->granted = 0;
 	if (asked->place != NULL)
-		return verb == SHMLIMIT_TAKE ? places_enter(l, asked, when, r) : -EINVAL;
+		return verb == SHMLIMIT_TAKE   ? places_enter(l, asked, when, r)
+		       : verb == SHMLIMIT_PEEK ? places_peek(l, asked, when, r)
+		                               : -EINVAL;
 	if ((verb == SHMLIMIT_TAKE || verb == SHMLIMIT_TAKE_SOME) && asked->cost == 0)
 		verb = SHMLIMIT_PEEK;
 	return decide_one(l, operation_of[verb], asked, r, when);

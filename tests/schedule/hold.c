@@ -633,6 +633,52 @@ static const struct scene moving = {
 	.judge = judge_moving,
 };
 
+/* A place that is held is in the line, also while its key moves, and no more are ahead than there are. */
+static void look_ahead(struct entry *e)
+{
+	struct shmlimit_request q = {
+		.rule = stage.rule, .key = &e->key, .key_len = sizeof(e->key), .cost = 1, .place = &e->hold
+	};
+	unsigned began = ++stage.moments;
+	int was_in = e->is_in, answer;
+	struct shmlimit_result r;
+
+	actor_calls();
+	answer = shmlimit_decide(handle(), SHMLIMIT_PEEK, &q, &r);
+	if (answer != -ETIME && answer != SHMLIMIT_ALLOWED)
+		blame("a peek: %s", shmlimit_strerror(answer));
+	if (was_in && answer != SHMLIMIT_ALLOWED)
+		blame("a place was lost");
+	if (!was_in && answer == SHMLIMIT_ALLOWED)
+		blame("a place that was left is in the line");
+	if (answer == SHMLIMIT_ALLOWED && r.limit - r.remaining > perhaps_held(e->key, began))
+		blame("%" PRIu64 " are in the line, and %u can be", r.limit - r.remaining, perhaps_held(e->key, began));
+}
+
+static void act_lined_up(unsigned who)
+{
+	struct entry *e;
+
+	if (who == 0) {
+		grow(2 * SLOTS);
+		return;
+	}
+	e = enter(KEY);
+	look_ahead(e);
+	if (who == 1)
+		leave(e);
+	look_ahead(e);
+}
+
+static const struct scene lined_up = {
+	.title = "a place that is held is in the line while the table grows",
+	.actors = 3,
+	.set = set_larger,
+	.begin = begin,
+	.act = act_lined_up,
+	.judge = judge_moving,
+};
+
 /* By bounds of their own: what an entry tried, and others then denied it, is not lost either. */
 static void act_bounded_growing(unsigned who)
 {
@@ -766,6 +812,7 @@ int main(void)
 	play(&changing);
 	play(&growing);
 	play(&moving);
+	play(&lined_up);
 	play(&bounded);
 	play(&bounded_ending);
 	play(&bounded_moving);

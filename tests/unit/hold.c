@@ -216,6 +216,71 @@ static void bounds(void)
 	shmlimit_rule_remove(l, "bounds");
 }
 
+/* How many places were entered before this one; or an error. */
+static int ahead_of(int id, struct shmlimit_place *place, uint64_t at)
+{
+	struct shmlimit_request q = { .rule = id, .key = "k", .key_len = 1, .cost = 1, .place = place };
+	int answer = shmlimit_decide_at(l, SHMLIMIT_PEEK, &q, &r, at);
+
+	return answer < 0 ? answer : answer == SHMLIMIT_ALLOWED ? (int)(r.limit - 1 - r.remaining) : 1000;
+}
+
+/* A peek with a place says how many are ahead in the line. */
+static void lines(void)
+{
+	int id = rule("lines", 5, PERIOD), funnel = unit_rule(l, "funnel", 1, 1, SECOND);
+	struct shmlimit_limit two = places_at_once(2);
+	struct shmlimit_place h[4], again, nothing = none(), small = { .struct_size = 8 };
+	struct shmlimit_request q = { .rule = id, .key = "k", .key_len = 1, .cost = 1, .place = &h[1] };
+	struct shmlimit *reader;
+
+	for (int i = 0; i < 4; i++)
+		enter(id, &h[i], T0 + (uint64_t)i * SECOND);
+	for (int i = 0; i < 4; i++)
+		is(ahead_of(id, &h[i], T0 + 4 * SECOND), i, "%d places were entered before the place number %d", i, i);
+	is(r.reset_after_ns, whole_ticks(T0 + 3 * SECOND) - SECOND, "the answer says how long the place is held");
+	is(leave(id, &h[1], T0 + 4 * SECOND), 0, "one is left");
+	is(ahead_of(id, &h[0], T0 + 4 * SECOND), 0, "that changes nothing for those before it");
+	is(ahead_of(id, &h[3], T0 + 4 * SECOND), 2, "those behind it move up");
+	is(ahead_of(id, &h[1], T0 + 4 * SECOND), -ETIME, "a place that was left is in no line");
+	is(enter(id, &again, T0 + 5 * SECOND), SHMLIMIT_ALLOWED, "the same place is entered again");
+	ok(again.index == h[1].index && ahead_of(id, &again, T0 + 5 * SECOND) == 3,
+	   "it is at the end, though its index is low");
+	is(shmlimit_renew_at(l, id, "k", 1, &h[0], T0 + 6 * SECOND), 0, "the first is renewed");
+	is(ahead_of(id, &h[0], T0 + 6 * SECOND), 3, "a renewed place is at the end");
+	is(ahead_of(id, &h[2], T0 + 6 * SECOND), 0, "those behind it move up then, too");
+	is(ahead_of(id, &h[3], T0 + 2 * SECOND + PERIOD + HOLD_TICK_NS), 0,
+	   "the places ahead that have ended are not counted");
+	is(ahead_of(id, &h[2], T0 + 2 * SECOND + PERIOD + HOLD_TICK_NS), -ETIME,
+	   "a place that has ended is not in the line");
+	is(left(id, T0 + 6 * SECOND), 1, "peeks change nothing");
+
+	is(ahead_of(id, &nothing, T0), -ETIME, "a place that was not entered is in no line");
+	is(ahead_of(id, &small, T0), -EINVAL, "a peek refuses a place that is too small");
+	q.rule = funnel;
+	is(shmlimit_decide_at(l, SHMLIMIT_PEEK, &q, NULL, T0), -EOPNOTSUPP, "a funnel has no line");
+	q.rule = id;
+	q.cost = 2;
+	is(shmlimit_decide_at(l, SHMLIMIT_PEEK, &q, NULL, T0), -EOPNOTSUPP, "a peek for two has no place");
+	q.cost = 1;
+	q.limit = &two;
+	is(shmlimit_decide_at(l, SHMLIMIT_PEEK, &q, NULL, T0), -EINVAL, "a peek with a place has no bound");
+	is(shmlimit_decide_at(NULL, SHMLIMIT_PEEK, &q, NULL, T0), -EINVAL, "it needs a limiter");
+	q.limit = NULL;
+	q.place = &h[0];
+	is(shmlimit_decide_at(l, SHMLIMIT_PEEK, &q, NULL, T0 + 6 * SECOND), SHMLIMIT_ALLOWED, "it needs no result");
+	if (shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &reader) != 0)
+		bail("open");
+	is(shmlimit_decide_at(reader, SHMLIMIT_PEEK, &q, &r, T0 + 6 * SECOND), SHMLIMIT_ALLOWED, "a reader may ask");
+	is(r.remaining, 1, "it gets the same answer");
+	shmlimit_close(reader);
+	set("lines", 5, PERIOD, SHMLIMIT_OFF);
+	is(ahead_of(id, &h[0], T0 + 6 * SECOND), -ETIME, "under a rule that is off there is no line");
+	set("lines", 5, PERIOD, SHMLIMIT_DRY_RUN);
+	is(ahead_of(id, &h[0], T0 + 6 * SECOND), 3, "in a dry run there is");
+	shmlimit_rule_remove(l, "lines");
+}
+
 /* Several at once, each with a place of its own, and what is wrong with one. */
 static void bounds_together(void)
 {
@@ -713,6 +778,21 @@ static void bound(void)
 	is(shmlimit_peek_at(l, id, "k", 1, 1, NULL, T0), SHMLIMIT_ALLOWED, "a peek counts no place of a dead process");
 	is(shmlimit_take_at(l, id, "k", 1, 1, NULL, T0), SHMLIMIT_ALLOWED, "a take gets a dead process's place");
 
+	/* In a line. */
+	two = rule("line", 3, PERIOD);
+	enter(two, &a, T0);
+	enter(two, &b, T0 + SECOND);
+	enter(two, &c, T0 + 2 * SECOND);
+	bind_to(two, &b, 0);
+	is(ahead_of(two, &c, T0 + 3 * SECOND), 2, "a living process's place is ahead");
+	pid = child_that(sleep_on);
+	bind_to(two, &a, pid);
+	end(pid);
+	forget_answers();
+	is(ahead_of(two, &c, T0 + 3 * SECOND), 1, "a dead process's place is not ahead");
+	is(ahead_of(two, &b, T0 + 3 * SECOND), 0, "the first of those that live has none ahead");
+	shmlimit_rule_remove(l, "line");
+
 	/* The clock. */
 	shmlimit_reset(l, id, NULL, 0);
 	enter(id, &a, T0);
@@ -1148,6 +1228,8 @@ static void damage(struct rng *rng)
 
 			wrong += answer != SHMLIMIT_ALLOWED && answer != SHMLIMIT_DENIED;
 			wrong += n > 2 && answer != SHMLIMIT_DENIED;
+			answer = ahead_of(id, &hold, T0);
+			wrong += answer != -ETIME && (answer < 0 || answer > 2);
 		}
 	}
 	is(wrong, 0, "whatever bits a slot has, no more than the capacity enter");
@@ -1268,7 +1350,37 @@ static int peek_by(int id, uint64_t key, uint64_t bound, uint64_t now_ns)
 	return shmlimit_decide_at(l, SHMLIMIT_PEEK, &q, &r, now_ns);
 }
 
-static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uint64_t now_ns, uint64_t did[6])
+/* A peek with a place: those that end before it are ahead. Of a take it is not known where it is. */
+static unsigned look_ahead(int id, const struct plain *p, struct interval *x, uint64_t key, uint64_t now_ns,
+                           uint64_t did[7])
+{
+	struct shmlimit_request q = { .rule = id, .key = &key, .key_len = sizeof(key), .cost = 1, .place = &x->hold };
+	int want = x->hold.value != 0 && is_in(x, now_ns) ? SHMLIMIT_ALLOWED : -ETIME;
+	uint64_t ahead = 0, perhaps = 0;
+
+	for (int i = 0; i < p->n; i++) {
+		const struct interval *y = &p->list[i];
+
+		if (y == x || !is_in(y, now_ns) || y->orphan || y->end_ns > x->end_ns)
+			continue;
+		if (y->end_ns == x->end_ns && y->hold.value == 0)
+			perhaps++;
+		else if (y->end_ns < x->end_ns || y->hold.index < x->hold.index)
+			ahead++;
+	}
+	if (shmlimit_decide_at(l, SHMLIMIT_PEEK, &q, &r, now_ns) != want)
+		return 1;
+	did[6] += want == SHMLIMIT_ALLOWED && ahead != 0;
+	if (want != SHMLIMIT_ALLOWED)
+		return 0;
+	if (r.limit != p->capacity || r.reset_after_ns != left_of(p, x, now_ns))
+		return 1;
+	if (ahead + 1 >= p->capacity)
+		return r.remaining != 0;
+	return r.remaining > p->capacity - 1 - ahead || r.remaining + ahead + perhaps + 1 < p->capacity;
+}
+
+static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uint64_t now_ns, uint64_t did[7])
 {
 	static uint64_t dead;
 	/* Half of them have a bound of their own, which may be above the capacity. */
@@ -1341,6 +1453,8 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 			x->in = 0;
 		return answer != want;
 	}
+	if (x != NULL && rng_below(rng, 2) == 0)
+		return look_ahead(id, p, x, key, now_ns, did);
 	/* A peek counts no places of dead processes. */
 	without = *p;
 	(void)bury_orphans(&without, now_ns);
@@ -1357,7 +1471,7 @@ static void histories(struct rng *rng)
 		                            .slots = 4096,
 		                            .on_full = SHMLIMIT_FULL_DENY };
 	static struct plain p;
-	uint64_t did[6] = { 0 }, now_ns = T0;
+	uint64_t did[7] = { 0 }, now_ns = T0;
 	unsigned wrong = 0;
 	int id = -1;
 
@@ -1379,9 +1493,9 @@ static void histories(struct rng *rng)
 		}
 	}
 	is(wrong, 0, "random histories are those of a set of intervals");
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < 7; i++)
 		ok(did[i] > scaled(HISTORIES) / (i < 4 ? 10 : 100),
-		   "random histories have much that is allowed, denied, left, late, taken from dead processes, and beyond a bound (%d)",
+		   "random histories have much that is allowed, denied, left, late, taken from dead processes, beyond a bound, and in a line (%d)",
 		   i);
 }
 
@@ -1419,6 +1533,7 @@ int main(void)
 	holding();
 	taking();
 	bounds();
+	lines();
 	bounds_together();
 	bounds_as_text();
 	errors();

@@ -363,6 +363,43 @@ static void hold_fixed(const struct gcra *limit, struct verdict *v, struct shmli
 		hold_report(limit->capacity, 0, 0, v->retry_after_ns, r);
 }
 
+/* Does cell a end before b? `is_first` decides where both end in the same tick. */
+static int ends_before(uint64_t a, uint64_t b, int is_first)
+{
+	int64_t later = (int64_t)((a >> HOLD_END_SHIFT << HOLD_END_SHIFT) - (b >> HOLD_END_SHIFT << HOLD_END_SHIFT));
+
+	return later < 0 || (later == 0 && is_first);
+}
+
+/*
+ * What the answer of an entry would have been without the places that were left since: it counts
+ * those in force that were entered before the one that is named, which end before it, since all
+ * last as long. Those of a dead holder do not count, though no caller has freed them yet.
+ */
+static void hold_ahead(const struct look *k, struct hold_request *asked, uint64_t word, struct shmlimit_result *r)
+{
+	struct hold_pair mine = held_as(k, &asked->place, word);
+	uint64_t alive = 0, asked_ns = registry_now_ns(), ahead = 0;
+
+	asked->done = mine.value != 0;
+	for (uint64_t i = 0; asked->done && i < hold_reach(word, params_tokens(k->params)); i++) {
+		struct hold_pair place = place_at(k, i);
+
+		if (!ends_before(place.value, mine.value, i < asked->place.cell) ||
+		    !hold_place_is_held(k->params, place, i, word, k->at.now_ns))
+			continue;
+		/* Server processes have several places each. */
+		if (place.owner != alive && is_orphan(k, place, i, word, asked_ns))
+			continue;
+		if (registry_is_number(place.owner))
+			alive = place.owner;
+		ahead++;
+	}
+	if (r != NULL && asked->done)
+		hold_report(k->params->capacity, ahead + 1,
+		            hold_place_left_ns(k->params, mine, asked->place.cell, word, k->at.now_ns), 0, r);
+}
+
 static void hold_row_apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
                            struct shmlimit_result *r)
 {
@@ -370,6 +407,10 @@ static void hold_row_apply(const struct look *k, const struct request *q, struct
 	int enters;
 
 	*v = (struct verdict){ .answer = SHMLIMIT_ALLOWED, .word = b->hold.word };
+	if (q->op == OP_AHEAD) {
+		hold_ahead(k, q->hold, b->hold.word, r);
+		return;
+	}
 	if (q->op == OP_RENEW)
 		(void)hold_renew(k, q->hold, &b->hold, v);
 	else if (q->op == OP_LEAVE)

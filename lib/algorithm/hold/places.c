@@ -49,6 +49,23 @@ int places_enter(const struct shmlimit *l, const struct shmlimit_request *asked,
 	return error != 0 ? error : enter_by(l, &q, q.limit, asked->place, r);
 }
 
+int places_peek(const struct shmlimit *l, const struct shmlimit_request *asked, struct when when,
+                struct shmlimit_result *r)
+{
+	struct request q = request_make(OP_AHEAD, asked->rule, key_bytes(asked->key, asked->key_len), 0, when);
+	struct hold_request hold = { 0 };
+	int answer;
+
+	if (l == NULL || asked->place->struct_size < PLACE_SIZE_1_0 || asked->limit != NULL)
+		return -EINVAL;
+	if (asked->cost != 1)
+		return -EOPNOTSUPP;
+	hold.place = (struct hold_place){ asked->place->index, asked->place->value };
+	q.hold = &hold;
+	answer = decide_call(l, &q, r);
+	return answer < 0 || (hold.done && asked->place->value != 0) ? answer : -ETIME;
+}
+
 __attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, struct key_bytes key, struct when when,
                                            struct shmlimit_place *place, struct shmlimit_result *r)
 {

@@ -1,5 +1,5 @@
 /*
- * places: an entry by a request that has a place.
+ * places: an entry and a peek by a request that has a place.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,5 +14,9 @@
 /* As shmlimit_decide(), of a take with a place: see there. */
 int places_enter(const struct shmlimit *l, const struct shmlimit_request *asked, struct when when,
                  struct shmlimit_result *r);
+
+/* The same of a peek with a place. */
+int places_peek(const struct shmlimit *l, const struct shmlimit_request *asked, struct when when,
+                struct shmlimit_result *r);
 
 #endif
