@@ -240,9 +240,15 @@ int shmlimit_gate_attach(struct shmlimit_gate *gate);
  * its range, also of a limit that is `parsed`; -E2BIG a member is set that this library does not
  * know; -ENOBUFS the buffer is smaller than 128 bytes and SHMLIMIT_GATE_BUFFER_EACH for each key.
  *
- * A limit with delay= reserves, before the others are asked, and the call returns when the tokens
- * are there, after that time at most: an event loop calls shmlimit_gate_begin() instead. What is
- * reserved is given back if another limit denies. If killed while it waits: the tokens stay taken.
+ * A request that is too early for a limit with delay= waits in that limit's line, in which it
+ * stands before the other limits are asked, and the call returns when its turn comes: an event loop
+ * calls shmlimit_gate_begin() instead. One that would wait for longer than that time is denied at
+ * once; if other requests that do not wait take its tokens, it is denied after twice that time. It
+ * takes its tokens 20 ms before its turn or less; until then it has taken nothing, and when a
+ * request leaves the line or its process dies, all behind it move up. If killed later: the turn
+ * passes unused. Whatever happens, no stretch of time sees more than the limit allows. Waiting
+ * requests hold places under HOLD rules named ~line16 to ~line8192, which the gate makes; 8192 wait
+ * for one key at most.
  *
  * Threads: safe. Fork: a child may go on with the gate. Signals: not to be called from handlers. No
  * memory is allocated. Cost: the decisions, and once a second a few system calls, to check whether
@@ -329,9 +335,9 @@ int shmlimit_gate_settle(struct shmlimit_gate *gate, const struct shmlimit_gate_
  * For event loops: shmlimit_gate_ask() or, unless `held` is NULL, shmlimit_gate_enter() in steps,
  * none of which waits for the host's agent (see shmlimit_global_serve()), or for the tokens of a
  * limit with delay=. Returns what they return; or SHMLIMIT_GATE_PENDING: a LEASE rule is asked for,
- * or the request waits for its tokens, and *pending is set. Then only out->retry_after_ns is meant:
- * poll again after this long. Other requests, and those whose tokens are in the host's lease, are
- * decided at once.
+ * or the request waits for its turn, and *pending is set. Then only out->retry_after_ns is meant:
+ * poll again after this long, which is not how long it waits: it moves up when others leave. Other
+ * requests, and those whose tokens are in the host's lease, are decided at once.
  *
  * -EAGAIN: the backend must be asked for a LEASE rule, or such a rule is in a dry run, and there is
  * no agent for it. Nothing is taken. Call shmlimit_gate_ask() or shmlimit_gate_enter() instead,
@@ -339,7 +345,7 @@ int shmlimit_gate_settle(struct shmlimit_gate *gate, const struct shmlimit_gate_
  * when only a dry run is left, that is a failure of the dry run, and the request goes on.
  *
  * While a request is pending, its places and the tokens of LEASE rules stay taken; those of this
- * host's limits are taken at the end, but before a wait for delay=. The caller keeps `held`; keys,
+ * host's limits are taken at the end, but before a wait for a turn. The caller keeps `held`; keys,
  * `out` and its buffer are needed no longer. More errors: -ENOMEM.
  */
 int shmlimit_gate_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
@@ -358,8 +364,9 @@ int shmlimit_gate_poll(struct shmlimit_gate *gate, struct shmlimit_gate_pending 
 
 /*
  * The request is no longer wanted, such as that of a client that has gone. Gives back what it has
- * taken, and releases `pending`. If held->count is still above 0, call shmlimit_gate_leave() as for
- * any request that ends. `pending` NULL is allowed.
+ * taken, except a turn of delay= that comes within 20 ms, and releases `pending`. If held->count is
+ * still above 0, call shmlimit_gate_leave() as for any request that ends. `pending` NULL is
+ * allowed.
  */
 void shmlimit_gate_cancel(struct shmlimit_gate *gate, struct shmlimit_gate_pending *pending,
                           struct shmlimit_gate_held *held);

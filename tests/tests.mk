@@ -50,6 +50,7 @@ $(O)/tests/cli/%.t: $(O)/tests/cli/%.o $(filter-out %/main.o,$(tool_obj)) \
 
 # With the library for many hosts, which the gate loads in other programs.
 $(O)/tests/gate/looks.t: test_wrap := -Wl,--wrap=shmlimit_gone
+$(O)/tests/gate/line.t: test_wrap := -Wl,--wrap=clock_gettime
 $(O)/tests/gate/%.o: server_cflags = -Ilib/gate
 $(O)/tests/gate/%.t: $(O)/tests/gate/%.o $(gate_obj) $(global_a) $(lib_obj)
 	$(CC) $(all_ldflags) $(test_wrap) $(if $(global_a),-Wl$(comma)-u$(comma)shmlimit_global_open) -o $@ $^ $(global_libs) $(gate_libs)

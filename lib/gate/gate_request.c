@@ -4,42 +4,17 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
-#include <stdio.h>
 #include <time.h>
 
 #include "clock.h"
 #include "header_fields.h"
 #include "global_library.h"
-#include "traits.h"
+#include "one_limit.h"
+#include "refusal.h"
+#include "turns.h"
 
 _Static_assert(SHMLIMIT_GATE_BUFFER >= SHMLIMIT_REQUESTS_MAX * SHMLIMIT_GATE_BUFFER_EACH + HEADER_FIELDS_REST,
                "all fields fit");
-
-/* A count of denials=, in a rule that the gate makes. */
-#define DENIALS_MAX 1000000
-#define DENIALS_PERIOD_NS UINT64_C(60000000000)
-
-/* What most requests do not need must not cost them registers. */
-#define RARE __attribute__((noinline, cold))
-
-/* The rule's id is what was found last. */
-static struct shmlimit_request request_of(const struct view *view, const struct gate_request *q, size_t i)
-{
-	return (struct shmlimit_request){
-		.rule = __atomic_load_n(&view->ids[q->limits[i]->rule], __ATOMIC_RELAXED),
-		.key = q->keys[i].bytes,
-		.key_len = q->keys[i].length,
-		.cost = q->costs[i],
-		.limit = q->has_limit[i] ? &q->own_limits[i] : NULL,
-	};
-}
-
-/* A request that brings a limit where none is wanted, or none where one is. */
-static void report_rate(struct segment_ref *ref, const struct gate_request *q, size_t i, int error)
-{
-	if (error == -EDOM || (error == -EOPNOTSUPP && q->has_limit[i]))
-		rate_report(ref, q->limits[i], &q->own_limits[i], error);
-}
 
 /*
  * BOUND: a missing rule may have been set again under another id: search once. A rule may get
@@ -67,7 +42,7 @@ static int take(struct segment_ref *ref, struct view *view, struct gate_request 
 			segment_ref_find_rules(ref, view);
 		for (size_t i = 0; i < m.n; i++) {
 			keys[i] = q->key_index[list[i]];
-			requests[i] = request_of(view, q, list[i]);
+			requests[i] = one_limit_request(view, q, list[i]);
 		}
 		if (q->held != NULL)
 			answer = held_take(&q->take, q->pending, &m, keys, q->held);
@@ -78,174 +53,8 @@ static int take(struct segment_ref *ref, struct view *view, struct gate_request 
 		q->pending = answer == MULTI_TAKE_PENDING;
 	}
 	if (answer == -EDOM || answer == -EOPNOTSUPP)
-		report_rate(ref, q, list[*m.failed], answer);
+		one_limit_report(ref, q, list[*m.failed], answer);
 	return answer;
-}
-
-/* Like take() of one limit, but takes nothing. A missing rule allows: the first ban creates it. */
-static int peek(struct segment_ref *ref, struct view *view, const struct gate_request *q, size_t which,
-                struct shmlimit_result *r)
-{
-	size_t rule = q->limits[which]->rule;
-	struct shmlimit_request request;
-	int answer = -ESRCH;
-
-	*r = (struct shmlimit_result){ .remaining = UINT64_MAX };
-	/* BOUND: as in take(). Only this rule is searched for, since each request may get here. */
-	for (int again = 0; answer == -ESRCH && again < 2; again++) {
-		if (again)
-			__atomic_store_n(&view->ids[rule],
-			                 shmlimit_rule_find(view->limiter, ref->spec->rules[rule].name),
-			                 __ATOMIC_RELAXED);
-		request = request_of(view, q, which);
-		if (multi_take_is_global(view->limiter, request.rule))
-			return -EOPNOTSUPP;
-		answer = multi_take_peek(view->limiter, &request, r);
-	}
-	report_rate(ref, q, which, answer);
-	return answer == -ESRCH ? SHMLIMIT_ALLOWED : answer;
-}
-
-/* Like take() of one limit, but in advance. */
-RARE static int reserve(struct segment_ref *ref, struct view *view, const struct gate_request *q, size_t which,
-                        struct shmlimit_result *r)
-{
-	struct shmlimit_request request;
-	const struct traits *traits;
-	struct shmlimit_limit own;
-	int answer = -ESRCH;
-
-	/* BOUND: as in take(). */
-	for (int again = 0; answer == -ESRCH && again < 2; again++) {
-		if (again)
-			segment_ref_find_rules(ref, view);
-		request = request_of(view, q, which);
-		traits = traits_of((uint32_t)shmlimit_rule_algorithm(view->limiter, request.rule));
-		if ((traits->sets & SETS_MAX_WAIT) == 0)
-			return -EOPNOTSUPP;
-		if (request.limit != NULL) {
-			own = *request.limit;
-			if (own.flags == 0)
-				own.max_wait_ns = q->limits[which]->delay_ns;
-			request.limit = &own;
-			answer = shmlimit_decide(view->limiter, SHMLIMIT_RESERVE, &request, r);
-		} else {
-			answer = shmlimit_reserve(view->limiter, request.rule, request.key, request.key_len,
-			                          request.cost, q->limits[which]->delay_ns, r);
-		}
-	}
-	report_rate(ref, q, which, answer);
-	return answer;
-}
-
-/*
- * Give back tokens of a request that does not go on; a rule in a dry run that would have denied
- * gave none.
- */
-RARE static void give_back(const struct view *view, const struct gate_request *q, size_t which,
-                           const struct shmlimit_result *r)
-{
-	struct shmlimit_request request = request_of(view, q, which);
-
-	if (r->retry_after_ns != 0 || shmlimit_rule_algorithm(view->limiter, request.rule) == SHMLIMIT_HOLD)
-		return;
-	(void)shmlimit_decide(view->limiter, SHMLIMIT_REFUND, &request, NULL);
-}
-
-RARE static void give_back_reserved(const struct view *view, struct gate_request *q)
-{
-	while (q->reserved_count > 0) {
-		q->reserved_count--;
-		give_back(view, q, q->delayed[q->reserved_count].which, &q->delayed[q->reserved_count].result);
-	}
-}
-
-static void note_remaining(struct gate_request *q, const struct shmlimit_result *r)
-{
-	if (r->remaining < q->least)
-		q->least = r->remaining;
-}
-
-static void report_denials(struct segment_ref *ref, const char *counter, int error)
-{
-	char text[SHMLIMIT_NAME_MAX + SHMLIMIT_RULE_NAME_MAX + 200];
-
-	snprintf(text, sizeof(text), "segment %.*s: rule %.*s: it does not count denials: %s", SHMLIMIT_NAME_MAX,
-	         ref->spec->segment, SHMLIMIT_RULE_NAME_MAX, counter,
-	         error == -EOPNOTSUPP ? "it is not a counter" : shmlimit_strerror(error));
-	segment_ref_report(ref, text);
-}
-
-/*
- * Count a denial of the key, for a minute from its first one. A rule that is missing is made, with
- * create=yes. The count saturates, and without a slot for it nothing is counted.
- */
-RARE static void count_denial(struct segment_ref *ref, const struct view *view, const struct gate_request *q,
-                              size_t which)
-{
-	const char *counter = q->limits[which]->denials;
-	const struct shmlimit_rule rule = { .struct_size = sizeof(rule),
-		                            .algorithm = SHMLIMIT_COUNTER,
-		                            .capacity = DENIALS_MAX,
-		                            .period_ns = DENIALS_PERIOD_NS };
-	const struct shmlimit_count_request one = {
-		.struct_size = sizeof(one), .flags = SHMLIMIT_COUNT_SATURATE, .n = 1, .bound = INT64_MAX
-	};
-	int id = shmlimit_rule_find(view->limiter, counter), answer;
-
-	if (id == -ESRCH && ref->spec->create)
-		id = shmlimit_rule_set(view->limiter, counter, &rule);
-	answer = id < 0 ? id
-	                : shmlimit_count(view->limiter, id, q->keys[which].bytes, q->keys[which].length, &one, NULL);
-	if (answer < 0)
-		report_denials(ref, counter, answer);
-}
-
-/*
- * Clients of one key that are denied together would come back together: each gets a time of its
- * own, from the wait to the limit's percentage more. It follows from the key's bytes and the clock.
- */
-RARE static void spread(const struct gate_request *q, size_t which, struct shmlimit_result *r)
-{
-	const unsigned char *key = q->keys[which].bytes;
-	uint64_t mixed = clock_read(CLOCK_MONOTONIC), range;
-
-	if (r->retry_after_ns == 0 || r->retry_after_ns > UINT64_MAX / 4)
-		return;
-	for (size_t i = 0; i < q->keys[which].length; i++)
-		mixed = (mixed ^ key[i]) * UINT64_C(0x9e3779b97f4a7c15);
-	mixed ^= mixed >> 32;
-	mixed = mixed * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-	range = r->retry_after_ns / 100 * q->limits[which]->jitter_percent;
-	r->retry_after_ns += (uint64_t)((unsigned __int128)range * mixed >> 32);
-}
-
-static void refuse(struct segment_ref *ref, struct view *view, struct gate_request *q, size_t which,
-                   struct shmlimit_result *r, struct shmlimit_gate_answer *out)
-{
-	if (q->limits[which]->jitter_percent != 0)
-		spread(q, which, r);
-	if (q->limits[which]->denials != NULL)
-		count_denial(ref, view, q, which);
-	out->denied_by = (uint32_t)q->key_index[which];
-	out->status = q->limits[which]->status;
-	out->retry_after_ns = r->retry_after_ns;
-	note_remaining(q, r);
-	header_fields_add(view, q, which, SHMLIMIT_DENIED, r, out);
-}
-
-/* A limit in a dry run would have denied the request, or made it wait. */
-RARE static void deny_dry(struct gate_request *q, size_t which)
-{
-	q->dry_denied = 1;
-	q->by = q->key_index[which];
-}
-
-RARE static void delay_dry(struct gate_request *q, size_t which)
-{
-	if (!q->dry_denied && !q->dry_delayed && !(q->others > 0 && q->due_ns != 0))
-		q->by = q->key_index[which];
-	q->dry_delayed = 1;
 }
 
 /* Peek at one limit before anything is taken. A limit that allows adds no fields. */
@@ -253,12 +62,12 @@ static int glance(struct shmlimit_gate *gate, struct view *view, struct gate_req
                   struct shmlimit_gate_answer *out)
 {
 	struct shmlimit_result r;
-	int answer = peek(&gate->segment_ref, view, q, which, &r);
+	int answer = one_limit_peek(&gate->segment_ref, view, q, which, &r);
 
 	if (answer == SHMLIMIT_DENIED)
-		refuse(&gate->segment_ref, view, q, which, &r, out);
+		refusal_make(&gate->segment_ref, view, q, which, &r, out);
 	else if (answer == SHMLIMIT_ALLOWED && r.retry_after_ns > 0)
-		deny_dry(q, which);
+		refusal_dry(q, which);
 	return answer;
 }
 
@@ -295,49 +104,6 @@ static void in_order(struct gate_request *q)
 	q->moved = 0;
 }
 
-/* Is the rule itself in a dry run? It says how long a reservation would wait all the same. */
-RARE static int rule_is_dry(const struct view *view, const struct gate_request *q, size_t which)
-{
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
-
-	return shmlimit_rule_get(view->limiter, request_of(view, q, which).rule, &rule) == 0 &&
-	       rule.mode == SHMLIMIT_DRY_RUN;
-}
-
-/*
- * Reserve in the limits with delay=, or in none. WHY before the others are asked: what they took
- * would be missing to other requests until it is given back.
- */
-RARE static int reserve_all(struct segment_ref *ref, struct view *view, struct gate_request *q,
-                            struct shmlimit_gate_answer *out)
-{
-	uint64_t wait_ns = 0;
-
-	for (size_t i = 0; i < q->delayed_count; i++) {
-		struct reservation *at = &q->delayed[i];
-		int answer = reserve(ref, view, q, at->which, &at->result);
-
-		if (answer == SHMLIMIT_DENIED)
-			refuse(ref, view, q, at->which, &at->result, out);
-		if (answer != SHMLIMIT_ALLOWED) {
-			give_back_reserved(view, q);
-			return answer;
-		}
-		q->reserved_count++;
-		if (at->result.retry_after_ns > 0)
-			deny_dry(q, at->which);
-		else if (at->result.wait_ns > 0 && rule_is_dry(view, q, at->which))
-			delay_dry(q, at->which);
-		else if (at->result.wait_ns > wait_ns) {
-			wait_ns = at->result.wait_ns;
-			q->by = q->key_index[at->which];
-		}
-	}
-	if (wait_ns > 0)
-		q->due_ns = clock_read(CLOCK_MONOTONIC) + wait_ns;
-	return SHMLIMIT_ALLOWED;
-}
-
 /*
  * If one denies, the tokens that the other limits took were given back, so those limits add no
  * fields.
@@ -355,7 +121,7 @@ static int enforce(struct shmlimit_gate *gate, struct view *view, struct gate_re
 	if (answer == MULTI_TAKE_PENDING)
 		return answer;
 	if (answer == SHMLIMIT_DENIED) {
-		refuse(&gate->segment_ref, view, q, q->enforced[failed], &q->results[failed], out);
+		refusal_make(&gate->segment_ref, view, q, q->enforced[failed], &q->results[failed], out);
 		/* WHY NOT a plain store: other threads read it with each request. */
 		if (failed != 0)
 			__atomic_store_n(&gate->denier, q->limits[q->enforced[failed]], __ATOMIC_RELAXED);
@@ -400,49 +166,62 @@ static void rehearse(struct shmlimit_gate *gate, struct view *view, struct gate_
 	size_t failed = 0;
 	struct multi_request m = { .n = 1, .failed = &failed, .results = &r };
 	int peeks = q->limits[which]->peek;
-	int answer = peeks                            ? peek(&gate->segment_ref, view, q, which, &r)
-	             : q->limits[which]->delay_ns > 0 ? reserve(&gate->segment_ref, view, q, which, &r)
-	                                              : take(&gate->segment_ref, view, q, &which, m);
+	int answer = peeks ? one_limit_peek(&gate->segment_ref, view, q, which, &r)
+	             : q->limits[which]->delay_ns > 0
+	                     ? one_limit_reserve(&gate->segment_ref, view, q, which, q->limits[which]->delay_ns, &r)
+	                     : take(&gate->segment_ref, view, q, &which, m);
 
 	if (answer < 0)
 		q->dry_error = answer;
 	else if (!peeks && answer != MULTI_TAKE_PENDING)
-		note_remaining(q, &r);
+		refusal_note_remaining(q, &r);
 	if (answer == SHMLIMIT_DENIED || (answer == SHMLIMIT_ALLOWED && r.retry_after_ns > 0))
-		deny_dry(q, which);
+		refusal_dry(q, which);
 	else if (answer == SHMLIMIT_ALLOWED && q->limits[which]->estimated)
 		bill(q, which, &r);
 	if (answer == SHMLIMIT_ALLOWED && q->limits[which]->delay_ns > 0 && r.retry_after_ns == 0 && r.wait_ns > 0)
-		delay_dry(q, which);
+		refusal_dry_delay(q, which);
 }
 
 static inline void pass(struct view *view, struct gate_request *q, size_t which, const struct shmlimit_result *r,
                         struct shmlimit_gate_answer *out)
 {
-	note_remaining(q, r);
+	refusal_note_remaining(q, r);
 	if (q->limits[which]->estimated)
 		bill(q, which, r);
 	header_fields_add(view, q, which, SHMLIMIT_ALLOWED, r, out);
+}
+
+/* Of a request that goes after the limits without a delay have allowed it. */
+RARE static void give_back_enforced(const struct view *view, const struct gate_request *q)
+{
+	for (size_t i = 0; i < q->enforced_count; i++)
+		one_limit_give_back(view, q, q->enforced[i], &q->results[i]);
 }
 
 /*
  * Wait, if it is too early for the request; the fields of limits with and without delay= are in the
  * order of the keys.
  */
-RARE static int finish_delayed(struct view *view, struct gate_request *q, struct shmlimit_gate_answer *out)
+RARE static int finish_delayed(struct segment_ref *ref, struct view *view, struct gate_request *q,
+                               struct shmlimit_gate_answer *out)
 {
-	uint64_t now_ns = q->due_ns != 0 ? clock_read(CLOCK_MONOTONIC) : 0;
 	size_t i = 0;
+	int answer;
 
 	q->step = STEP_DELAY;
 	if (q->take.cancelled)
 		return -ECANCELED;
-	if (now_ns < q->due_ns) {
-		q->take.poll_ns = q->due_ns - now_ns;
-		return MULTI_TAKE_PENDING;
+	answer = turns_take(ref, view, q, out);
+	if (answer == MULTI_TAKE_PENDING)
+		return answer;
+	if (answer != SHMLIMIT_ALLOWED) {
+		give_back_enforced(view, q);
+		turns_leave(view, q);
+		return answer;
 	}
 	for (size_t delayed = 0; delayed < q->delayed_count; delayed++) {
-		const struct reservation *at = &q->delayed[delayed];
+		const struct delayed *at = &q->delayed[delayed];
 
 		for (; i < q->enforced_count && q->enforced[i] < at->which; i++)
 			pass(view, q, q->enforced[i], &q->results[i], out);
@@ -462,7 +241,7 @@ RARE static int ask_others(struct shmlimit_gate *gate, struct view *view, struct
 	for (size_t i = 0; answer == SHMLIMIT_ALLOWED && i < q->n; i++)
 		if (q->limits[i]->peek && !q->limits[i]->dry_run)
 			answer = glance(gate, view, q, i, out);
-	return answer == SHMLIMIT_ALLOWED ? reserve_all(&gate->segment_ref, view, q, out) : answer;
+	return answer == SHMLIMIT_ALLOWED ? turns_line_up(&gate->segment_ref, view, q, out) : answer;
 }
 
 /* Go on where the last call stopped. */
@@ -483,7 +262,7 @@ static int go_on(struct shmlimit_gate *gate, struct view *view, struct gate_requ
 			answer = enforce(gate, view, q, out);
 		if (answer != SHMLIMIT_ALLOWED) {
 			if (q->others > 0 && answer != MULTI_TAKE_PENDING)
-				give_back_reserved(view, q);
+				turns_leave(view, q);
 			return answer;
 		}
 		q->step = STEP_REHEARSE;
@@ -495,7 +274,7 @@ static int go_on(struct shmlimit_gate *gate, struct view *view, struct gate_requ
 			return q->pending ? MULTI_TAKE_PENDING : -ECANCELED;
 	}
 	if (q->others > 0)
-		return finish_delayed(view, q, out);
+		return finish_delayed(&gate->segment_ref, view, q, out);
 	for (size_t i = 0; i < q->enforced_count; i++)
 		pass(view, q, q->enforced[i], &q->results[i], out);
 	return answer;
@@ -505,11 +284,11 @@ static int go_on(struct shmlimit_gate *gate, struct view *view, struct gate_requ
 RARE static void add_other(struct gate_request *q, size_t which)
 {
 	if (q->others++ == 0) {
-		q->delayed_count = q->reserved_count = 0;
-		q->due_ns = 0;
+		q->delayed_count = 0;
+		q->waited = 0;
 	}
 	if (!q->limits[which]->peek)
-		q->delayed[q->delayed_count++].which = which;
+		q->delayed[q->delayed_count++] = (struct delayed){ .which = which };
 }
 
 /*
@@ -637,7 +416,7 @@ RARE static void pause_for(uint64_t ns)
 /* A wait that was says more than one that a dry run would have added, but not than a denial. */
 static void say_passed(const struct gate_request *q, struct shmlimit_gate_answer *out)
 {
-	int delayed = q->others > 0 && q->due_ns != 0;
+	int delayed = q->others > 0 && q->waited;
 
 	out->outcome = q->dry_denied    ? SHMLIMIT_GATE_REJECTED_DRY_RUN
 	               : delayed        ? SHMLIMIT_GATE_DELAYED
@@ -721,10 +500,10 @@ void gate_request_cancel(struct shmlimit_gate *gate, struct gate_request *q)
 	q->take.cancelled = 1;
 	if (view != NULL && view->number == q->segment) {
 		(void)go_on(gate, view, q, &none);
-		for (size_t i = 0; q->step == STEP_DELAY && i < q->enforced_count; i++)
-			give_back(view, q, q->enforced[i], &q->results[i]);
+		if (q->step == STEP_DELAY)
+			give_back_enforced(view, q);
 		if (q->others > 0)
-			give_back_reserved(view, q);
+			turns_leave(view, q);
 	}
 	segment_ref_leave();
 }

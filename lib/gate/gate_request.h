@@ -10,6 +10,7 @@
 #include "segment_ref.h"
 #include "key.h"
 #include "held.h"
+#include "line.h"
 #include "rate.h"
 
 /*
@@ -29,9 +30,15 @@ struct shmlimit_gate {
 /* The steps of a decision, in their order. */
 enum step { STEP_PEEK, STEP_ENFORCE, STEP_REHEARSE, STEP_DELAY };
 
-/* What a request has reserved in a limit with delay=. */
-struct reservation {
-	size_t which; /* limit */
+/* A limit with delay= of a request, which may wait for it. */
+struct delayed {
+	size_t which;     /* limit */
+	struct line line; /* in which it waits */
+	int waits;        /* it could not pass at once */
+	uint64_t by_ns;   /* when its turn is to be expected at the latest, by the monotonic clock */
+	uint64_t soon_ns; /* how long before its turn the request takes it */
+	int taken;        /* it has its turn: */
+	uint64_t due_ns;  /* not before this time, by the monotonic clock; 0: at once */
 	struct shmlimit_result result;
 };
 
@@ -63,10 +70,11 @@ struct gate_request {
 	size_t moved;
 	struct shmlimit_result results[SHMLIMIT_REQUESTS_MAX]; /* of those that are enforced */
 	size_t others; /* limits with peek or delay=, outside of a dry run; if there are none, the next four mean nothing */
-	/* those with delay=; the first `reserved_count` have given tokens */
-	struct reservation delayed[SHMLIMIT_REQUESTS_MAX];
-	size_t delayed_count, reserved_count;
-	uint64_t due_ns; /* when the request goes on, by the monotonic clock; 0: at once */
+	struct delayed delayed[SHMLIMIT_REQUESTS_MAX]; /* those with delay= */
+	size_t delayed_count;
+	uint64_t begun_ns;   /* when the request began to wait, by the monotonic clock */
+	uint64_t longest_ns; /* the longest wait that was expected then */
+	int waited;          /* it was too early for the request */
 	/* tokens left in the limit that has the fewest */
 	uint64_t least;
 	char *to; /* the rest of the caller's buffer */

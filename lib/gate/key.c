@@ -17,7 +17,7 @@
 _Static_assert(SHMLIMIT_KEY_IP_MAX <= KEY_DIGEST_BYTES && KEY_DIGEST_BYTES == SHA512_DIGEST_LENGTH,
                "either fits a key");
 
-static void digest(const void *text, size_t length, uint8_t made[SHA512_DIGEST_LENGTH])
+void key_digest(const void *text, size_t length, uint8_t made[SHA512_DIGEST_LENGTH])
 {
 	SHA512_CTX context;
 
@@ -47,7 +47,7 @@ void key_make(const struct spec_limit *limit, const void *text, size_t length, s
 	if (net_length > 0) {
 		key->length = (size_t)net_length;
 	} else if (length > SHMLIMIT_KEY_MAX) {
-		digest(text, length, key->made);
+		key_digest(text, length, key->made);
 		key->length = sizeof(key->made);
 	} else {
 		key->bytes = text;

@@ -24,4 +24,7 @@ struct key {
  */
 void key_make(const struct spec_limit *limit, const void *text, size_t length, struct key *key);
 
+/* SHA-512. */
+void key_digest(const void *text, size_t length, uint8_t made[KEY_DIGEST_BYTES]);
+
 #endif

@@ -1,0 +1,393 @@
+/*
+ * line: random histories of requests that wait for limits with delay=, many of which go away. No stretch of time sees
+ * more than the limit allows (I1); those that stay pass in the order in which they came, no later than was expected then,
+ * and those behind one that goes away move up.
+ *
+ * The clock is made up, so that no test waits, and none depends on speed.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "../rng.h"
+#include "gate.h"
+
+#define MS ((uint64_t)1000000)
+#define SOON (20 * MS) /* as gate_request.c has it */
+#define TICK ((uint64_t)65536)
+#define PENDING SHMLIMIT_GATE_PENDING
+#define HISTORIES 20
+#define EVENTS 300
+#define WAITERS 64
+
+static uint64_t now_ns = 1000 * SECOND;
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *out);
+int __wrap_clock_gettime(clockid_t id, struct timespec *out)
+{
+	(void)id;
+	*out = (struct timespec){ .tv_sec = (time_t)(now_ns / SECOND), .tv_nsec = (long)(now_ns % SECOND) };
+	return 0;
+}
+
+struct waiter {
+	struct shmlimit_gate_pending *pending;
+	struct shmlimit_gate_held held;
+	uint64_t came, poll_ns, leave_ns; /* leave_ns 0: it stays */
+};
+
+static struct shmlimit *l;
+static struct shmlimit_gate *gate;
+static struct rng rng;
+static struct waiter waiters[WAITERS];
+static struct shmlimit_gate_key keys[2];
+static size_t key_count;
+static const char *brought;
+
+static struct {
+	uint64_t pass_ns[EVENTS + WAITERS];
+	size_t passes;
+	uint64_t last_came;
+	int is_polite;
+	uint64_t quiet_since_ns; /* no request waited, or one passed */
+	uint64_t gap_ns;         /* the longest time since then */
+	size_t left, denied, waited, inversions, late;
+} h;
+
+static int waiting(void)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < WAITERS; i++)
+		n += waiters[i].pending != NULL;
+	return n;
+}
+
+static void note_gap(void)
+{
+	if (waiting() > 0 && now_ns - h.quiet_since_ns > h.gap_ns)
+		h.gap_ns = now_ns - h.quiet_since_ns;
+}
+
+static void passed(const struct waiter *w)
+{
+	h.pass_ns[h.passes++] = now_ns;
+	note_gap();
+	h.quiet_since_ns = now_ns;
+	/* Those of one tick of a place come at the same time. */
+	h.inversions += w->came + TICK < h.last_came;
+	h.last_came = w->came;
+}
+
+static struct waiter *come(uint64_t leave_ns)
+{
+	struct waiter *w = NULL;
+	int answered;
+
+	for (size_t i = 0; i < WAITERS && w == NULL; i++)
+		if (waiters[i].pending == NULL)
+			w = &waiters[i];
+	if (w == NULL)
+		return NULL;
+	*w = (struct waiter){ .came = now_ns, .leave_ns = leave_ns };
+	w->held.struct_size = sizeof(w->held);
+	for (size_t i = 0; i < key_count; i++) {
+		keys[i] = (struct shmlimit_gate_key){ .limit = (uint32_t)i, .bytes = "user:42", .length = 7 };
+		if (brought != NULL && i == 0) {
+			keys[i].rate = brought;
+			keys[i].rate_length = (uint32_t)strlen(brought);
+		}
+	}
+	if (waiting() == 0)
+		h.quiet_since_ns = now_ns;
+	new_out();
+	answered = shmlimit_gate_begin(gate, keys, key_count, &answer, &w->held, &w->pending);
+	w->poll_ns = now_ns + answer.retry_after_ns;
+	h.denied += answered == SHMLIMIT_DENIED;
+	h.waited += answered == PENDING;
+	if (answered != PENDING)
+		w->pending = NULL;
+	if (answered == SHMLIMIT_ALLOWED)
+		passed(w);
+	if (answered < 0 || answer.outcome == SHMLIMIT_GATE_FAILED)
+		bail("begin: %d", answered);
+	return answered == PENDING ? w : NULL;
+}
+
+static void look(struct waiter *w)
+{
+	int answered;
+
+	new_out();
+	answered = shmlimit_gate_poll(gate, w->pending, &answer, &w->held);
+	if (answered == PENDING) {
+		w->poll_ns = now_ns + answer.retry_after_ns;
+		return;
+	}
+	w->pending = NULL;
+	if (answered == SHMLIMIT_ALLOWED)
+		passed(w);
+	else if (answered == SHMLIMIT_DENIED)
+		h.late++;
+	else
+		bail("poll: %d", answered);
+}
+
+/* One that goes when its turn is soon leaves it unused, which delays those behind it: in some histories none does. */
+static void leave(struct waiter *w)
+{
+	if (h.is_polite && w->poll_ns < now_ns + SOON) {
+		w->leave_ns = 0;
+		return;
+	}
+	shmlimit_gate_cancel(gate, w->pending, &w->held);
+	w->pending = NULL;
+	h.left++;
+}
+
+static void advance(uint64_t ns)
+{
+	if (ns > now_ns)
+		now_ns = ns;
+}
+
+/* What happens next before `until_ns`; returns 0: nothing. Each look is late by up to late_ns. */
+static int next_event(uint64_t until_ns, uint64_t late_ns)
+{
+	struct waiter *first = NULL;
+	uint64_t at = UINT64_MAX;
+
+	for (size_t i = 0; i < WAITERS; i++) {
+		struct waiter *w = &waiters[i];
+		uint64_t due = w->leave_ns != 0 && w->leave_ns < w->poll_ns ? w->leave_ns : w->poll_ns;
+
+		if (w->pending != NULL && due < at) {
+			at = due;
+			first = w;
+		}
+	}
+	if (first == NULL || at > until_ns)
+		return 0;
+	if (at == first->leave_ns) {
+		advance(at);
+		leave(first);
+	} else {
+		advance(at + (late_ns != 0 ? rng_below(&rng, late_ns) : 0));
+		look(first);
+	}
+	return 1;
+}
+
+/* By how many tokens some stretch exceeds what a burst and the rate allow; at most 0 is right. */
+static double excess(double burst, double per_ns, double cost, double late_ns)
+{
+	double most = -burst;
+
+	for (size_t i = 0; i < h.passes; i++)
+		for (size_t j = i; j < h.passes; j++) {
+			double more = (double)(j - i + 1) * cost - burst -
+			              per_ns * ((double)(h.pass_ns[j] - h.pass_ns[i]) + late_ns);
+
+			most = more > most ? more : most;
+		}
+	return most;
+}
+
+/* A window has no more in any period. */
+static double excess_of_window(uint64_t capacity, uint64_t period_ns, uint64_t cost, uint64_t late_ns)
+{
+	size_t n = (size_t)(capacity / cost);
+
+	for (size_t i = 0; i + n < h.passes; i++)
+		if (h.pass_ns[i + n] - h.pass_ns[i] + late_ns < period_ns)
+			return 1;
+	return 0;
+}
+
+static void open_gate(const char *spec)
+{
+	char name[8];
+
+	if (gate != NULL)
+		shmlimit_gate_close(gate);
+	for (int i = 0; i < 2; i++) {
+		snprintf(name, sizeof(name), "r%d", i);
+		(void)shmlimit_rule_remove(l, name);
+	}
+	memset(&h, 0, sizeof(h));
+	gate = gate_new(spec);
+}
+
+struct kind {
+	const char *name, *words;
+	int is_window, brings;
+};
+
+static const struct kind kinds[] = {
+	{ "a funnel", "", 0, 0 },
+	{ "gcra", "algorithm=gcra", 0, 0 },
+	{ "a limit of the request", "algorithm=gcra", 0, 1 },
+	{ "a window", "algorithm=window", 1, 0 },
+};
+
+static struct {
+	size_t histories, passes, left, waited, exceeded, inverted, slow, idle, held;
+} all;
+
+static int is_line_empty(void)
+{
+	int of = shmlimit_rule_find(l, "r0");
+	struct shmlimit_result r;
+	char name[SHMLIMIT_RULE_NAME_MAX + 1], key[40];
+
+	for (int id = 0; id < 16; id++) {
+		snprintf(key, sizeof(key), "%d:user:42", of);
+		if (shmlimit_rule_name(l, id, name) == 0 && strncmp(name, "~line", 5) == 0 &&
+		    shmlimit_peek(l, id, key, strlen(key), 1, &r) >= 0 && r.remaining != r.limit)
+			return 0;
+	}
+	return 1;
+}
+
+/* In a strict one each looks in time, none goes in its last milliseconds, and there is one limit. */
+static void history(const struct kind *kind, int is_strict)
+{
+	uint64_t interval_ns = (20 + rng_below(&rng, 180)) * MS, cost = 1 + rng_below(&rng, 2),
+		 delay = 1 + rng_below(&rng, 3);
+	uint64_t burst = cost + rng_below(&rng, 3), late_ns = is_strict ? 0 : rng_below(&rng, 2) * 30 * MS;
+	int two = !is_strict && !kind->brings && rng_below(&rng, 3) == 0;
+	double over;
+	char spec[400], rate[60];
+
+	if (kind->is_window)
+		burst -= burst % cost;
+	if (kind->is_window)
+		snprintf(rate, sizeof(rate), "%" PRIu64 "/%" PRIu64 "ms", burst, interval_ns * burst / MS);
+	else
+		snprintf(rate, sizeof(rate), "1/%" PRIu64 "ms burst %" PRIu64, interval_ns / MS, burst);
+	snprintf(spec, sizeof(spec), "create=yes rule=r0 %s%s%s %s cost=%" PRIu64 " delay=%" PRIu64 "s%s%s%s",
+	         kind->brings ? "" : "rate=\"", kind->brings ? "" : rate, kind->brings ? "" : "\"", kind->words, cost,
+	         delay, two ? " rule=r1 rate=\"" : "", two ? rate : "", two ? "\" delay=1s" : "");
+	brought = kind->brings ? rate : NULL;
+	key_count = two ? 2 : 1;
+	open_gate(spec);
+	h.is_polite = is_strict || rng_below(&rng, 2);
+	for (int i = 0; i < EVENTS && h.passes < EVENTS; i++) {
+		uint64_t until = now_ns + rng_below(&rng, 2 * interval_ns * cost);
+
+		/* Now and then a crowd comes, most of which goes away. */
+		for (uint64_t n = rng_below(&rng, 12) == 0 ? rng_below(&rng, 30) : 1; n > 0; n--)
+			(void)come(rng_below(&rng, 3) != 0 ? now_ns + 1 + rng_below(&rng, delay * SECOND) : 0);
+		while (next_event(until, late_ns))
+			;
+		advance(until);
+	}
+	for (int i = 0; next_event(UINT64_MAX, late_ns); i++)
+		if (i == 100000)
+			bail("%s: %s: a request waits for ever: %" PRIu64 " ns", kind->name, spec,
+			     answer.retry_after_ns);
+	over = kind->is_window ? excess_of_window(burst, interval_ns * burst, cost, late_ns)
+	                       : excess((double)burst, 1.0 / (double)interval_ns, (double)cost, (double)late_ns);
+	all.histories++;
+	all.left += h.left;
+	all.waited += h.waited;
+	all.held += !is_line_empty();
+	if (over > 1e-6) {
+		all.exceeded++;
+		diag("%s: %s: %g too many", kind->name, spec, over);
+	}
+	if (!is_strict)
+		return;
+	all.passes += h.passes;
+	all.slow += h.late;
+	if (h.late != 0)
+		diag("%s: %s: %zu denied late, %zu out of order", kind->name, spec, h.late, h.inversions);
+	if (interval_ns * cost > 2 * SOON && !kind->is_window)
+		all.inverted += h.inversions;
+	if (!kind->is_window && h.gap_ns > 3 * interval_ns * cost + delay * SECOND / 8 + 2 * SOON) {
+		all.idle++;
+		diag("%s: %s: %" PRIu64 " ms without a turn", kind->name, spec, h.gap_ns / MS);
+	}
+}
+
+static void histories(void)
+{
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		memset(&all, 0, sizeof(all));
+		for (uint64_t i = scaled(HISTORIES); i > 0; i--)
+			history(&kinds[k], i % 4 == 1);
+		is((long long)all.exceeded, 0,
+		   "%s: no stretch of time sees more than the limit allows, in %zu histories", kinds[k].name,
+		   all.histories);
+		/* One that looks when another was stopped, by its time, may overtake. */
+		ok(all.inverted * 100 <= all.passes && all.passes > 100,
+		   "%s: those that wait pass in the order in which they came: of %zu all but %zu", kinds[k].name,
+		   all.passes, all.inverted);
+		is((long long)all.idle, 0, "%s: no turns are lost while a request waits", kinds[k].name);
+		is((long long)all.slow, 0, "%s: each that was let into the line passes, unless it goes", kinds[k].name);
+		is((long long)all.held, 0, "%s: a line in which no request waits is empty", kinds[k].name);
+		ok(all.left > all.histories && all.waited > all.left, "%s: many waited and left: %zu of %zu",
+		   kinds[k].name, all.left, all.waited);
+	}
+}
+
+/* Twenty wait, and all but the last three go away: these pass with the next turns, and newcomers after them. */
+static void moves_up(void)
+{
+	struct waiter *in_line[20], *new_one;
+	uint64_t begun;
+
+	brought = NULL;
+	key_count = 1;
+	open_gate("create=yes rule=r0 rate=\"10/s burst 1\" delay=2s");
+	begun = now_ns;
+	(void)come(0);
+	for (int i = 0; i < 20; i++)
+		in_line[i] = come(0);
+	is((long long)h.waited, 20, "twenty wait");
+	is((long long)(come(0) == NULL), 1, "one that would wait for longer than its delay is denied");
+	now_ns += 50 * MS;
+	for (int i = 0; i < 17; i++)
+		leave(in_line[i]);
+	new_one = come(0);
+	ok(new_one != NULL, "when most have gone there is room for another");
+	while (next_event(UINT64_MAX, 0))
+		;
+	is((long long)h.passes, 5, "all that stay pass");
+	ok(h.inversions == 0 && h.pass_ns[4] - begun <= 800 * MS,
+	   "those behind move up, in their order: the last passes after %u ms",
+	   (unsigned)((h.pass_ns[4] - begun) / MS));
+}
+
+/* One that does not look any more, such as a stopped process, keeps those behind it no longer than was expected. */
+static void stopped(void)
+{
+	struct waiter *first, *second;
+	uint64_t begun = now_ns;
+
+	open_gate("create=yes rule=r0 rate=\"10/s burst 1\" delay=2s");
+	(void)come(0);
+	first = come(0);
+	second = come(0);
+	first->poll_ns = UINT64_MAX;
+	while (second->pending != NULL && next_event(begun + 10 * SECOND, 0))
+		;
+	ok(second->pending == NULL && h.passes == 2 && now_ns - begun <= 200 * MS + 2 * SOON,
+	   "one that is stopped holds up no other: the next passes after %u ms", (unsigned)((now_ns - begun) / MS));
+	leave(first);
+}
+
+int main(void)
+{
+	static const struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
+
+	rng.state = rng_seed();
+	l = unit_create("gate.line", &options);
+	moves_up();
+	stopped();
+	histories();
+	shmlimit_gate_close(gate);
+	return tap_done();
+}
