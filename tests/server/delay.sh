@@ -172,6 +172,14 @@ fi
 start apache
 key=user:45
 delays
+kill "$client"
+wait "$client" 2>/dev/null
+within waits slow "$key" 0
+ok $? "apache: a client that goes away waits no more"
+within grep -q ' 408 ' "$TMP/apache.log"
+ok $? "apache: its request is logged with the status 408"
+later
+within waits slow "$key" 1
 killed
 key=user:46
 exact

@@ -9,10 +9,15 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 
+#include <errno.h>
+#include <poll.h>
+#include <time.h>
+
 #include "ap_expr.h"
 #include "ap_mpm.h"
 #include "apr_ring.h"
 #include "apr_atomic.h"
+#include "apr_portable.h"
 #include "apr_strings.h"
 #include "apr_thread_mutex.h"
 #include "http_config.h"
@@ -329,6 +334,19 @@ static void check_forwarded(request_rec *r, struct shmlimit_gate *gate, const st
         }
 }
 
+/* Waits until a request that is pending is to be asked about again. Returns 1 earlier: its client is gone. */
+static int wait_for_turn(request_rec *r, uint64_t ns)
+{
+    /* Of HTTP/2 a stream has no socket: one that is reset is `aborted`, which is looked at ten times a second. */
+    const uint64_t most_ns = r->connection->master != NULL && ns > 100000000 ? 100000000 : ns;
+    const struct timespec time = { .tv_sec = (time_t)(most_ns / 1000000000), .tv_nsec = (long)(most_ns % 1000000000) };
+    struct pollfd client = { .fd = -1, .events = POLLRDHUP };
+
+    if (r->connection->master == NULL)
+        (void)apr_os_sock_get(&client.fd, ap_get_conn_socket(r->connection));
+    return ppoll(&client, 1, &time, NULL) > 0 || r->connection->aborted;
+}
+
 static int shmlimit_header_parser(request_rec *r)
 {
     const shmlimit_dir_conf *conf = ap_get_module_config(r->per_dir_config, &shmlimit_module);
@@ -336,6 +354,7 @@ static int shmlimit_header_parser(request_rec *r)
     const shmlimit_limit *from[SHMLIMIT_REQUESTS_MAX];
     struct shmlimit_gate_held held;
     struct shmlimit_gate_answer answer;
+    struct shmlimit_gate_pending *pending;
     struct shmlimit_gate *gate;
     struct kept *kept;
     char buffer[SHMLIMIT_GATE_BUFFER];
@@ -354,7 +373,17 @@ static int shmlimit_header_parser(request_rec *r)
     answer.buffer = buffer;
     answer.buffer_size = sizeof(buffer);
     held.struct_size = sizeof(held);
-    answered = shmlimit_gate_enter(gate, keys, (size_t)n, &answer, &held);
+    answered = shmlimit_gate_begin(gate, keys, (size_t)n, &answer, &held, &pending);
+    while (answered == SHMLIMIT_GATE_PENDING) {
+        if (wait_for_turn(r, answer.retry_after_ns)) {
+            shmlimit_gate_cancel(gate, pending, &held);
+            (void)shmlimit_gate_leave(gate, keys, (size_t)n, &held);
+            return HTTP_REQUEST_TIME_OUT;
+        }
+        answered = shmlimit_gate_poll(gate, pending, &answer, &held);
+    }
+    if (answered == -EAGAIN)
+        answered = shmlimit_gate_enter(gate, keys, (size_t)n, &answer, &held);
     if (answered < 0)
         return HTTP_INTERNAL_SERVER_ERROR;
     kept = apr_pcalloc(r->pool, sizeof(*kept));
