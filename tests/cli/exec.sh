@@ -1,5 +1,5 @@
 #!/bin/sh
-# exec: a command runs when its tokens are there, and tokens that were taken for nothing go back.
+# exec: a command runs when its tokens are there; a turn that is not used passes.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
@@ -50,7 +50,7 @@ is "$rc $out $(left 4/d)" "0 ran 1" "--limit is the limit"
 run shmlimit exec "$segment" plans a --limit 4/d --cost 2 -- touch ran
 is "$rc $(ls | grep ran)" "1 " "beyond it nothing is run"
 shmlimit exec "$segment" plans a --limit 4/d -- ./no-such-command 2>err
-is "$? $(left 4/d)" "127 1" "its token goes back"
+is "$? $(left 4/d)" "127 0" "a command that is missing costs its token"
 run shmlimit exec "$segment" plans b --limit 20/s --cost 20 -- true
 run shmlimit exec "$segment" plans b --limit 20/s --max-wait 10s -- echo later
 is "$rc $out" "0 later" "it may be waited for"
@@ -61,33 +61,28 @@ run shmlimit exec "$segment" plans key -- touch ran
 is "$rc $err" "125 shmlimit: rule plans: has no limit of its own: give one with --limit, or set it (shmlimit rule set \
 $segment plans --rate 5/minute)" "a gcra rule without a limit wants one"
 
-# Tokens go back: the rule's refill takes days.
+# Turns pass unused: the rule's refill takes days.
 shmlimit exec "$segment" r other -- ./no-such-command 2>err
 is "$? $(cat err)" "127 shmlimit: ./no-such-command: No such file or directory" "a command that is missing exits 127"
-is "$(remaining r other)" 2 "a command that is missing costs nothing"
+is "$(remaining r other)" 1 "a command that is missing has had its turn"
 : >plain
 shmlimit exec "$segment" r other -- ./plain 2>err
-is "$? $(remaining r other)" "126 2" "a command that cannot be run exits 126 and costs nothing"
+is "$? $(remaining r other)" "126 0" "a command that cannot be run exits 126 and has had its turn"
 shmlimit take "$segment" r waiting --cost 2 --quiet
+days=0
 for signal in INT TERM HUP QUIT; do
 	env --default-signal shmlimit exec "$segment" r waiting -- touch ran &
 	pid=$!
-	# It waits when it owes.
-	until [ "$(debt r)" -gt 1000000000 ]; do sleep 0.01; done
+	# It waits when it owes a day more.
+	until [ "$(debt r)" -gt $((days * 86400000000000 + 1000000000)) ]; do sleep 0.01; done
 	kill -$signal $pid
 	wait $pid
-	is "$(kill -l $?) $(debt r) $(ls | grep ran)" "$signal 0 " "SIG$signal while it waits ends it, and its token goes back"
+	status=$?
+	days=$((days + 1))
+	is "$(kill -l $status) $(ls | grep ran)" "$signal " "SIG$signal while it waits ends it"
+	run shmlimit reserve "$segment" r waiting --json --max-wait 0
+	is "$(printf '%s\n' "$out" | jq '.retry_after_ns / 86400e9 | ceil')" $((days + 1)) "its turn passes unused: the next one waits behind it"
 done
-
-# The last moment: a signal after the wait, as the command is about to run.
-if strace -o trace true 2>/dev/null; then
-	shmlimit take "$segment" r late --quiet
-	env --default-signal strace -o trace -e trace=execve -e inject=execve:error=EACCES:signal=TERM \
-		"$(command -v shmlimit)" exec "$segment" r late -- /bin/true 2>err
-	is "$(kill -l $?) $(remaining r late)" "TERM 1" "a signal as the command is about to run ends it, and its token goes back"
-else
-	ok 0 "a signal as the command is about to run ends it, and its token goes back # SKIP that takes strace, and that it may trace"
-fi
 
 wrong() {
 	message=$1
