@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import functools
 import inspect
+import os
 import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
@@ -17,7 +18,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from . import rate
-from .key import Key
+from .key import Key, key_bytes
 from .limiter import NEVER, Algorithm, Result
 from .shared import Shared, file_of, give_back_name, own_rule_name, rule_name, rule_name_at
 
@@ -36,6 +37,30 @@ class RateLimited(Exception):
         return f"limit {self.args[0]}: " + (
             "never fits" if self.retry_after_s is None else f"retry after {self.retry_after_s:.3f} s"
         )
+
+
+class _Turns:
+    """Turns that calls of this process have left, by time.monotonic(). Each is that of a call that comes before it, or passes
+    unused. To give one back would let others pass at the time of the last one in the line. A child of fork() has none."""
+
+    def __init__(self) -> None:
+        self._left: dict[tuple[int, bytes, int], list[float]] = {}
+        self._most = 16
+
+    def take(self, key: Key, cost: int) -> float | None:
+        call, now = (os.getpid(), key_bytes(key), cost), time.monotonic()
+        turns = sorted(turn for turn in self._left.pop(call, ()) if turn > now)
+        if turns[1:]:
+            self._left.setdefault(call, []).extend(turns[1:])
+        return turns[0] if turns else None
+
+    def leave(self, key: Key, cost: int, turn: float) -> None:
+        # Another thread may take the list in between: then the turn passes unused.
+        self._left.setdefault((os.getpid(), key_bytes(key), cost), []).append(turn)
+        if len(self._left) > self._most:
+            now = time.monotonic()
+            self._left = {call: turns for call, turns in list(self._left.items()) if any(turn > now for turn in turns)}
+            self._most = 2 * len(self._left) + 16
 
 
 def _name_at(owner: Any, text: str, frame: FrameType) -> str:
@@ -139,6 +164,7 @@ class limit:  # noqa: N801 # a decorator
             raise ValueError(f'"{text}": limits of how many at once have no wait and no cost')
         if not self._holds:
             self._rule = replace(self._rule, max_wait_ns=int(max_wait_s * 1e9))
+        self._turns = _Turns()
         self._shared = segment if isinstance(segment, Shared) else Shared(segment)
 
     def __call__(self, function: Function) -> Function:
@@ -207,27 +233,29 @@ class limit:  # noqa: N801 # a decorator
         """Take tokens now, or raise RateLimited."""
         return self._use("take", key, cost)
 
-    def _reserve(self, key: Key, cost: int) -> float:
-        """Take tokens that are there now or later. Returns the seconds until they are there."""
-        return self._use("reserve", key, cost, self._rule.max_wait_ns).wait_ns / 1e9
+    @contextlib.contextmanager
+    def _turn(self, key: Key, cost: int) -> Iterator[float]:
+        """Take tokens that are there now or later. Yields the seconds until they are there."""
+        turn = self._turns.take(key, cost)
+        if turn is None:
+            wait_ns = self._use("reserve", key, cost, self._rule.max_wait_ns).wait_ns
+            turn = time.monotonic() + wait_ns / 1e9 if wait_ns > 0 else 0.0
+        try:
+            yield max(0.0, turn - time.monotonic())
+        except BaseException:
+            self._turns.leave(key, cost, turn)
+            raise
 
     def acquire(self, key: Key = "", cost: int = 1) -> None:
         """Wait until the tokens are there, first come, first served, or raise RateLimited if that takes longer than
-        max_wait_s. An exception, such as Ctrl-C, gives them back."""
-        wait_s = self._reserve(key, cost)
-        try:
+        max_wait_s. If an exception ends the wait, such as Ctrl-C, the next call of this process that comes before the turn
+        has it."""
+        with self._turn(key, cost) as wait_s:
             if wait_s > 0:
                 time.sleep(wait_s)
-        except BaseException:
-            self._use("refund", key, cost)
-            raise
 
     async def acquire_async(self, key: Key = "", cost: int = 1) -> None:
-        """As acquire(), in asyncio: a task that is cancelled while it waits gives the tokens back."""
-        wait_s = self._reserve(key, cost)
-        try:
+        """As acquire(), in asyncio, where a task may be cancelled while it waits."""
+        with self._turn(key, cost) as wait_s:
             if wait_s > 0:
                 await asyncio.sleep(wait_s)
-        except BaseException:
-            self._use("refund", key, cost)
-            raise

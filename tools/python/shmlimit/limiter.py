@@ -639,15 +639,11 @@ class Limiter:
         """Reserve, then sleep until the tokens are there.
 
         Not C's acquire, which no signal can interrupt: this sleep ends with Ctrl-C, and lets greenlets run.
-        An exception gives the tokens back.
+        If an exception ends it, the turn passes unused: others may wait behind it.
         """
         r = self.reserve(rule, key, cost, max_wait_ns, limit=limit)
         if r.wait_ns > 0:
-            try:
-                time.sleep(r.wait_ns / 1e9)
-            except BaseException:
-                self.refund(rule, key, cost, limit=limit)
-                raise
+            time.sleep(r.wait_ns / 1e9)
         return r
 
     def refund(self, rule: str | int, key: Key, tokens: int = 1, *, limit: CallLimit = None) -> Result:

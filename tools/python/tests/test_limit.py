@@ -5,6 +5,7 @@ SPDX-License-Identifier: BSD-2-Clause
 
 import asyncio
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -246,20 +247,43 @@ class LimitLaws(unittest.TestCase):
         self.assertEqual(self.shared.limiter().peek("slow", "k").remaining, 0)
 
     def test_cancelled(self):
-        """a task that is cancelled while it waits gives its tokens back"""
-        slow = self.limit("1/hour", rule="slow", max_wait_s=86400)
+        """each turn is that of one call: of those that wait any may be cancelled, and the next one has its turn"""
+        slow = self.limit("1/hour", rule="slow", max_wait_s=86400 * 30)
 
-        async def cancel():
+        def owed():
+            return -(-self.shared.limiter().peek("slow", "k").reset_after_ns // HOUR_NS)
+
+        async def come_and_go():
+            waiting, left, turns = [], 0, 1
             await slow.acquire_async("k")
-            task = asyncio.ensure_future(slow.acquire_async("k"))
-            while not self.shared.limiter().peek("slow", "k").reset_after_ns > HOUR_NS:
-                await asyncio.sleep(0)
-            task.cancel()
-            with self.assertRaises(asyncio.CancelledError):
-                await task
+            for _ in range(300):
+                if waiting and random.random() < 0.5:
+                    task = waiting.pop(random.randrange(len(waiting)))
+                    task.cancel()
+                    with self.assertRaises(asyncio.CancelledError):
+                        await task
+                    left += 1
+                else:
+                    waiting.append(asyncio.ensure_future(slow.acquire_async("k")))
+                    await asyncio.sleep(0)
+                    left, turns = max(left - 1, 0), turns + (left == 0)
+                self.assertEqual((owed(), len(waiting) + left + 1), (turns, turns))
+            for task in waiting:
+                task.cancel()
 
-        asyncio.run(cancel())
-        self.assertLessEqual(self.shared.limiter().peek("slow", "k").reset_after_ns, HOUR_NS)
+        asyncio.run(come_and_go())
+        pid = os.fork()
+        if pid == 0:
+            os._exit(slow._turns.take("k", 1) is not None)
+        self.assertEqual(os.waitpid(pid, 0)[1], 0, "a child has none of its parent's turns")
+        self.assertIsNone(slow._turns.take("k", 2), "a call of another cost has its own turns")
+        first, second = slow._turns.take("k", 1), slow._turns.take("k", 1)
+        self.assertLess(first, second, "the soonest first")
+        slow._turns.leave("k", 1, time.monotonic() - 0.001)
+        for i in range(40):
+            slow._turns.leave(f"passed{i}", 1, time.monotonic() - 1)
+        self.assertEqual(slow._turns.take("passed1", 1), None, "a turn that has passed is no call's")
+        self.assertLess(len(slow._turns._left), 40, "it is forgotten")
 
     def test_again(self):
         """a segment that is destroyed is created again, and a rule that is removed is set again"""

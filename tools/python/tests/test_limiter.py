@@ -169,7 +169,7 @@ class LimiterLaws(unittest.TestCase):
         self.assertTrue(results[3].wait_ns > 0)
 
     def test_interrupted(self):
-        """an acquire that is interrupted gives the tokens back"""
+        """an acquire that is interrupted leaves its turn unused"""
 
         def interrupt(number, frame):
             raise KeyboardInterrupt
@@ -182,6 +182,7 @@ class LimiterLaws(unittest.TestCase):
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
+        self.assertEqual(self.limiter.refund("r", "k", 2).remaining, 0, "the debt of its turn")
         self.assertEqual(self.limiter.refund("r", "k", 1).remaining, 1)
 
     def test_take_all(self):
