@@ -1,7 +1,8 @@
 // A pacer: calls wait for their turn, in one line for all processes of the host.
 //
 // The first call that waits in this process has a reservation, and the others wait behind it. So processes take turns, one that is
-// killed loses one reservation, and a call that is aborted leaves its turn to the next one here.
+// killed loses one reservation, and a call that is aborted leaves its turn to the next one here. With none here it is that of the
+// next one that comes before it, or passes unused: to give it back would let others pass at the time of the last one in the line.
 //
 // SPDX-License-Identifier: BSD-2-Clause
 'use strict'
@@ -33,6 +34,8 @@ class Pacer {
   #holds
   #reserves
   #lines = new Map() // of keys for which calls wait
+  #unused = new Map() // of keys: reservations that no call waits for
+  #unusedMost = 16
   #closed = false
 
   // `limit` is a text, such as "10/s burst 1" or "4 at once", or a rule.
@@ -64,16 +67,19 @@ class Pacer {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted()
       this.#check(cost)
-      const line = this.#lines.get(key) ?? { key, waiters: [], paid: 0, due: 0, timer: undefined }
+      // What may not wait reserves nothing.
+      if (this.queued >= this.#maxQueue) {
+        const place = this.tryAcquire({ cost, key })
+        if (!place) throw new QueueFull(this.#maxQueue)
+        resolve(this.#holds ? place : undefined)
+        return
+      }
+      const line = this.#lines.get(key) ?? { key, waiters: [], paid: 0, due: 0, timer: undefined, ...this.#takeUnused(key) }
       const waiter = { cost, resolve, reject, signal }
       line.waiters.push(waiter)
       if (line.waiters.length === 1) this.#serve(line)
       const at = line.waiters.indexOf(waiter)
       if (at < 0) return // it had its turn, or an error
-      if (this.queued > this.#maxQueue) {
-        this.#remove(line, waiter)
-        throw new QueueFull(this.#maxQueue)
-      }
       if (signal !== undefined) {
         waiter.aborted = () => {
           this.#remove(line, waiter)
@@ -198,7 +204,7 @@ class Pacer {
     if (waiter.aborted) waiter.signal.removeEventListener('abort', waiter.aborted)
   }
 
-  // A call that is aborted leaves what it has reserved to the next one, or gives it back.
+  // A call that is aborted leaves what it has reserved to the next one here.
   #remove (line, waiter) {
     const first = line.waiters[0] === waiter
     this.#drop(line, waiter)
@@ -209,10 +215,21 @@ class Pacer {
     this.#end(line)
   }
 
+  #takeUnused (key) {
+    const left = this.#unused.get(key)
+    this.#unused.delete(key)
+    return left?.due > performance.now() ? left : undefined
+  }
+
   #end (line) {
     clearTimeout(line.timer)
     this.#lines.delete(line.key)
-    if (line.paid > 0) this.#rules.use('refund', this.#name, this.#rule, line.key, line.paid)
+    if (line.paid === 0) return
+    this.#unused.set(line.key, { paid: line.paid, due: line.due })
+    if (this.#unused.size <= this.#unusedMost) return
+    const now = performance.now()
+    for (const [key, { due }] of this.#unused) if (due <= now) this.#unused.delete(key)
+    this.#unusedMost = 2 * this.#unused.size + 16
   }
 }
 

@@ -122,7 +122,12 @@ async function aborts () {
   gone[0].abort('first')
   is([await waits[0], pacer.queued, owed(pacer)], ['first', 1, 2], 'the first one leaves its reservation to the next one')
   gone[2].abort('third')
-  is([await waits[2], pacer.queued, owed(pacer)], ['third', 0, 1], 'the last one gives it back')
+  is([await waits[2], pacer.queued, owed(pacer)], ['third', 0, 2], 'the turn of the last one is given to no other process')
+  const again = new AbortController()
+  const next = rejected(pacer.acquire({ signal: again.signal }))
+  is([pacer.queued, owed(pacer)], [1, 2], 'the next one here has it')
+  again.abort('again')
+  is(await next, 'again', 'it may be aborted, too')
   const dear = make('10/h burst 10', 'dear')
   const large = new AbortController()
   await dear.acquire({ cost: 10 })
@@ -139,7 +144,7 @@ async function aborts () {
   const crowd = Array.from({ length: 50 }, () => rejected(pacer.acquire({ signal: many.signal })))
   await new Promise(setImmediate)
   many.abort('all')
-  is([new Set(await Promise.all(crowd)), pacer.queued, owed(pacer), warned], [new Set(['all']), 0, 1, []], 'one signal may end any number of calls')
+  is([new Set(await Promise.all(crowd)), pacer.queued, owed(pacer), warned], [new Set(['all']), 0, 2, []], 'one signal may end any number of calls')
 }
 
 async function bounds () {
