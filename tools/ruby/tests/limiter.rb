@@ -156,7 +156,7 @@ is(limiter.acquire("slow", "k", 10).allowed, true, "acquire waits for its tokens
 limiter.rule_set("slow", capacity: 5, refill: 1, period: DAY, max_wait: 9 * DAY)
 limiter.take("slow", "t", 5)
 is(raised { Timeout.timeout(0.01) { limiter.acquire("slow", "t", 1) } }&.first, Timeout::Error, "other threads run while one waits in acquire, and can interrupt it")
-is(limiter.refund("slow", "t", 1).remaining, 1, "an interrupted acquire gives its tokens back")
+is([1, 1].map { |n| limiter.refund("slow", "t", n).remaining }, [0, 1], "the turn of an interrupted acquire passes unused")
 
 threads = Array.new(8) { Thread.new { Array.new(200) { limiter.count(:counter, "threads", 1, bound: 100).allowed }.count(true) } }
 is(threads.sum(&:value), 100, "threads together are admitted the limit")

@@ -119,17 +119,10 @@ module Shmlimit
     end
 
     # Reserve, and sleep until the tokens are there. Other threads and fibers go on running. If the sleep is
-    # interrupted, as Timeout does, the tokens are given back.
+    # interrupted, as Timeout does, the turn passes unused: others may wait behind it.
     def acquire(rule, key, cost = 1, max_wait: nil, limit: nil)
-      taken = false
-      begin
-        result = _reserve(rule, key, cost, max_wait, limit)
-        taken = result.allowed && result.wait.positive?
-        sleep_for(result.wait) if taken
-        taken = false
-      ensure
-        refund(rule, key, cost, limit: limit) if taken && !closed?
-      end
+      result = _reserve(rule, key, cost, max_wait, limit)
+      sleep_for(result.wait) if result.allowed && result.wait.positive?
       result
     end
 
