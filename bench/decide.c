@@ -246,8 +246,19 @@ static void run_hold_of_all(uint64_t n)
 	hold(n, last_rule);
 }
 
-/* The place is bound to this process before it is left. */
+/* The place is bound to this process in the same step. */
 static void run_hold_bound(uint64_t n)
+{
+	struct shmlimit_place hold = { .struct_size = sizeof(hold), .flags = SHMLIMIT_PLACE_BIND };
+
+	while (n--) {
+		bench_expect(shmlimit_enter(places, empty_rule, key, KEY_LEN, &hold, NULL), SHMLIMIT_ALLOWED);
+		bench_expect(shmlimit_leave(places, empty_rule, key, KEY_LEN, &hold), 0);
+	}
+}
+
+/* ... and afterwards. */
+static void run_hold_bind(uint64_t n)
 {
 	struct shmlimit_place hold = { .struct_size = sizeof(hold) };
 
@@ -368,7 +379,8 @@ static struct contender {
 	{ .name = "... 32 held, bound of 40", .run = run_hold_by },
 	{ .name = "enter + leave, 63 held", .run = run_hold_of_all },
 	{ .name = "... 32 held, with result", .run = run_hold_result },
-	{ .name = "enter + bind + leave", .run = run_hold_bound },
+	{ .name = "enter, bound + leave", .run = run_hold_bound },
+	{ .name = "enter + bind + leave", .run = run_hold_bind },
 	{ .name = "enter, 64 bound, denied", .run = run_hold_denied },
 	{ .name = "throttle", .run = run_throttle },
 	{ .name = "throttle, two triples", .run = run_throttle_two },

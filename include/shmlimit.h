@@ -151,6 +151,11 @@ enum shmlimit_count_flags {
 	SHMLIMIT_COUNT_LONGER = 0x40000    /* ... unless the count lives longer already */
 };
 
+/* shmlimit_place.flags */
+enum shmlimit_place_flags {
+	SHMLIMIT_PLACE_BIND = 0x80000 /* an entry binds the place to the caller's process in the same step */
+};
+
 /* shmlimit_options.flags */
 enum shmlimit_option_flags {
 	SHMLIMIT_OPTION_GROUP = 0x1000000, /* the segment's group is `gid`, not the creator's */
@@ -335,6 +340,8 @@ struct shmlimit_place {
 	uint32_t struct_size; /* sizeof(struct shmlimit_place) */
 	uint32_t index;       /* which of the key's places */
 	uint64_t value;       /* what was written there; 0 = no place is held */
+	uint32_t flags;       /* of an entry: SHMLIMIT_PLACE_BIND or 0; of other calls without meaning */
+	int32_t bind_error;   /* of an entry: 0, or why the place that is held is not bound: see shmlimit_bind() */
 };
 
 /* A segment's geometry and state. */
@@ -978,12 +985,13 @@ int shmlimit_limit_parse(const char *text, struct shmlimit_limit *limit, struct 
  * still the same. A key whose state ended in the meantime is like a new one. Of each request with
  * a place the place is left, and its value 0.
  *
- * The requests are decided one after the other, in their order and as of one time; put the one
- * that denies most first. Until tokens are given back, other callers see fewer tokens than there
- * are, and may be denied. A limit that denies most and comes last takes a part of their rate from
- * the other users of the first one: see bench/README.md. No limit is ever exceeded. If killed
- * inside: the tokens taken so far stay taken. Each rule counts its own decision, even if it was
- * given back. -E2BIG a request's reserved32 is not zero; nothing was taken then. Cost: n takes.
+ * The requests are decided one after the other, in their order and as of one time; put the one that
+ * denies most first. Until tokens are given back, other callers see fewer tokens than there are,
+ * and may be denied. A limit that denies most and comes last takes a part of their rate from the
+ * other users of the first one: see bench/README.md. No limit is ever exceeded. If killed inside:
+ * the tokens taken so far stay taken. Each rule counts its own decision, even if it was given back.
+ * -E2BIG a request's reserved32 is not zero, or a flag of its place not known; nothing was taken
+ * then. Cost: n takes.
  */
 int shmlimit_take_all(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, size_t *failed,
                       struct shmlimit_result *results);
@@ -1064,21 +1072,27 @@ int shmlimit_count(struct shmlimit *limiter, int rule, const void *key, size_t k
 /*
  * Enter one of the key's places under a HOLD rule, if fewer than `capacity` are held. The place is
  * held until shmlimit_leave(), or for the rule's period, whichever comes first: a holder that was
- * killed blocks its place no longer than that. A holder that needs more time binds the place to its
- * process with shmlimit_bind(), or calls shmlimit_renew() before the period is over; once it is,
- * another may have the place.
+ * killed blocks its place no longer than that. A holder that needs more time sets
+ * SHMLIMIT_PLACE_BIND in place->flags, or calls shmlimit_renew() before the period is over; once it
+ * is, another may have the place.
+ *
+ * With SHMLIMIT_PLACE_BIND the entry binds the place to the caller's process, as shmlimit_bind()
+ * does, in the same step: killed anywhere, the process leaves no place that is held without it. A
+ * process that cannot be registered holds the place all the same, unbound, and place->bind_error
+ * says why: -ENODEV or -EXFULL.
  *
  * Returns SHMLIMIT_ALLOWED and fills *place (set its struct_size first); or SHMLIMIT_DENIED, and
- * place->value is 0; or -EINVAL: `place` is NULL or says a smaller size; -EOPNOTSUPP: it is no HOLD
- * rule; or as shmlimit_take(). *r, unless NULL: `remaining` counts free places, `retry_after_ns` is
- * the time until the first place ends if none is left. On an error nothing was changed.
+ * place->value is 0; or -EINVAL: `place` is NULL or says a smaller size; -E2BIG: a flag of it is
+ * not known; -EOPNOTSUPP: it is no HOLD rule; or as shmlimit_take(). *r, unless NULL: `remaining`
+ * counts free places, `retry_after_ns` is the time until the first place ends if none is left. On
+ * an error nothing was changed.
  *
  * The place is one of the key, whichever thread or process calls. With no slot for a new key
  * (on_full evict or allow), under a rule in DRY_RUN that would have denied, or one that is OFF, it
  * is allowed, and place->value is 0: nothing is held, and there is nothing to leave. An evicted
  * key's places are forgotten: with on_full deny they never are. Places are not saved. A place that
  * is held longer than its rule's period was shortened to keeps its end. If killed inside: nothing
- * was entered, or a place that ends by itself.
+ * was entered, or a place that ends by itself, or with the process that it is bound to.
  *
  * An entry by a bound of its own is shmlimit_decide()'s. shmlimit_take() on a HOLD rule with a cost
  * of 1 is an enter that is never left; a larger cost returns -EOPNOTSUPP, as shmlimit_refund() and

@@ -107,7 +107,7 @@ struct hold_request {
 	/* ENTER, RENEW: what was swapped in before the slot's swap was lost */
 	struct hold_place tried;
 	int done;        /* RENEW, LEAVE, BIND, AHEAD: it was in force */
-	uint64_t holder; /* BIND: the number of a process, see registry.h */
+	uint64_t holder; /* ENTER, BIND: the number of a process, see registry.h; ENTER: or HOLD_NOBODY */
 };
 
 /*

@@ -121,14 +121,16 @@ static void give_back(const struct shmlimit *l, const struct shmlimit_request *a
 /* What most requests do not have. A place is none until it is entered. */
 static inline int check_rest(const struct shmlimit_request *asked)
 {
+	int error;
+
 	if (__builtin_expect(((uintptr_t)asked->place | asked->reserved32) == 0, 1))
 		return 0;
 	if (asked->reserved32 != 0)
 		return -E2BIG;
-	if (asked->place->struct_size < PLACE_SIZE_1_0)
-		return -EINVAL;
-	asked->place->value = 0;
-	return 0;
+	error = places_check(asked->place);
+	if (error == 0)
+		asked->place->value = 0;
+	return error;
 }
 
 /* All have one reading of the limiter's clock, which is read again only where it is in doubt. */

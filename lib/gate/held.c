@@ -10,7 +10,11 @@
 static int enter(struct shmlimit *limiter, const struct shmlimit_request *q, size_t key,
                  struct shmlimit_gate_held *held, struct shmlimit_result *r)
 {
-	struct shmlimit_place place = { .struct_size = sizeof(place) };
+	/*
+	 * This process leaves it, whatever happens, or is dead. A place that is not bound ends with
+	 * its period.
+	 */
+	struct shmlimit_place place = { .struct_size = sizeof(place), .flags = SHMLIMIT_PLACE_BIND };
 	struct shmlimit_request asked = *q;
 	int answer = -EINVAL;
 
@@ -20,11 +24,6 @@ static int enter(struct shmlimit *limiter, const struct shmlimit_request *q, siz
 	/* A rule that is off, or in a dry run that would have denied, gives no place. */
 	if (answer != SHMLIMIT_ALLOWED || place.value == 0)
 		return answer;
-	/*
-	 * This process leaves it, whatever happens, or is dead. A place that is not bound ends with
-	 * its period.
-	 */
-	(void)shmlimit_bind(limiter, q->rule, q->key, q->key_len, &place, 0);
 	held->places[held->count++] = (struct shmlimit_gate_place){ (uint32_t)key, q->rule, place };
 	return answer;
 }

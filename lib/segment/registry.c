@@ -259,7 +259,7 @@ static int enlist(const struct shmlimit *l, uint32_t pid, uint64_t start, uint64
 	return -EXFULL;
 }
 
-static int count_full(const struct shmlimit *l, int error)
+int registry_counted(const struct shmlimit *l, int error)
 {
 	if (error == -EXFULL)
 		add_relaxed(&l->header->unregistered, 1);
@@ -271,7 +271,7 @@ int registry_process(const struct shmlimit *l, uint32_t pid, uint64_t *number)
 	uint64_t start;
 	int error = holder_find(&pid, &start);
 
-	return error != 0 ? error : count_full(l, enlist(l, pid, start, number));
+	return error != 0 ? error : enlist(l, pid, start, number);
 }
 
 /* A lock that says that a process of this namespace lives: see registry.h. */
@@ -299,10 +299,10 @@ __attribute__((cold, noinline)) static int register_self(const struct shmlimit *
 	int error;
 
 	if (failed_epoch == epoch && now_ns - load_relaxed(&mine->failed_ns) < RETRY_NS)
-		return count_full(l, -(int)load_relaxed(&mine->failed_with));
+		return -(int)load_relaxed(&mine->failed_with);
 	error = holder_find(&pid, &start);
 	if (error == 0)
-		error = count_full(l, enlist(l, pid, start, number));
+		error = enlist(l, pid, start, number);
 	if (error != 0) {
 		store_relaxed(&mine->failed_with, (uint64_t)-error);
 		store_relaxed(&mine->failed_ns, now_ns);

@@ -76,6 +76,9 @@ int registry_self(const struct shmlimit *l, uint64_t *number);
  */
 int registry_process(const struct shmlimit *l, uint32_t pid, uint64_t *number);
 
+/* Count a place that was not bound since all entries are in use. Returns the error. */
+int registry_counted(const struct shmlimit *l, int error);
+
 /* What is known of a holder. Cost: two cache lines; a system call or some, once in 10 ms. */
 enum registry_answer registry_ask(const struct shmlimit *l, uint64_t number, uint64_t now_ns);
 

@@ -33,6 +33,7 @@ enum act {
 	COUNT_RESTART, /* ... but the time begins again, and what fits is added */
 	ENTER,         /* this many places, of which the last can be renewed and left */
 	ENTER_BY,      /* one place, by a bound of this many */
+	ENTER_BOUND,   /* this many, each bound to the process that calls */
 	RENEW,
 	BIND, /* to the process that calls */
 	LEAVE,
@@ -296,6 +297,8 @@ static inline int call_hold(const struct call *c)
 	case ENTER_BY:
 		return shmlimit_decide_at(scene.l, SHMLIMIT_TAKE, &by, NULL, call_ns(c));
 	case ENTER:
+	case ENTER_BOUND:
+		hold.flags = c->act == ENTER_BOUND ? SHMLIMIT_PLACE_BIND : 0;
 		for (uint64_t i = 0; i < c->amount && answer == 0; i++)
 			answer = shmlimit_enter_at(scene.l, c->rule, c->key, len, &hold, NULL, call_ns(c));
 		return answer;
@@ -383,6 +386,7 @@ static int call_make(const void *arg)
 			NULL, call_ns(c));
 	case ENTER:
 	case ENTER_BY:
+	case ENTER_BOUND:
 	case RENEW:
 	case BIND:
 	case LEAVE:

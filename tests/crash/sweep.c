@@ -349,6 +349,11 @@ static const struct scenario {
 	{ "renew: too late", { { ENTER, "k", 2, -6 * (int64_t)HOUR_NS } }, { RENEW, "k" }, -ETIME, { 5, 5 }, 0,
 	  PLACES | READS_ONLY },
 	/* When that process has ended, there is a place more. */
+	{ "enter bound: a new key", { { 0 } }, { ENTER_BOUND, "k", 1 }, 0, { 5, 5 }, 0, PLACES | REGISTERS | LASTS | GIVES_BACK },
+	{ "enter bound: a known key", { { ENTER, "k", 2 } }, { ENTER_BOUND, "k", 1 }, 0, { 3, 3 }, 0,
+	  PLACES | REGISTERS | LASTS | GIVES_BACK },
+	{ "enter bound: moving to a larger table", { { ENTER, "k", 2 }, { GROW, NULL, GROWN } }, { ENTER_BOUND, "k", 1 }, 0,
+	  { 3, 3 }, 0, PLACES | REGISTERS | LASTS | GIVES_BACK },
 	{ "bind", { { ENTER, "k", 2 } }, { BIND, "k" }, 0, { 3, 4 }, 0, PLACES | REGISTERS | LASTS },
 	{ "bind: moving to a larger table", { { ENTER, "k", 2 }, { GROW, NULL, GROWN } }, { BIND, "k" }, 0, { 3, 4 }, 0,
 	  PLACES | REGISTERS | LASTS },

@@ -3,17 +3,17 @@
  * protocol stands in lib/algorithm/hold/hold.h, steps 3, 7 and 8, and what it says of larger tables.
  *
  * Modelled: N processes that make up to CALLS calls each. One without a place enters, or gets a copy of a place that
- * another has; one with a place binds it to one of two holders, renews it, leaves it, or forgets it. An entry that finds
+ * another has, and with -DLATE the first binds the place that it enters at once; one with a place binds it to one of two holders, renews it, leaves it, or forgets it. An entry that finds
  * the only place held reads its owner, asks whether that is dead, and then takes the place away. A carrier moves the
  * key to a larger table beside them. Each step is one shared access: a value, its owner, the kernel's answer, the slot, or
  * one compare-and-swap of value and owner. A holder can die at any time.
  * Killed: a process that never moves again, which the search contains for each process at each step.
- * Abstracted: an entry and a renewal are one swap, of a slot that is not being moved: hold.pml has the state word and
- * the end of places. Nonces do not wrap. A holder's number is of one process for ever.
+ * Abstracted: an entry and a renewal are one swap, of a slot that is not being moved; with that an entry swaps the cell of
+ * one that is, and then tries again: hold.pml has the state word and the end of places. Nonces do not wrap. A holder's number is of one process for ever.
  *
  * Laws (-DONLY=n asserts only one): 1 a place is taken away only if the process that it was bound to last is dead. 2 An
  * entry is not denied by a place whose process was dead when the entry began, unless another process changes the place.
- * 3 A place that was left is not held.
+ * 3 A place that was left is not held. 4 A carrier writes a place that is held with an owner that it had.
  *
  * Variants that must fail, each with the law that it breaks:
  *  BY_VALUE 1     a dead holder's place is taken away by its value alone: it was bound to another process in between.
@@ -22,6 +22,7 @@
  *  BLIND_OWNER 1  the owner is stored: one that is late writes to the next holder's place.
  *  BLIND_BURY 1   a dead holder's place is taken away by a store: it is the next holder's by then.
  *  KEEP_OWNER 1   an entry swaps the value alone: its place is the former holder's.
+ *  TORN 4         a carrier does not read the value again: a late entry has written another place in between.
  *  LEFT_BEHIND 2  a carrier takes the value alone: a dead holder's place is not taken away.
  *
  *	spin -a bind.pml && gcc -O1 -DSAFETY -o pan pan.c && ./pan -m100000
@@ -46,6 +47,7 @@ byte bound_to;			/* ghost: the holder that the place was bound to last; 0: none 
 bit dead[HOLDERS + 1];
 byte copy;			/* of a place that was entered last */
 byte left[2];			/* ghost: values that were left last */
+byte late;			/* what a late entry wrote to the old table; 0: there was none */
 
 /* The table that counts. */
 #define NOW		(moved -> 1 : 0)
@@ -85,15 +87,22 @@ active [N] proctype process()
 		seen = cell[t];
 		overdue = t == NOW && !frozen == !moved && (seen & HELD) != 0 && bound_to != 0 && dead[bound_to];
 		if
+#ifdef LATE
+		/* It is late, and swaps a cell that moves. */
+		:: t == 0 && frozen && (seen & HELD) == 0 && late == 0 -> late = entered(seen); cell[t] = late; owner[t] = 1; next = FIND
+#endif
 		:: t != NOW || (t == 0 && frozen) -> next = FIND
 		:: else ->
 			if
 			:: (seen & HELD) == 0 ->
 				cell[t] = entered(seen);
 #ifndef KEEP_OWNER
-				owner[t] = 0;
+				#ifdef LATE
+				holder = (_pid == 0 -> 1 : 0);
 #endif
-				bound_to = 0;
+				owner[t] = holder;
+#endif
+				bound_to = holder;
 				place = cell[t];
 				copy = place;
 				next = CALL
@@ -207,24 +216,44 @@ active [N] proctype process()
 /* The carrier. What was left was left: also after it has written. */
 active proctype carrier()
 {
-	byte value, holder;
+	byte value, holder, first, step;
+	bit together;		/* ghost: the owner is one that the value had */
 
-	d_step { frozen = 1 }
-	d_step { value = cell[0]; copied = 1 }
-	d_step {
+	do
+	:: d_step { step == 0 -> frozen = 1; step = 1 }
+	:: d_step { step == 1 -> value = cell[0]; first = owner[0]; copied = 1; step = 2 }
+	:: d_step { step == 2 ->
 		copied = 2;
-#ifndef LEFT_BEHIND
 		holder = owner[0];
+		together = cell[0] == value || holder == first;
+		step = 3 }
+	:: d_step { step == 3 ->
+		if
+#ifndef TORN
+		:: cell[0] != value -> EVENT(9, "a carrier reads a place again"); copied = 0; step = 1
 #endif
-		/* Of an entry that was not committed, or a place that was left: as the value was read. */
-		cell[1] = ((value & HELD) != 0 -> value : entered(value + 16) & ~HELD);
-		owner[1] = holder
-	}
-	d_step {
+		:: else ->
+			law(4, (value & HELD) == 0 || together);
+#ifdef LEFT_BEHIND
+			holder = 0;
+#endif
+			/* Of an entry that was not committed, or a place that was left: as the value was read. */
+			cell[1] = ((value & HELD) != 0 -> value : entered(value + 16) & ~HELD);
+			owner[1] = holder;
+			bound_to = (late != 0 && value == late -> holder : bound_to);
+			value = 0;
+			holder = 0;
+			first = 0;
+			together = 0;
+			step = 4
+		fi }
+	:: d_step { step == 4 ->
 		moved = 1;
 		EVENT(8, "a key moves");
-		law(3, (cell[1] & HELD) == 0 || cell[1] != left[0] || cell[1] != left[1])
-	}
+		law(3, (cell[1] & HELD) == 0 || cell[1] != left[0] || cell[1] != left[1]);
+		step = 5 }
+	:: step == 5 -> break
+	od
 }
 
 active proctype death()

@@ -18,6 +18,10 @@
  * place ends. 2 A place that has not ended can be renewed and left. 3 What leaves, renews or takes back a cell finds it as
  * it wrote it itself.
  *
+ * With -DLASTS each place is bound to a process that lives, and does not end: by its bits, once it is within the word's
+ * reach, and before that as long as its time is not over. An entry that is to take such a cell beyond reach displaces it
+ * first.
+ *
  * Variants that must fail, each with the law that it breaks:
  *  NO_STAMP 1     an entry looks at the word and does not change it: a reclaimer that had read both takes the slot.
  *  WORD_FIRST 1   the word is swapped before the cell: the same, in between.
@@ -27,6 +31,7 @@
  *  BLIND_LEAVE 3  a leave after the end stores into the cell, and ends the place of the next holder.
  *  NO_NONCE 3     two entries of a cell in one tick have one value: the second leave of the first ends the second.
  *  BLIND_UNDO 3   an entry that lost the swap of the word, late, stores into the cell.
+ *  TRIED_IS_FREE 2 a place that lasts once it is valid is taken from an entry that is late.
  *  BLIND_BOUND 1  an entry with a bound looks at as many cells as that alone: a place beyond them is not counted.
  *  LATE_WORD 1    an entry with a bound reads the word after the cells: one that entered in between is not counted.
  *
@@ -57,14 +62,37 @@
 #ifndef CLAIMS
 #define CLAIMS 6		/* of the slot: two keys that do not enter could take it from each other for ever */
 #endif
+#ifndef STAMPS
+#define STAMPS 15		/* of the slot: two late entries that last could displace each other for ever */
+#endif
 #define START 1
+
+#ifdef LASTS
+#define REACH(word)		((word) >> 10 & 3)
+#define with_reach(word, n)	(REACH(word) < (n) -> ((word) & 1023) | (n) << 10 : (word))
+#define lasts(i, word)		((i) < REACH(word))
+#define END_OF(value)		255
+#else
+#define with_reach(word, n)	(word)
+#define lasts(i, word)		0
+#define END_OF(value)		((value) >> 9)
+#endif
 
 /* A cell: when it ends, whether it is held, how often it was entered, of which claim. */
 #define CELL(end, nonce, claim)	((end) << 9 | 256 | (nonce) << 4 | (claim))
 #define without(value)		((value) & ~256)
 #define NONCE(value)		((value) >> 4 & 15)
 #define MY_BOUND		(_pid == 0 -> BOUND : CAPACITY)
-#define in_force(value, of, at)	(((value) & 256) != 0 && ((value) & 15) == (of) && (value) >> 9 > (at))
+#define is_of(value, of)	(((value) & 256) != 0 && ((value) & 15) == (of))
+#define in_force(i, value, word, at)	(is_of(value, CLAIM(word)) && ((value) >> 9 > (at) || lasts(i, word)))
+#ifdef LASTS
+#ifndef TRIED_IS_FREE
+#define is_tried(i, value, word)	(is_of(value, CLAIM(word)) && !lasts(i, word))
+#endif
+#endif
+#ifndef is_tried
+#define is_tried(i, value, word)	0
+#endif
 #ifdef NO_NONCE
 #define nonce_after(value)	0
 #else
@@ -73,8 +101,9 @@
 
 /* The slot: 0 or a key, the claim, the stamp, in one word. */
 #define WORD(key, claim, stamp)	((key) << 8 | (claim) << 4 | (stamp))
-#define KEY(word)		((word) >> 8)
+#define KEY(word)		((word) >> 8 & 3)
 #define CLAIM(word)		((word) >> 4 & 15)
+#define STAMP(word)		((word) & 15)
 
 short slot;
 short cell[CAPACITY];
@@ -107,7 +136,7 @@ inline count_held(which) {
 /* The place is held from now on. */
 inline begin_to_hold() {
 	my.holds = 1;
-	my.end = my.mine >> 9;
+	my.end = END_OF(my.mine);
 	count_held(my.key);
 	law(1, held <= (renews -> CAPACITY : MY_BOUND));
 	held = 0
@@ -119,7 +148,7 @@ inline give_up() {
 	next = (renews -> HOLD : READ)
 }
 
-mtype = { CALL, READ, SCAN, COUNT, CHECK, PLACE, COMMIT, UNDO, LOOK, READ_LATE, TAKE, HOLD, RENEW, LEAVE, AGAIN, REST };
+mtype = { CALL, READ, SCAN, COUNT, CHECK, DISPLACE, OUST, PLACE, COMMIT, UNDO, LOOK, READ_LATE, TAKE, HOLD, RENEW, LEAVE, AGAIN, REST };
 
 active [N] proctype process()
 {
@@ -139,16 +168,16 @@ active [N] proctype process()
 		i = 0;
 		renews = 0;
 		if
-		:: claims == CLAIMS -> next = REST
-		:: claims < CLAIMS && KEY(my.word) == 0 -> next = TAKE
-		:: claims < CLAIMS && KEY(my.word) == my.key -> next = SCAN
+		:: claims == CLAIMS || STAMP(my.word) > STAMPS -> next = REST
+		:: claims < CLAIMS && STAMP(my.word) <= STAMPS && KEY(my.word) == 0 -> next = TAKE
+		:: claims < CLAIMS && STAMP(my.word) <= STAMPS && KEY(my.word) == my.key -> next = SCAN
 		:: else -> next = LOOK
 		fi }
 
 	/* Another key's slot: is no place in it in force? */
 	:: STEP(LOOK)
 		if
-		:: in_force(cell[i], CLAIM(my.word), my.clock) -> EVENT(0, "the slot is in use by another key"); my.word = 0; next = CALL
+		:: in_force(i, cell[i], my.word, my.clock) -> EVENT(0, "the slot is in use by another key"); my.word = 0; next = CALL
 		:: else ->
 			i++;
 			if
@@ -191,7 +220,7 @@ active [N] proctype process()
 		:: next == COUNT -> skip
 		:: else ->
 		if
-		:: !in_force(my.before, CLAIM(my.word), my.clock) ->
+		:: !in_force(i, my.before, my.word, my.clock) ->
 			my.at = i;
 			my.mine = CELL(my.clock + TTL, nonce_after(my.before), CLAIM(my.word));
 			if
@@ -210,7 +239,7 @@ active [N] proctype process()
 	/* Each cell, for an entry with a bound; the last that is not in force is to be entered. */
 	:: STEP(COUNT)
 		if
-		:: in_force(cell[i], CLAIM(my.word), my.clock) -> my.counted++
+		:: in_force(i, cell[i], my.word, my.clock) -> my.counted++
 		:: else ->
 			my.at = i;
 			my.before = cell[i]
@@ -239,10 +268,20 @@ active [N] proctype process()
 #ifdef WORD_FIRST
 		:: slot == my.word -> next = COMMIT
 #else
-		:: slot == my.word -> next = PLACE
+		:: slot == my.word && !renews && is_tried(my.at, my.before, my.word) -> next = DISPLACE
+		:: slot == my.word && (renews || !is_tried(my.at, my.before, my.word)) -> next = PLACE
 #endif
 		:: else -> give_up()
 		fi }
+	/* One that another has tried, late: that cannot become valid from now on. */
+	:: STEP(DISPLACE)
+		if
+		:: slot == my.word -> slot = slot + 1; my.word = slot; EVENT(11, "a place that was tried is displaced"); next = OUST
+		:: else -> give_up()
+		fi }
+	:: STEP(OUST)
+		cell[my.at] = (cell[my.at] == my.before -> without(my.before) : cell[my.at]);
+		give_up() }
 	:: STEP(PLACE)
 		if
 		:: cell[my.at] == my.before -> cell[my.at] = my.mine; next = COMMIT
@@ -265,7 +304,7 @@ active [N] proctype process()
 		:: slot == my.word ->
 #else
 		:: slot == my.word ->
-			slot = slot + 1;
+			slot = with_reach(slot + 1, my.at + 1);
 #endif
 			begin_to_hold();
 			next = HOLD
@@ -296,13 +335,13 @@ active [N] proctype process()
 		next = RENEW }
 	:: STEP(RENEW)
 		if
-		:: slot != my.word || cell[my.at] != my.before || !in_force(my.before, CLAIM(my.word), my.clock) -> next = HOLD
+		:: slot != my.word || cell[my.at] != my.before || !in_force(my.at, my.before, my.word, my.clock) -> next = HOLD
 		:: else ->
 			EVENT(8, "a place is renewed");
 			my.mine = CELL(my.clock + TTL, nonce_after(my.before), CLAIM(my.word));
 #ifdef RENEW_CELL
 			cell[my.at] = my.mine;
-			my.end = my.mine >> 9;
+			my.end = END_OF(my.mine);
 			next = HOLD
 #else
 			next = CHECK
@@ -319,7 +358,7 @@ active [N] proctype process()
 		law(3, KEY(my.word) != my.key || cell[my.at] == my.mine || (cell[my.at] & 256) == 0);
 #endif
 		if
-		:: cell[my.at] == my.mine && in_force(my.mine, CLAIM(my.word), my.clock) -> cell[my.at] = without(my.mine)
+		:: cell[my.at] == my.mine && in_force(my.at, my.mine, my.word, my.clock) -> cell[my.at] = without(my.mine)
 		:: else -> EVENT(9, "a leave is too late")
 		fi;
 		next = AGAIN }
@@ -329,7 +368,7 @@ active [N] proctype process()
 		do
 		:: j < N ->
 			law(3, !(proc[j].holds && proc[j].end > now && j != _pid && proc[j].at == my.at && cell[my.at] == my.mine &&
-				 in_force(my.mine, CLAIM(slot), now)));
+				 in_force(my.at, my.mine, slot, now)));
 			j++
 		:: else -> break
 		od;

@@ -96,8 +96,8 @@ static unsigned held_within(uint32_t key, unsigned bound)
 	return n;
 }
 
-/* By a bound of its own, unless that is 0. */
-static struct entry *enter_by(uint32_t key, unsigned bound)
+/* By a bound of its own, unless that is 0; with flags of the place. */
+static struct entry *enter_with(uint32_t key, unsigned bound, uint32_t flags)
 {
 	struct shmlimit_limit limit = { .struct_size = sizeof(limit),
 		                        .flags = SHMLIMIT_LIMIT_PLACES,
@@ -112,6 +112,7 @@ static struct entry *enter_by(uint32_t key, unsigned bound)
 	*e = (struct entry){
 		.key = key, .hold.struct_size = sizeof(e->hold), .began = c->began, .bound = most, .in_call = 1
 	};
+	e->hold.flags = flags;
 	q.place = &e->hold;
 	q.limit = &limit;
 	actor_calls();
@@ -120,6 +121,7 @@ static struct entry *enter_by(uint32_t key, unsigned bound)
 	e->in_call = 0;
 	e->left = e->entered = c->ended;
 	e->is_in = c->answer == SHMLIMIT_ALLOWED;
+	e->lasts = e->is_in && flags != 0;
 	if (e->is_in && held_within(key, most) > most)
 		blame("key %u: %u places are held by a bound of %u", key, held_within(key, most), most);
 	if (e->is_in && surely_held(e, c->began) >= most)
@@ -129,9 +131,14 @@ static struct entry *enter_by(uint32_t key, unsigned bound)
 	return e;
 }
 
+static struct entry *enter_by(uint32_t key, unsigned bound)
+{
+	return enter_with(key, bound, 0);
+}
+
 static struct entry *enter(uint32_t key)
 {
-	return enter_by(key, 0);
+	return enter_with(key, 0, 0);
 }
 
 /* A place that has not ended is left, or renewed; one that was left is not. */
@@ -439,11 +446,17 @@ static void bind_to(struct entry *e, uint64_t holder)
 		blame("key %u: %u places are held", e->key, held(e->key));
 }
 
+/* Bound to the living in the same step. */
+static struct entry *enter_bound(uint32_t key)
+{
+	return enter_with(key, 0, SHMLIMIT_PLACE_BIND);
+}
+
 /* Each is bound to the living, the second then to the dead; the slot goes from key to key. */
 static void act_bound(unsigned who)
 {
 	uint32_t key = who == 1 ? OTHER : KEY;
-	struct entry *first = enter(key), *second = enter(key);
+	struct entry *first = enter_bound(key), *second = enter(key);
 
 	bind_to(first, alive);
 	bind_to(second, who == 2 ? dead : alive);
@@ -452,8 +465,7 @@ static void act_bound(unsigned who)
 	else
 		renew(first);
 	leave(first);
-	first = enter(key);
-	bind_to(first, alive);
+	first = enter_bound(key);
 	enter(key);
 	leave(first);
 }

@@ -55,10 +55,21 @@ static struct shmlimit_place none(void)
 	return (struct shmlimit_place){ .struct_size = sizeof(struct shmlimit_place) };
 }
 
+/* To be bound to this process by the entry. */
+static struct shmlimit_place binding(void)
+{
+	return (struct shmlimit_place){ .struct_size = sizeof(struct shmlimit_place), .flags = SHMLIMIT_PLACE_BIND };
+}
+
+static int enter_as(int id, struct shmlimit_place *hold, struct shmlimit_place as, uint64_t at)
+{
+	*hold = as;
+	return shmlimit_enter_at(l, id, "k", 1, hold, &r, at);
+}
+
 static int enter(int id, struct shmlimit_place *hold, uint64_t at)
 {
-	*hold = none();
-	return shmlimit_enter_at(l, id, "k", 1, hold, &r, at);
+	return enter_as(id, hold, none(), at);
 }
 
 static int leave(int id, const struct shmlimit_place *hold, uint64_t at)
@@ -378,6 +389,13 @@ static void errors(void)
 
 	is(shmlimit_enter(l, id, "k", 1, NULL, NULL), -EINVAL, "a holder needs somewhere to keep its place");
 	is(shmlimit_enter(l, id, "k", 1, &small, NULL), -EINVAL, "a structure that is too small is refused");
+	hold.flags = SHMLIMIT_PLACE_BIND | 1;
+	is(shmlimit_enter(l, id, "k", 1, &hold, NULL), -E2BIG, "a flag that is not known is refused");
+	is(shmlimit_take_all(
+		   l, &(struct shmlimit_request){ .rule = id, .key = "k", .key_len = 1, .cost = 1, .place = &hold }, 1,
+		   NULL, NULL),
+	   -E2BIG, "by take_all too");
+	hold = none();
 	is(shmlimit_renew(l, id, "k", 1, &small), -EINVAL, "to renew too");
 	is(shmlimit_leave(l, id, "k", 1, &small), -EINVAL, "to leave too");
 	is(shmlimit_bind(l, id, "k", 1, &small, 0), -EINVAL, "to bind too");
@@ -748,6 +766,31 @@ static struct layout_holder *entry_of(uint64_t number)
 	return (struct layout_holder *)(void *)((char *)l->header + LAYOUT_HOLDERS_OFFSET) + registry_entry(number);
 }
 
+/* A process that entered the rule's only place, of a new key, which is bound to it. */
+static pid_t bound_by_child(int id, int with_result)
+{
+	int ends[2];
+	char entered = 1;
+	pid_t pid;
+
+	shmlimit_reset(l, id, NULL, 0);
+	if (pipe(ends) != 0)
+		bail("no pipe");
+	pid = fork();
+	if (pid == 0) {
+		struct shmlimit_place place = binding();
+
+		entered = shmlimit_enter_at(l, id, "k", 1, &place, with_result ? &r : NULL, T0) != SHMLIMIT_ALLOWED;
+		if (write(ends[1], &entered, 1) == 1)
+			sleep_on();
+	}
+	if (read(ends[0], &entered, 1) != 1 || entered != 0)
+		bail("no entry");
+	close(ends[0]);
+	close(ends[1]);
+	return pid;
+}
+
 static void bound(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16 };
@@ -892,6 +935,23 @@ static void bound(void)
 	}
 	is(leave(id, &a, T0), 0, "it is left by who has it");
 
+	/* In the same step. */
+	for (int with_result = 0; with_result < 2; with_result++) {
+		pid = bound_by_child(id, with_result);
+		is(enter(id, &c, T0 + 2 * PERIOD), SHMLIMIT_DENIED,
+		   "a place that was bound at the entry is held while its process lives");
+		end(pid);
+		forget_answers();
+		is(enter(id, &c, T0), SHMLIMIT_ALLOWED, "it goes to the next entry when that is dead");
+		leave(id, &c, T0);
+	}
+	is(enter_as(id, &a, binding(), T0), SHMLIMIT_ALLOWED, "a known key's place is bound at the entry");
+	is(a.bind_error, 0, "nothing was wrong with that");
+	is(enter(id, &c, T0 + 2 * PERIOD), SHMLIMIT_DENIED, "it does not end");
+	is(leave(id, &a, T0 + 2 * PERIOD), 0, "it is left");
+	is(enter(id, &a, T0), SHMLIMIT_ALLOWED, "the next entry is not bound where it does not ask for it");
+	is(enter(id, &c, T0 + 2 * PERIOD), SHMLIMIT_ALLOWED, "it ends");
+
 	/* A larger table. */
 	orphaned(id, &a);
 	is(shmlimit_grow_at(l, 32, T0), 0, "the table grows");
@@ -924,6 +984,25 @@ static void bound(void)
 static int registers(pid_t pid, uint64_t *number)
 {
 	return pid == 0 ? registry_self(l, number) : registry_process(l, (uint32_t)pid, number);
+}
+
+/* In a process that finds all entries taken. */
+static void enter_unregistered(int id)
+{
+	pid_t pid;
+	int status;
+
+	shmlimit_reset(l, id, NULL, 0);
+	pid = fork();
+	if (pid == 0) {
+		struct shmlimit_place place, other;
+
+		_exit(enter_as(id, &place, binding(), T0) != SHMLIMIT_ALLOWED || place.bind_error != -EXFULL ||
+		      place.value == 0 || enter_as(id, &other, binding(), T0) != SHMLIMIT_DENIED ||
+		      other.bind_error != 0 || leave(id, &place, T0) != 0);
+	}
+	waitpid(pid, &status, 0);
+	is(status, 0, "where the process cannot be registered its place is held unbound, and the entry says why");
 }
 
 static volatile pid_t thread_id;
@@ -1062,9 +1141,12 @@ static void registry(void)
 	}
 	pid_t late = child_that(sleep_on);
 	is(registers(late, &other), -EXFULL, "a process is not registered where all entries are living processes'");
-	is(l->header->unregistered, 1, "that is counted");
 	enter(id, &place, T0);
 	is(bind_to(id, &place, late), -EXFULL, "a place is not bound where all entries are living processes'");
+	is(l->header->unregistered, 1, "that is counted");
+	enter_unregistered(id);
+	is(l->header->unregistered, 2,
+	   "an entry that is to bind its place, and cannot, is counted, one that is denied is not");
 	end(pid);
 	forget_answers();
 	is(registers(late, &other), 0, "a process gets the entry of one that is dead");
@@ -1411,6 +1493,9 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 		struct interval new = { .hold = none() };
 		int plain = rng_below(rng, 2) == 0; /* without a result */
 
+		if (key % 4 == 0 && rng_below(rng, 2) == 0)
+			new.hold = binding();
+
 		if (n >= most) {
 			did[4] += bury_orphans(p, now_ns);
 			n = held(p, now_ns, &longest_ns);
@@ -1428,6 +1513,7 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 		if (want == SHMLIMIT_ALLOWED) {
 			new.end_ns = end_of(p, now_ns);
 			new.in = 1;
+			new.bound = what != 0 && new.hold.flags != 0;
 			p->list[p->n++] = new;
 			longest_ns = longest_ns > new.end_ns - now_ns ? longest_ns : new.end_ns - now_ns;
 		}

@@ -18,7 +18,7 @@ const OUTCOME = 9, STATUS = 10, FAILURE = 11, DENIED_BY = 12, GATE_REMAINING = 1
 const SATURATE = 0x10000
 const RESTART = 0x20000
 const READ_ONLY = 0x100
-const HOLD_SIZE = 16 // of struct shmlimit_place
+const HOLD_SIZE = 24 // of struct shmlimit_place
 const ALGORITHMS = ['funnel', 'warmup', 'window', 'lease', 'counter', 'hold', 'gcra']
 const LIMIT_SIZE = 40 // of struct shmlimit_limit
 const LIMITS_KEPT = 4096

@@ -114,10 +114,12 @@ FAST int fast_enter(const struct shmlimit *l, const struct request *q, const str
 			return FIRST_NOT;
 		i = i + 1 < n ? i + 1 : 0;
 	}
+	if (__builtin_expect(hold_place_is_tried(before, i, f.seen.word), 0))
+		return FIRST_NOT;
 	if (r != NULL && !fast_hold_report(&f, cells, most, reach, q->when.ns, r))
 		return FIRST_NOT;
 	place = (struct hold_place){ (uint32_t)i, hold_cell(&f.view.params, before.value, f.seen.word, q->when.ns) };
-	entered = (struct hold_pair){ place.value, HOLD_NOBODY };
+	entered = (struct hold_pair){ place.value, asked->holder };
 	/* INVARIANT I3: the place was read while the slot was the key's: it is no window's. */
 	if (__builtin_expect(!slot_unchanged(f.slot, f.seen) || !hold_place_cas(cells, i, before, entered), 0))
 		return FIRST_NOT;

@@ -264,7 +264,8 @@ static int hold_ask(const struct look *k, const struct request *q, uint64_t word
 	return 0;
 }
 
-static void hold_enter(const struct look *k, const struct places *p, struct hold_balance *b, struct verdict *v)
+static void hold_enter(const struct look *k, const struct request *q, const struct places *p, struct hold_balance *b,
+                       struct verdict *v)
 {
 	uint64_t reach = p->free != NONE && p->free >= p->top ? p->free + 1 : p->top;
 
@@ -272,7 +273,7 @@ static void hold_enter(const struct look *k, const struct places *p, struct hold
 		(struct hold_place){ (uint32_t)p->free, hold_cell(k->params, p->before.value, b->word, k->at.now_ns) };
 	b->before = p->before.value;
 	b->owner = p->before.owner;
-	b->holder = HOLD_NOBODY;
+	b->holder = q->op == OP_ENTER ? q->hold->holder : HOLD_NOBODY;
 	v->word = hold_word_next(b->word, reach, k->at.now_ns);
 	v->changed = 1;
 }
@@ -430,7 +431,7 @@ static void hold_row_apply(const struct look *k, const struct request *q, struct
 	} else {
 		enters = hold_ask(k, q, b->hold.word, &p, v);
 		if (enters)
-			hold_enter(k, &p, &b->hold, v);
+			hold_enter(k, q, &p, &b->hold, v);
 		else if (request_leaves(q))
 			p.held -= hold_forget(k, q->hold, &b->hold);
 		/* A denial writes then. At the first try it is not to: see decide.c. */
@@ -471,6 +472,22 @@ static int hold_step_back(const struct look *k, struct slot_seen seen)
 }
 
 /*
+ * Who tried a place loses its swap of the word from now on, and the place is not held. Returns
+ * whether *seen is the slot still, as it is then.
+ */
+static int displace(const struct look *k, struct slot_seen *seen, uint64_t i, struct hold_pair place)
+{
+	uint64_t word = hold_word_next(seen->word, hold_reach(seen->word, UINT64_MAX), k->at.now_ns);
+
+	/* ORDER full; before the cell. INVARIANT I3: the slot was the key's. */
+	if (!slot_cas(&k->t->slots[k->slot - k->t->slots], *seen, seen->tag, word))
+		return 0;
+	seen->word = word;
+	(void)hold_place_end(ring_cells(k), i, place);
+	return 1;
+}
+
+/*
  * Places whose time is over, and whose holder is not known to live, are not held from now on: in
  * this slot a place in force keeps them from being freed.
  */
@@ -486,11 +503,27 @@ static void hold_row_sweep(const struct look *k, struct slot_seen seen)
 		if (hold_place_lasts(k->params->flags, place, i, seen.word) &&
 		    !is_orphan(k, place, i, seen.word, asked_ns))
 			continue;
+		if (hold_place_is_tried(place, i, seen.word)) {
+			if (!displace(k, &seen, i, place))
+				return;
+			continue;
+		}
 		/* INVARIANT I3: as in hold_row_before_swap(). */
 		if (!slot_unchanged(k->slot, seen))
 			return;
 		(void)hold_place_end(ring_cells(k), i, place);
 	}
+}
+
+/* Is a place to be entered what another call tried: see hold.h, step 9. */
+static int is_anothers_try(const struct request *q, const struct hold_balance *h, uint64_t word)
+{
+	const struct hold_place *own = q->op == OP_ENTER ? &q->hold->tried : NULL;
+
+	if (!operation_is_counted(q->op) ||
+	    !hold_place_is_tried((struct hold_pair){ h->before, h->owner }, h->place.cell, word))
+		return 0;
+	return own == NULL || own->value == 0 || own->cell != h->place.cell || !hold_is_same(h->before, own->value);
 }
 
 /* The cell's swap, before the word's. Returns 0 where another process was quicker. */
@@ -505,6 +538,10 @@ static int hold_row_before_swap(const struct look *k, const struct request *q, s
 		return 0;
 	if (b->stepped)
 		return !bury(k, seen) && hold_step_back(k, seen);
+	if (is_anothers_try(q, h, seen.word)) {
+		(void)displace(k, &seen, h->place.cell, before);
+		return 0; /* decide again */
+	}
 	/* INVARIANT I3: the place was read while the slot was the key's: it is no window's. */
 	if (!slot_unchanged(k->slot, seen) || !hold_place_cas(ring_cells(k), h->place.cell, before, after))
 		return 0;
@@ -612,6 +649,14 @@ static struct hold_pair migrated(const struct look *k, struct hold_pair place, u
 		                   HOLD_NOBODY };
 }
 
+/* A place, its halves being of one moment. False: another process changed it just now. */
+static int place_copy(const struct look *k, uint64_t i, struct hold_pair *place)
+{
+	*place = place_at(k, i);
+	/* ORDER pairs with hold_place_cas(): see hold.h. */
+	return load_again(&ring_cells(k)[2 * i]) == place->value;
+}
+
 static int hold_row_migrate(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen,
                             uint64_t *carried)
 {
@@ -620,9 +665,11 @@ static int hold_row_migrate(const struct look *k, uint64_t word, const struct lo
 
 	/* There may be more places: they are as if never entered. */
 	for (uint64_t i = 0; i < reach || i < most; i++) {
-		struct hold_pair here = i < places ? place_at(k, i) : (struct hold_pair){ 0, 0 };
-		struct hold_pair place = migrated(k, here, i, word), before = place_at(to, i);
+		struct hold_pair here = { 0, 0 }, before = place_at(to, i), place;
 
+		if (i < places && !place_copy(k, i, &here))
+			return 0;
+		place = migrated(k, here, i, word);
 		/*
 		 * INVARIANT I13: a carrier that is late finds the slot committed, or the place
 		 * written.

@@ -22,7 +22,7 @@
  *
  *  1. Enter: read the word, then the places. Fewer than `capacity` in force, or than the bound that
  *     the call brings: look at the slot again and swap a place that is not in force for a new
- *     value. Then swap the word for a later stamp, whose reach covers the place. That admits. If it
+ *     value, and its owner for the holder, if the call names one. Then swap the word for a later stamp, whose reach covers the place. That admits. If it
  *     fails, swap the place back and start over.
  *  2. Renew: the same, from exactly the value that was entered. The owner stays.
  *  3. Leave: swap exactly the value that was entered for one that is not held.
@@ -39,6 +39,11 @@
  *  8. Bury: a denied entry asks for the holder of each place that has one. If it is dead, or is not
  *     known to live and the place has ended: swap exactly that place for one that is not held, as
  *     leaving does.
+ *
+ *  9. Displace: a place beyond reach whose time is over, and which has a holder, was tried by an entry
+ *     that is late, and would last from the swap of the word on. An entry or a sweep that is to have it
+ *     swaps the word for a later stamp first, so that the late entry fails (tests/model/hold,
+ *     TRIED_IS_FREE). Without a holder the place is over, also once it is valid.
  *
  * INVARIANT I13. Never more than `capacity` places of a key are in force. All entries are in cells
  * below the capacity, and a cell has one value. Where the capacity was lowered, places beyond it
@@ -63,7 +68,11 @@
  * was left after it was copied is then found, and left, in the new table. One that was bound after
  * it was copied is bound there, since the word's swap fails (tests/model/bind, NO_LOOK).
  *
- * Killed between the two swaps, an entry leaves a place that ends by itself.
+ * Killed between the two swaps, an entry leaves a place that ends by itself, or is a dead holder's.
+ *
+ * A late entry may swap value and owner of the old table while a carrier reads them. So a carrier
+ * reads the value, the owner, and the value again: values do not come again, so both were there
+ * together. Else a place whose leaver was killed would be the late one's (tests/model/bind, TORN).
  *
  * INVARIANT A place whose holder lives is not buried. Burying swaps value and owner together, and
  * the owner is the one that is dead. An owner is one process for ever: its number never comes again

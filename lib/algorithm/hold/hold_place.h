@@ -49,6 +49,15 @@ static inline int hold_place_lasts(uint64_t flags, struct hold_pair pair, uint64
 	       (flags & SHMLIMIT_RULE_CUT_OFF) == 0;
 }
 
+/*
+ * Is a place that is not in force what an entry tried that may still make it valid, and lasting?
+ * See hold.h, step 9. WHY NOT by its end, too: it was read by a later clock than the request's.
+ */
+static inline int hold_place_is_tried(struct hold_pair pair, uint64_t i, uint64_t word)
+{
+	return hold_is_of(pair.value, word) && registry_is_number(pair.owner) && i >= hold_reach(word, UINT64_MAX);
+}
+
 /* Is it in force, as far as is known without asking about its holder? */
 static inline int hold_place_is_held(const struct layout_params *params, struct hold_pair pair, uint64_t i,
                                      uint64_t word, uint64_t now_ns)

@@ -10,19 +10,31 @@
 #include "registry.h"
 #include "shmlimit_at.h"
 
+/* This process, or HOLD_NOBODY where it cannot be registered: the error says why. */
+static inline int holder_self(const struct shmlimit *l, uint64_t *number)
+{
+	int error = registry_self(l, number);
+
+	if (__builtin_expect(error != 0, 0))
+		*number = HOLD_NOBODY;
+	return error;
+}
+
 /* `limit` is a constant NULL or not, so that an entry by its rule's capacity asks for no other. */
 FAST int enter_by(const struct shmlimit *l, const struct request *request, const struct gcra *limit,
                   struct shmlimit_place *place, struct shmlimit_result *r)
 {
-	struct hold_request asked = { 0 };
-	int answer = decide_check(l, request);
+	struct hold_request asked = { .holder = HOLD_NOBODY };
+	int answer = decide_check(l, request), error = 0;
 	uint32_t failed = 0;
 	struct request q;
 
-	if (answer == 0 && (place == NULL || place->struct_size < PLACE_SIZE_1_0))
-		answer = -EINVAL;
+	if (answer == 0)
+		answer = places_check(place);
 	if (answer != 0)
 		return answer;
+	if ((place->flags & SHMLIMIT_PLACE_BIND) != 0)
+		error = holder_self(l, &asked.holder);
 	q = decide_complete(l, request);
 	q.hold = &asked;
 	answer = limit == NULL || limit->is_places ? fast_enter(l, &q, limit, &failed, r) : FIRST_NOT;
@@ -32,6 +44,7 @@ FAST int enter_by(const struct shmlimit *l, const struct request *request, const
 		return answer;
 	place->index = asked.place.cell;
 	place->value = answer == SHMLIMIT_ALLOWED ? asked.place.value : 0;
+	place->bind_error = place->value != 0 && error != 0 ? registry_counted(l, error) : 0;
 	return answer;
 }
 
@@ -129,7 +142,8 @@ __attribute__((noinline)) static int bind_place(const struct shmlimit *l, int ru
 		return -EINVAL;
 	answer = decide_check(l, &request);
 	if (answer == 0)
-		answer = pid == 0 ? registry_self(l, &asked.holder) : registry_process(l, pid, &asked.holder);
+		answer = registry_counted(l, pid == 0 ? registry_self(l, &asked.holder)
+		                                      : registry_process(l, pid, &asked.holder));
 	if (answer != 0)
 		return answer;
 	asked.place = (struct hold_place){ place->index, place->value };

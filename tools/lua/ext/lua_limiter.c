@@ -199,13 +199,11 @@ static int limiter_enter(lua_State *L)
 	}
 	lua_settop(L, 3);
 	place = lua_newuserdata(L, sizeof(*place));
-	*place = (struct shmlimit_place){ .struct_size = sizeof(*place) };
+	/* If this process dies, the place is free. One that is not bound ends with its period. */
+	*place = (struct shmlimit_place){ .struct_size = sizeof(*place), .flags = SHMLIMIT_PLACE_BIND };
 	luaL_setmetatable(L, PLACE);
 	q.place = place;
 	answer = shmlimit_decide(a.handle, SHMLIMIT_TAKE, &q, &r);
-	/* If this process dies, the place is free. One that is not bound ends with its period. */
-	if (answer == SHMLIMIT_ALLOWED)
-		(void)shmlimit_bind(a.handle, a.rule, a.key, a.key_len, place, 0);
 	n = push_decision(L, answer, &r);
 	if (answer == SHMLIMIT_ALLOWED) {
 		lua_pushvalue(L, 4);

@@ -26,6 +26,7 @@ local OPEN_READ_ONLY, OPEN_TRUSTED, OPEN_CREATE = 0x100, 0x200, 0x400
 local VERBS = { take = 0, peek = 1, reserve = 2, charge = 3, refund = 4, take_some = 6 }
 local COUNT_FLAGS = { saturate = 0x10000, restart = 0x20000 }
 local OPTION_GROUP = 0x1000000
+local PLACE_BIND = 0x80000
 local LIMIT_T, PLACE_T = ffi.typeof("struct shmlimit_limit"), ffi.typeof("struct shmlimit_place")
 
 -- Between a call and the reading of its answer nothing yields, so one of each is enough.
@@ -258,16 +259,13 @@ end
 function Limiter:enter(rule, key, by)
 	local id = id_of(self, rule)
 	key = key_of(key)
-	local place = PLACE_T(ffi.sizeof(PLACE_T))
+	-- If this process dies, the place is free. One that is not bound ends with its period.
+	local place = PLACE_T(ffi.sizeof(PLACE_T), 0, 0, PLACE_BIND)
 	local allowed, remaining, wait, reset_after, limit
 	if by == nil then
 		allowed, remaining, wait, reset_after, limit = decided(C.shmlimit_enter(self.handle, id, key, #key, place, result), rule)
 	else
 		allowed, remaining, wait, reset_after, limit = decide_by(self, VERBS.take, rule, id, key, 1, by, place)
-	end
-	-- If this process dies, the place is free. One that is not bound ends with its period.
-	if allowed then
-		C.shmlimit_bind(self.handle, id, key, #key, place, 0)
 	end
 	return allowed and place, remaining, wait, reset_after, limit
 end

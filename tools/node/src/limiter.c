@@ -297,15 +297,14 @@ static napi_value hold_call(napi_env env, napi_callback_info info, enum hold_cal
 		return integer(env, answer);
 	memcpy(&place, bytes, sizeof(place));
 	place.struct_size = sizeof(place);
+	/* If this process dies, the place is free. One that is not bound ends with its period. */
+	place.flags = SHMLIMIT_PLACE_BIND;
 	if (call == ENTER)
 		answer = enter_by(env, &s, argv[4], &place, &r);
 	else if (call == RENEW)
 		answer = shmlimit_renew(s.limiter, s.rule, s.key, s.length, &place);
 	else
 		answer = shmlimit_leave(s.limiter, s.rule, s.key, s.length, &place);
-	/* If this process dies, the place is free. One that is not bound ends with its period. */
-	if (call == ENTER && answer == SHMLIMIT_ALLOWED)
-		(void)shmlimit_bind(s.limiter, s.rule, s.key, s.length, &place, 0);
 	if (answer >= 0)
 		memcpy(bytes, &place, sizeof(place));
 	return call == ENTER ? answered(env, addon, answer, &r) : integer(env, answer);

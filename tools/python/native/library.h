@@ -75,6 +75,8 @@ struct gate_held {
 		int32_t rule;
 		uint32_t struct_size, index;
 		uint64_t value;
+		uint32_t flags;
+		int32_t bind_error;
 	} places[REQUESTS_MAX];
 	uint32_t bill_count, reserved32;
 	struct {

@@ -38,6 +38,7 @@ LIMIT_UNLIMITED = 0x20000000
 LIMIT_PLACES = 0x40000000
 COUNT_SATURATE = 0x10000
 COUNT_RESTART = 0x20000
+PLACE_BIND = 0x80000
 VERBS = {"take": 0, "peek": 1, "reserve": 2, "charge": 3, "refund": 4, "take_some": 6}
 
 
@@ -139,7 +140,13 @@ class Limit(Structure):
 
 
 class Place(Structure):
-    _fields_ = [("struct_size", c_uint32), ("index", c_uint32), ("value", c_uint64)]
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("index", c_uint32),
+        ("value", c_uint64),
+        ("flags", c_uint32),
+        ("bind_error", c_int32),
+    ]
 
 
 class Request(Structure):
@@ -232,7 +239,6 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "count": (c_int, [*_decision[:4], POINTER(CountRequest), POINTER(Count)]),
     "enter": (c_int, [*_decision[:4], POINTER(Place), _result]),
     "renew": (c_int, [*_decision[:4], POINTER(Place)]),
-    "bind": (c_int, [*_decision[:4], POINTER(Place), c_uint32]),
     "leave": (c_int, [*_decision[:4], POINTER(Place)]),
     "refund": (c_int, [*_decision, _result]),
     "reset": (c_int, [c_void_p, c_int, c_char_p, c_size_t]),

@@ -613,15 +613,13 @@ class Limiter:
         """Enter one of the key's places, if one is free: ``with limiter.enter("jobs", user) as place: if place: ...``. A place
         is held while this process lives, until it is left; a rule that says "at most 5 minutes each" ends it after them. With
         a limit, such as "20 at once", one is free while fewer are held than it says; at most the rule's capacity counts."""
-        r, place, encoded = _c.Result(), _c.Place(struct_size=ctypes.sizeof(_c.Place)), key_bytes(key)
-        number = self._id(rule)
+        # One that cannot be bound to this process ends with its period.
+        place = _c.Place(struct_size=ctypes.sizeof(_c.Place), flags=_c.PLACE_BIND)
+        r, encoded, number = _c.Result(), key_bytes(key), self._id(rule)
         by = None if limit is None else ctypes.pointer(call_limit(limit)[0])
         asked = _c.Request(number, 0, encoded, len(encoded), 1, by, ctypes.pointer(place))
         answer = library.decide(self._handle, _c.VERBS["take"], ctypes.byref(asked), ctypes.byref(r))
         _check(answer, f"{self.name}: rule {rule}")
-        if answer == 0:
-            # One that cannot be bound to this process ends with its period.
-            library.bind(self._handle, number, encoded, len(encoded), ctypes.byref(place), 0)
         return Place(self, rule, encoded, _result(answer == 0, r), place)
 
     def reserve(

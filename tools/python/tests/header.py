@@ -25,6 +25,7 @@ CONSTANTS = {
     "RULE_NAME_MAX": _c.RULE_NAME_MAX,
     "COUNT_SATURATE": _c.COUNT_SATURATE,
     "COUNT_RESTART": _c.COUNT_RESTART,
+    "PLACE_BIND": _c.PLACE_BIND,
     "GATE_FIELDS_MAX": _c_gate.FIELDS_MAX,
     "GATE_BUFFER": _c_gate.BUFFER,
     **{"GATE_" + outcome.upper().replace("-", "_"): i for i, outcome in enumerate(_c_gate.OUTCOMES)},

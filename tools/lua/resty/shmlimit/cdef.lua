@@ -45,6 +45,8 @@ struct shmlimit_count {
 struct shmlimit_place {
 	uint32_t struct_size, index;
 	uint64_t value;
+	uint32_t flags;
+	int32_t bind_error;
 };
 struct shmlimit_info {
 	uint32_t struct_size, layout_version;
@@ -99,7 +101,6 @@ int shmlimit_count(struct shmlimit *limiter, int rule, const void *key, size_t k
 int shmlimit_enter(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
 	struct shmlimit_result *r);
 int shmlimit_renew(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place);
-int shmlimit_bind(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place, uint32_t pid);
 int shmlimit_leave(struct shmlimit *limiter, int rule, const void *key, size_t key_len, const struct shmlimit_place *place);
 int shmlimit_reset(struct shmlimit *limiter, int rule, const void *key, size_t key_len);
 int shmlimit_key_ip_text(const char *text, int nth, unsigned prefix_v4, unsigned prefix_v6, void *key, size_t key_size);

@@ -373,7 +373,8 @@ static VALUE limiter_reset(int argc, VALUE *argv, VALUE self)
 /* _enter(rule, key, limit): [index, value] of the place, or nil. A value of 0 is a place that need not be left. */
 static VALUE limiter_enter(VALUE self, VALUE rule, VALUE key_value, VALUE limit_value)
 {
-	struct shmlimit_place place = { .struct_size = sizeof(place) };
+	/* If this process dies, the place is free. One that is not bound ends with its period. */
+	struct shmlimit_place place = { .struct_size = sizeof(place), .flags = SHMLIMIT_PLACE_BIND };
 	struct shmlimit_limit limit;
 	int by_limit = limit_of(limit_value, &limit), answer;
 	struct key key = native_key(key_value);
@@ -386,9 +387,6 @@ static VALUE limiter_enter(VALUE self, VALUE rule, VALUE key_value, VALUE limit_
 		                      .place = &place };
 
 	answer = shmlimit_decide(l->handle, SHMLIMIT_TAKE, &q, NULL);
-	/* If this process dies, the place is free. One that is not bound ends with its period. */
-	if (answer == SHMLIMIT_ALLOWED)
-		(void)shmlimit_bind(l->handle, q.rule, key.bytes, key.length, &place, 0);
 	RB_GC_GUARD(key.owner);
 	if (native_check(answer, rule) != SHMLIMIT_ALLOWED)
 		return Qnil;
@@ -407,7 +405,9 @@ static VALUE place_of(int error, const struct shmlimit_place *place, VALUE rule)
 /* _renew(rule, key, index, value) */
 static VALUE limiter_renew(VALUE self, VALUE rule, VALUE key_value, VALUE index, VALUE value)
 {
-	struct shmlimit_place place = { sizeof(place), NUM2UINT(index), NUM2ULL(value) };
+	struct shmlimit_place place = { .struct_size = sizeof(place),
+		                        .index = NUM2UINT(index),
+		                        .value = NUM2ULL(value) };
 	struct key key = native_key(key_value);
 	struct limiter *l = limiter_of(self);
 	int error = shmlimit_renew(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, &place);
@@ -419,7 +419,9 @@ static VALUE limiter_renew(VALUE self, VALUE rule, VALUE key_value, VALUE index,
 /* _leave(rule, key, index, value) */
 static VALUE limiter_leave(VALUE self, VALUE rule, VALUE key_value, VALUE index, VALUE value)
 {
-	struct shmlimit_place place = { sizeof(place), NUM2UINT(index), NUM2ULL(value) };
+	struct shmlimit_place place = { .struct_size = sizeof(place),
+		                        .index = NUM2UINT(index),
+		                        .value = NUM2ULL(value) };
 	struct key key = native_key(key_value);
 	struct limiter *l = limiter_of(self);
 	int error = shmlimit_leave(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, &place);
