@@ -445,10 +445,10 @@ struct shmlimit_fields {
 /*
  * ---- Segments -------------------------------------------------------------
  *
- * A segment is a file in /dev/shm. The segment web of layout version 9 is /dev/shm/shmlimit.9.web.
- * A library has one layout version, and only shmlimit_next_layout() and shmlimit_destroy_layout()
- * reach segments of others. So two versions of the library can run side by side, as they do during
- * an upgrade, each with segments of its own.
+ * A segment is a file in /dev/shm. The segment web of layout version 10 is
+ * /dev/shm/shmlimit.10.web. A library has one layout version, and only shmlimit_next_layout() and
+ * shmlimit_destroy_layout() reach segments of others. So two versions of the library can run side
+ * by side, as they do during an upgrade, each with segments of its own.
  *
  * A segment's name has 1 to SHMLIMIT_NAME_MAX bytes, contains no '/' and no control character, and
  * does not begin with '.'. Errors that all these functions share: -EILSEQ and -ENAMETOOLONG for a
@@ -1189,6 +1189,41 @@ int shmlimit_throttle(struct shmlimit *limiter, const void *key, size_t key_len,
  */
 int shmlimit_refund(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
                     struct shmlimit_result *r);
+
+/*
+ * "Not now": nothing of a key passes for the next for_ns nanoseconds, whatever tokens it has: what
+ * the key stands for has answered 429 or 503 with Retry-After, say. Takes, reservations, entries,
+ * counts and leases are denied, peeks too; retry_after_ns is the time until the pause ends, or the
+ * rule's own if that is longer. Charges, refunds, and places that are held go on.
+ * shmlimit_acquire() sleeps until the pause is over, also where it has begun to wait before, and
+ * then reserves: so all who wait go on by the rule's rate, and not at once.
+ *
+ * Of two pauses the one that ends later stays. for_ns 0: the key's pause ends now. At most 366
+ * days. It ends by itself, and is saved with the segment. A rule that is OFF, BLOCK or DRY_RUN
+ * answers as ever. Pauses are keys of a COUNTER rule, ~pause, that the first call makes: protected,
+ * named by the rule, a blank and the key; without it nothing is paused.
+ *
+ * Returns 0; or SHMLIMIT_DENIED: not paused, since there is no slot for the pause, or ~pause or the
+ * segment is off. Errors: -EINVAL, -EMSGSIZE, -EROFS, -ESRCH as shmlimit_take(); -ERANGE: longer
+ * than that, or than ~pause counts, whose period an operator may have lowered; -EOPNOTSUPP: ~pause
+ * is no COUNTER, or is the rule. Of the first call in a segment also those of shmlimit_rule_set().
+ *
+ * A request that had read the rule before and swaps its key's word after may pass once; after this
+ * call has returned none does that begins then. If killed inside: the key is paused or not.
+ * Threads, fork: as shmlimit_take(). Signals: not to be called from handlers. Cost: two takes. A
+ * rule whose keys were never paused decides as if there were no pauses; while a key of a rule is
+ * paused, and up to three seconds after, a decision under it costs three or four.
+ */
+int shmlimit_pause(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t for_ns);
+
+/*
+ * Is a key paused? For a caller that has waited for a reservation without shmlimit_acquire(): if
+ * so, it gives the tokens back, waits for *left_ns, and reserves again. Returns SHMLIMIT_DENIED
+ * with the time that is left in *left_ns, unless that is NULL, or SHMLIMIT_ALLOWED and 0: also
+ * while the rule or the segment does not enforce. Writes nothing and counts nothing. Errors: as
+ * shmlimit_peek(). Cost: 5 ns while the rule has no pauses; else a take.
+ */
+int shmlimit_paused(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t *left_ns);
 
 /*
  * Restore all tokens of one key (`key` not NULL), of every key of one rule (`key` NULL), or of

@@ -63,6 +63,12 @@ int shmlimit_bind_at(struct shmlimit *limiter, int rule, const void *key, size_t
 int shmlimit_leave_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
                       const struct shmlimit_place *place, uint64_t now_ns);
 
+/* Pauses. */
+int shmlimit_pause_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t for_ns,
+                      uint64_t now_ns);
+int shmlimit_paused_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t *left_ns,
+                       uint64_t now_ns);
+
 /* Rules and growth. A program that gives times to decisions gives them here too. */
 int shmlimit_rule_set_at(struct shmlimit *limiter, const char *rule_name, const struct shmlimit_rule *rule,
                          uint64_t now_ns);

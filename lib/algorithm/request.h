@@ -63,6 +63,13 @@ static inline int operation_is_holders(enum operation op)
 	return op == OP_RENEW || op == OP_LEAVE || op == OP_BIND;
 }
 
+/* It is a request that passes or does not: what a pause denies. */
+static inline int operation_passes(enum operation op)
+{
+	return (1u << op & (1u << OP_TAKE | 1u << OP_TAKE_SOME | 1u << OP_PEEK | 1u << OP_RESERVE | 1u << OP_LEASE |
+	                    1u << OP_COUNT | 1u << OP_ENTER)) != 0;
+}
+
 /* It says what has happened already: a full table does not deny it. */
 static inline int operation_has_happened(enum operation op)
 {

@@ -198,7 +198,7 @@ EXPORT int shmlimit_rule_version(struct shmlimit *l, int rule, uint64_t *version
 	published = load_acquire(&l->rules[rule].published);
 	if (!published_in_use(published))
 		return -ESRCH;
-	*version = published;
+	*version = published & ~PUBLISHED_PAUSED;
 	return 0;
 }
 

@@ -102,35 +102,6 @@ EXPORT int shmlimit_refund_at(struct shmlimit *l, int rule, const void *key, siz
 }
 
 /*
- * Sleep until the reserved tokens are there. WHY NOT one clock read for both, by
- * shmlimit_reserve_at(): a decision by a given time doubts a word that is later, and not the time.
- * If it was stopped before, it would refill what had refilled already.
- */
-static int wait_for_tokens(const struct shmlimit *l, int answer, uint64_t max_wait_ns, struct shmlimit_result *result,
-                           struct shmlimit_result *r)
-{
-	if (answer < 0)
-		return answer;
-	/* INVARIANT I7: no bytes in the segment make the wait longer than the caller allows. */
-	if (result->wait_ns > max_wait_ns)
-		result->wait_ns = max_wait_ns;
-	if (answer == SHMLIMIT_ALLOWED && result->wait_ns != 0)
-		segment_sleep_until(clock_read(l->clock_id) + result->wait_ns);
-	if (r != NULL)
-		*r = *result;
-	return answer;
-}
-
-EXPORT int shmlimit_acquire(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                            uint64_t max_wait_ns, struct shmlimit_result *r)
-{
-	struct shmlimit_result result;
-	int answer = shmlimit_reserve(l, rule, key, key_len, cost, max_wait_ns, &result);
-
-	return wait_for_tokens(l, answer, max_wait_ns, &result, r);
-}
-
-/*
  * By the limit that the request brings, or by its rule's. `r` is a constant NULL or not: see
  * shmlimit_take().
  */
@@ -139,11 +110,11 @@ FAST int decide_one(const struct shmlimit *l, enum operation op, const struct sh
 {
 	struct request q = request_make(op, asked->rule, key_bytes(asked->key, asked->key_len), asked->cost, when);
 
+	q.max_wait_ns = UINT64_MAX;
 	if (asked->limit != NULL)
 		return fast_limit(l, &q, asked->limit, r);
 	if (op == OP_TAKE_SOME)
 		return decide_call(l, &q, r);
-	q.max_wait_ns = UINT64_MAX;
 	return fast_call(l, &q, r);
 }
 
@@ -171,24 +142,125 @@ static int decide_any(const struct shmlimit *l, uint32_t verb, const struct shml
 	return decide_one(l, operation_of[verb], asked, r, when);
 }
 
+/* A call that waits, for most_ns in all, if there are pauses: for them and for tokens. */
+struct waiting {
+	const struct shmlimit_request *asked;
+	uint64_t begun_ns, most_ns; /* begun 0: it has met no pause */
+};
+
+static uint64_t may_wait(const struct shmlimit *l, const struct waiting *w)
+{
+	uint64_t waited_ns = w->begun_ns != 0 ? clock_read(l->clock_id) - w->begun_ns : 0;
+
+	return waited_ns < w->most_ns ? w->most_ns - waited_ns : 0;
+}
+
+/* Is the key paused, and for how long? The call has waited for so long before. */
+static int is_paused(struct shmlimit *l, struct waiting *w, uint64_t waited_ns, uint64_t *left_ns)
+{
+	*left_ns = 0;
+	if (shmlimit_paused(l, w->asked->rule, w->asked->key, w->asked->key_len, left_ns) != SHMLIMIT_DENIED)
+		return 0;
+	if (w->begun_ns == 0)
+		w->begun_ns = clock_read(l->clock_id) - waited_ns;
+	return 1;
+}
+
+/*
+ * Reserve, and sleep until the tokens are there. WHY NOT one clock read for both, by a reservation
+ * at a given time: that doubts a word that is later, and not the time. If it was stopped before, it
+ * would refill what had refilled already.
+ */
+static int acquire_tokens(struct shmlimit *l, const struct waiting *w, struct shmlimit_result *result)
+{
+	struct request q = request_make(OP_RESERVE, w->asked->rule, key_bytes(w->asked->key, w->asked->key_len),
+	                                w->asked->cost, when_clock());
+	int answer;
+
+	q.max_wait_ns = may_wait(l, w);
+	answer = w->asked->limit != NULL ? fast_limit(l, &q, w->asked->limit, result) : fast_call(l, &q, result);
+	if (answer < 0)
+		return answer;
+	/* INVARIANT I7: no bytes in the segment make the wait longer than the caller allows. */
+	if (result->wait_ns > q.max_wait_ns)
+		result->wait_ns = q.max_wait_ns;
+	if (answer == SHMLIMIT_ALLOWED && result->wait_ns != 0)
+		segment_sleep_until(clock_read(l->clock_id) + result->wait_ns);
+	return answer;
+}
+
+/*
+ * Who wakes while the key is paused gives the tokens back, and reserves others once the pause is
+ * over. WHY NOT keep them: what was reserved before would all be due at that moment, beside what
+ * has refilled during the pause.
+ */
+static int acquire(struct shmlimit *l, const struct shmlimit_request *asked, uint64_t max_wait_ns,
+                   struct shmlimit_result *r)
+{
+	struct waiting w = { asked, 0, max_wait_ns };
+	struct shmlimit_result result;
+	uint64_t left_ns, paused_ns = 0;
+	int answer;
+
+	/* BOUND: each round but the last waits for a pause; all together for max_wait_ns. */
+	for (;;) {
+		if (!is_paused(l, &w, 0, &left_ns) || left_ns > may_wait(l, &w)) {
+			answer = acquire_tokens(l, &w, &result);
+			if (answer < 0 || (answer == SHMLIMIT_ALLOWED && result.wait_ns == 0) ||
+			    !is_paused(l, &w, result.wait_ns, &left_ns))
+				break;
+			if (answer == SHMLIMIT_ALLOWED)
+				(void)shmlimit_decide(l, SHMLIMIT_REFUND, asked, NULL);
+			else if (left_ns > may_wait(l, &w))
+				break;
+			/* It does not fit into what is left: to be denied. */
+			if (left_ns > may_wait(l, &w))
+				continue;
+		}
+		segment_sleep_until(clock_read(l->clock_id) + left_ns);
+		paused_ns = clock_read(l->clock_id) - w.begun_ns;
+	}
+	if (answer == SHMLIMIT_ALLOWED)
+		result.wait_ns += paused_ns;
+	if (answer >= 0 && r != NULL)
+		*r = result;
+	return answer;
+}
+
+EXPORT int shmlimit_acquire(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
+                            uint64_t max_wait_ns, struct shmlimit_result *r)
+{
+	const struct shmlimit_request asked = { .rule = rule, .cost = cost, .key = key, .key_len = key_len };
+
+	return l == NULL ? -EINVAL : acquire(l, &asked, max_wait_ns, r);
+}
+
+/* By a limit, or the rule, that says how long it may wait. */
+static int acquire_by_limit(struct shmlimit *l, const struct shmlimit_request *asked, struct shmlimit_result *r)
+{
+	struct rule_view view;
+	int error;
+
+	if (l == NULL || asked == NULL || asked->place != NULL)
+		return -EINVAL;
+	if (asked->reserved32 != 0)
+		return -E2BIG;
+	if (asked->limit != NULL)
+		return acquire(l, asked, asked->limit->max_wait_ns, r);
+	error = rule_load(l, (uint32_t)asked->rule, &view);
+	return error != 0 ? error : acquire(l, asked, view.params.max_wait_ns, r);
+}
+
 EXPORT int shmlimit_decide(struct shmlimit *l, uint32_t verb, const struct shmlimit_request *asked,
                            struct shmlimit_result *r)
 {
-	struct shmlimit_result result;
-	uint64_t max_wait_ns = UINT64_MAX;
-
 	/* Twice, as shmlimit_take(). */
 	if (__builtin_expect(verb == SHMLIMIT_TAKE && asked != NULL && asked->cost != 0 &&
 	                             ((uintptr_t)asked->place | asked->reserved32) == 0,
 	                     1))
 		return r == NULL ? decide_one(l, OP_TAKE, asked, NULL, when_clock())
 		                 : decide_one(l, OP_TAKE, asked, r, when_clock());
-	if (verb != SHMLIMIT_ACQUIRE)
-		return decide_any(l, verb, asked, r, when_clock());
-	if (asked != NULL && asked->limit != NULL)
-		max_wait_ns = asked->limit->max_wait_ns;
-	return wait_for_tokens(l, decide_any(l, SHMLIMIT_RESERVE, asked, &result, when_clock()), max_wait_ns, &result,
-	                       r);
+	return verb == SHMLIMIT_ACQUIRE ? acquire_by_limit(l, asked, r) : decide_any(l, verb, asked, r, when_clock());
 }
 
 EXPORT int shmlimit_decide_at(struct shmlimit *l, uint32_t verb, const struct shmlimit_request *asked,

@@ -26,10 +26,11 @@ struct attempt {
 	 */
 	int homeless;
 	struct funnel_time at;
-	struct balance b; /* what the key has at that time, then as decided */
-	uint64_t room_ns; /* denied for want of a slot: until there may be one; else 0 */
-	int nowhere;      /* what was decided stands in no slot */
-	uint32_t failed;  /* compare-and-swaps lost */
+	struct balance b;   /* what the key has at that time, then as decided */
+	uint64_t paused_ns; /* the key is paused for so long; 0: it is not */
+	uint64_t room_ns;   /* denied for want of a slot: until there may be one; else 0 */
+	int nowhere;        /* what was decided stands in no slot */
+	uint32_t failed;    /* compare-and-swaps lost */
 	ck_backoff_t backoff;
 	struct verdict v;
 };

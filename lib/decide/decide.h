@@ -19,6 +19,7 @@
 
 #include "algorithm.h"
 #include "counter.h"
+#include "pause.h"
 #include "probe.h"
 #include "request.h"
 #include "table.h"
@@ -80,6 +81,9 @@ int decide_call(const struct shmlimit *l, const struct request *asked, struct sh
 
 /* Decide from the start, as often as it takes. `failed` compare-and-swaps were lost before. */
 int decide_slowly(const struct shmlimit *l, const struct request *q, uint32_t failed, struct shmlimit_result *r);
+
+/* How long a pause lasts still; 0: there is none, or the rule of pauses is off. */
+uint64_t decide_paused(const struct shmlimit *l, const struct pause_key *key, struct when when);
 
 /*
  * What a first try of its own (first.h) left: decide, slowly where it has lost `failed`

@@ -8,6 +8,7 @@
 #include "attempt.h"
 
 #include "migrate.h"
+#include "pause.h"
 #include "stored_key.h"
 #include "sweep.h"
 
@@ -18,12 +19,57 @@
  */
 #define ROUNDS 4096
 
+uint64_t decide_paused(const struct shmlimit *l, const struct pause_key *key, struct when when)
+{
+	struct shmlimit_count found = { 0 };
+	struct count_request look = { .out = &found };
+	int rule = rule_find(l, PAUSE_RULE);
+	struct request q;
+
+	if (rule < 0)
+		return 0;
+	q = request_make(OP_COUNT_LOOK, rule, key_bytes(key->bytes, key->len), 0, when);
+	q.count = &look;
+	q.hash = decide_hash(l, &q);
+	/* Looks at a count, which no pause denies: so this does not come here again. */
+	return decide_slowly(l, &q, 0, NULL) == SHMLIMIT_ALLOWED && found.count != 0 ? found.ttl_ns : 0;
+}
+
+/*
+ * The answer while the key is paused: as a look has it, but denied, until the pause is over or
+ * longer.
+ */
+static void apply_paused(const struct shmlimit *l, struct attempt *d)
+{
+	const struct request *q = d->request;
+	struct request looks = request_as(q, OP_PEEK);
+	struct look k = attempt_where(l, d);
+	struct count_request look = { 0 };
+
+	if (q->op == OP_COUNT) {
+		look.out = q->count->out;
+		looks.op = OP_COUNT_LOOK;
+		looks.count = &look;
+	}
+	d->a->apply(&k, &looks, &d->b, &d->v, d->r);
+	if (d->r != NULL && (d->v.answer != SHMLIMIT_DENIED || d->r->retry_after_ns < d->paused_ns))
+		d->r->retry_after_ns = d->paused_ns;
+	d->v.answer = SHMLIMIT_DENIED;
+	d->v.changed = 0;
+	if (d->r == NULL)
+		return;
+	d->r->wait_ns = 0;
+	d->r->granted = rule_mode(&d->view) == SHMLIMIT_DRY_RUN ? q->amount : 0;
+}
+
 /* The operation itself, on what the key has. */
 static void apply(const struct shmlimit *l, struct attempt *d)
 {
 	struct look k = attempt_where(l, d);
 
-	if (d->request->op == OP_TAKE_SOME)
+	if (d->paused_ns != 0)
+		apply_paused(l, d);
+	else if (d->request->op == OP_TAKE_SOME)
 		decide_some(&k, d->request, rule_mode(&d->view), &d->b, &d->v, d->r);
 	else
 		d->a->apply(&k, d->request, &d->b, &d->v, d->r);
@@ -141,7 +187,7 @@ static enum progress try_once(const struct shmlimit *l, struct attempt *d)
 	 * A denial that found the clock stepped back writes after all: else the key is locked until
 	 * time catches up.
 	 */
-	if (!d->v.changed && (!d->b.stepped || operation_only_looks(q->op))) {
+	if (!d->v.changed && (!d->b.stepped || operation_only_looks(q->op) || d->paused_ns != 0)) {
 		/* I5. ORDER slot_unchanged() pairs with slot_cas() of the other processes. */
 		int stands = d->here.slot == NULL ? attempt_is_nowhere(l, d, &wanted)
 		                                  : slot_unchanged(d->here.slot, d->here.seen);
@@ -190,6 +236,31 @@ static int bypass(const struct shmlimit *l, const struct attempt *d, struct shml
 	return denied ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED;
 }
 
+/*
+ * The rule's pauses: is the key in one? Once the last of them is over the rule is said to have
+ * none, so that first tries decide again. Then, and if the rule has changed, returns false. A
+ * request that has tried a place is not asked again: it is to enter or leave that.
+ */
+static int look_at_pauses(const struct shmlimit *l, struct attempt *d)
+{
+	const struct request *q = d->request;
+	struct pause_key key;
+
+	d->paused_ns = 0;
+	if (paused_is_over(published_paused(d->view.published), q->when.ns)) {
+		if (l->read_only || operation_only_looks(q->op))
+			return 1;
+		(void)word_cas(&l->rules[q->rule].published, d->view.published, d->view.published & ~PUBLISHED_PAUSED);
+		return 0;
+	}
+	if (!operation_passes(q->op) || request_leaves(q))
+		return 1;
+	if (!pause_key_make(l, q->rule, d->view.published, q->key, &key))
+		return 0;
+	d->paused_ns = decide_paused(l, &key, q->when);
+	return 1;
+}
+
 static int finish_attempt(const struct shmlimit *l, const struct attempt *d)
 {
 	const struct request *q = d->request;
@@ -201,7 +272,8 @@ static int finish_attempt(const struct shmlimit *l, const struct attempt *d)
 	if (d->a->count != NULL)
 		d->a->count(&k, &d->b);
 	if (d->r != NULL && d->room_ns != 0 && d->v.answer == SHMLIMIT_DENIED) {
-		d->r->retry_after_ns = d->room_ns;
+		if (d->r->retry_after_ns < d->room_ns || d->paused_ns == 0)
+			d->r->retry_after_ns = d->room_ns;
 		if (q->op == OP_TAKE_SOME && rule_mode(&d->view) != SHMLIMIT_DRY_RUN)
 			d->r->granted = 0;
 	}
@@ -232,6 +304,8 @@ __attribute__((cold, noinline)) int decide_slowly(const struct shmlimit *l, cons
 		generation_read(l, &d.tables);
 		if (!rule_is_on(l, &d.view) && !operation_is_holders(request->op))
 			return bypass(l, &d, r);
+		if (published_paused(d.view.published) != 0 && !look_at_pauses(l, &d))
+			continue;
 		/* I8. ORDER after the rule was read: see sweep.h. */
 		if (sweep_is_due(l, request->when.ns) && !operation_only_looks(request->op))
 			sweep(l, request->when);

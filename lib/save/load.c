@@ -23,6 +23,7 @@
 #include "keep_errno.h"
 #include "make.h"
 #include "name.h"
+#include "pause.h"
 #include "ring.h"
 #include "rule_writer.h"
 #include "table_grow.h"
@@ -173,7 +174,7 @@ static int get_rule(struct loading *f, int64_t *last)
 	    (params.shape != r.shape && algorithm_of(&params)->cells == NULL))
 		return -EPROTO;
 	sweep_lower(f->l, &params);
-	rule_define(f->l, r.id, &(struct rule_definition){ r.name, r.mode, &params, r.set_unix_ns, 0 });
+	rule_define(f->l, r.id, &(struct rule_definition){ r.name, r.mode, &params, r.set_unix_ns, 0, 0 });
 	*last = r.id;
 	return 0;
 }
@@ -341,6 +342,7 @@ static int load_all(struct loading *f)
 	if (error == 0)
 		error = state_get_end(&f->file);
 	forget_duplicates(f);
+	pause_resume(f->l, f->rebase.now_ns);
 	store_relaxed(&f->l->header->state, f->tables.state | (f->header.switched_off ? STATE_OFF : 0));
 	return error;
 }

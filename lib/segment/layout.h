@@ -42,7 +42,7 @@
 #include "shmlimit_lease.h"
 
 #define LAYOUT_MAGIC "shmlimit" /* the first 8 bytes, without a NUL */
-#define LAYOUT_VERSION 9u
+#define LAYOUT_VERSION 10u
 #define LAYOUT_BYTE_ORDER 0x01020304u
 
 #define LINE 64u /* bytes that two cores pass to and fro as one */
@@ -305,17 +305,26 @@ struct layout_rule {
 };
 
 /*
- * One word says all that is in force, so that one store changes it: bit 0 in use, 1..2 the mode,
- * 3.. the version.
+ * One word says all that is in force, so that one swap changes it: bit 0 in use, 1..2 the mode,
+ * 3..30 until when keys of it may be paused, see pause.h, 31.. the version.
  */
+#define PUBLISHED_PAUSED UINT64_C(0x7ffffff8)
+#define PUBLISHED_VERSION_SHIFT 31
+
 static inline uint64_t published_pack(uint64_t version, uint32_t mode, int in_use)
 {
-	return version << 3 | (uint64_t)mode << 1 | (uint64_t)in_use;
+	return version << PUBLISHED_VERSION_SHIFT | (uint64_t)mode << 1 | (uint64_t)in_use;
 }
 
 static inline uint64_t published_version(uint64_t published)
 {
-	return published >> 3;
+	return published >> PUBLISHED_VERSION_SHIFT;
+}
+
+/* Of a paused_until(); 0: no key is paused. */
+static inline uint64_t published_paused(uint64_t published)
+{
+	return published & PUBLISHED_PAUSED;
 }
 
 static inline uint32_t published_mode(uint64_t published)
@@ -329,9 +338,15 @@ static inline int published_in_use(uint64_t published)
 }
 
 /* In use, and of a mode below SHMLIMIT_OFF and _BLOCK: one comparison for both. */
-static inline int published_in_force(uint64_t published)
+static inline int published_is_on(uint64_t published)
 {
 	return (published & 5) == 1;
+}
+
+/* ... and without pauses: what a first try asks. */
+static inline int published_in_force(uint64_t published)
+{
+	return (published & (PUBLISHED_PAUSED | 5)) == 1;
 }
 
 /* Counters of one rule in one block: a line, in the order of struct shmlimit_counters. */

@@ -74,7 +74,7 @@ static inline uint32_t rule_mode(const struct rule_view *view)
  */
 static inline int rule_is_on(const struct shmlimit *l, const struct rule_view *view)
 {
-	return published_in_force(view->published) && (load_relaxed(&l->header->state) & STATE_OFF) == 0;
+	return published_is_on(view->published) && (load_relaxed(&l->header->state) & STATE_OFF) == 0;
 }
 
 /*
@@ -121,7 +121,9 @@ static inline int rule_glance(const struct shmlimit *l, uint32_t id, struct rule
 	return 0;
 }
 
-/* The same of a rule that is in use, and not off. Returns its record, or NULL. */
+/*
+ * The same of a rule that is in use, not off, and without pauses. Returns its record, or NULL.
+ */
 static inline const struct layout_rule *rule_glance_in_force(const struct shmlimit *l, uint32_t id,
                                                              struct rule_view *view, int with_times)
 {

@@ -8,6 +8,7 @@
 #include "algorithm.h"
 #include "cells.h"
 #include "counter.h"
+#include "pause.h"
 #include "rule_writer.h"
 #include "segment.h"
 #include "sweep.h"
@@ -91,7 +92,21 @@ void rule_define(const struct shmlimit *l, uint32_t id, const struct rule_defini
 	 * I4. ORDER what a reader copies was stored before; pairs with load_acquire() in
 	 * rule_glance().
 	 */
-	publish(&record->published, published_pack(version, rule->mode, 1));
+	publish(&record->published, published_pack(version, rule->mode, 1) | rule->paused);
+}
+
+/*
+ * Another version or mode of a rule in use, whose pauses stay. A pause begins, or the last one is
+ * found to be over, without the lock.
+ */
+static void publish_next(uint64_t *published, uint64_t version, uint32_t mode)
+{
+	uint64_t before;
+
+	/* BOUND: each round but the last means that another process swapped. */
+	do
+		before = load_acquire(published);
+	while (!word_cas(published, before, published_pack(version, mode, 1) | published_paused(before)));
 }
 
 /*
@@ -106,7 +121,7 @@ static void change(const struct shmlimit *l, uint32_t id, const struct rule_view
 	uint64_t version = rule_version(old);
 
 	if (memcmp(&old->params, params, sizeof(*params)) == 0) {
-		publish(&record->published, published_pack(version, mode, 1));
+		publish_next(&record->published, version, mode);
 		return;
 	}
 	/* The last writer may have been killed before it was done with the table. */
@@ -118,7 +133,7 @@ static void change(const struct shmlimit *l, uint32_t id, const struct rule_view
 	 * I4. ORDER as in rule_define(); and before the walk: a claim that ends after it asks
 	 * rule_holds() (I3).
 	 */
-	publish(&record->published, published_pack(version, mode, 1));
+	publish_next(&record->published, version, mode);
 	table_convert(l, id, when);
 }
 
@@ -204,7 +219,7 @@ void rule_note_refused(const struct shmlimit *l, int id, uint64_t unix_ns)
 static int set_locked(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *rule,
                       struct layout_params *params, int replaces, struct when when)
 {
-	const struct rule_definition new = { rule_name, rule->mode, params, segment_unix_ns(), rule->mark };
+	struct rule_definition new = { rule_name, rule->mode, params, segment_unix_ns(), rule->mark, 0 };
 	struct rule_view old;
 	int id = rule_find(l, rule_name);
 
@@ -227,6 +242,8 @@ static int set_locked(struct shmlimit *l, const char *rule_name, const struct sh
 	if (id < 0)
 		return id;
 	sweep_first(l, params, when);
+	/* Of a rule that had this name. */
+	new.paused = pause_last(l, when_again(l, when).ns);
 	rule_define(l, (uint32_t)id, &new);
 	return id;
 }

@@ -35,6 +35,7 @@ struct rule_definition {
 	uint32_t mode;
 	const struct layout_params *params;
 	uint64_t set_unix_ns, mark;
+	uint64_t paused; /* for `published` */
 };
 
 void rule_define(const struct shmlimit *l, uint32_t id, const struct rule_definition *rule);

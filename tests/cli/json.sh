@@ -69,6 +69,8 @@ shmlimit rule set "$segment" app --algorithm counter
 members count . "$(shmlimit count "$segment" app d --ttl 1h --json)"
 all count
 shmlimit rule remove "$segment" app
+members pause . "$(shmlimit pause "$segment" r paused --for 1h --json)"
+all pause
 members throttle . "$(shmlimit throttle "$segment" key 3 1 100 --json)"
 all throttle
 members key '.key | del(.allowed, .shadow_denied, .limit, .remaining, .retry_after_ns, .reset_after_ns)' "$one"

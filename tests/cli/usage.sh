@@ -13,7 +13,7 @@ is $rc 0 "shmlimit --help exits 0"
 is "$err" "" "shmlimit --help writes to standard output only"
 commands=$(printf '%s\n' "$out" | sed -n 's/^  \([a-z ]*\( --\)\{0,1\}[a-z]*[a-z]\) *[A-Z]*.*/\1/p' | sed 's/   *.*//; s/ /_/g')
 is "$(echo $commands)" "help size replay create destroy grow list rule_set rule_show rule_list rule_remove rule_export apply_--all apply take peek \
-reserve acquire exec hold charge refund count throttle reset ban unban bans global_take global_inspect global_ping global_reset global_status agent enable disable inspect keys top stat metrics check verify \
+reserve acquire exec hold charge refund count throttle pause reset ban unban bans global_take global_inspect global_ping global_reset global_status agent enable disable inspect keys top stat metrics check verify \
 save load" "shmlimit --help lists every command"
 run shmlimit -h
 like "$out" '^usage: shmlimit COMMAND' "-h is --help"

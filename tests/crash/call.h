@@ -37,6 +37,7 @@ enum act {
 	RENEW,
 	BIND, /* to the process that calls */
 	LEAVE,
+	PAUSE, /* the key, for this many hours */
 	RESET_KEY,
 	RESET_RULE,
 	RESET_ALL,
@@ -391,6 +392,8 @@ static int call_make(const void *arg)
 	case BIND:
 	case LEAVE:
 		return call_hold(c);
+	case PAUSE:
+		return shmlimit_pause_at(l, c->rule, c->key, len, c->amount * HOUR_NS, call_ns(c));
 	case RESET_KEY:
 		return error_of(shmlimit_reset(l, c->rule, c->key, len));
 	case RESET_RULE:

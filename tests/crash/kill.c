@@ -52,6 +52,7 @@ static const struct scenario {
 	  { RULE_SET, .params = { .capacity = 3 } }, SUBJECT, SUBJECT },
 	{ "rule_remove", { { TAKE, "k", 1 }, { TAKE, "l", 1 } }, { RULE_REMOVE }, 0, -ESRCH },
 	{ "reset: a rule", { { TAKE, "k", 3 }, { ABANDON, "l" }, { FILL, NULL, 5 } }, { RESET_RULE }, 0, 0 },
+	{ "pause: the first", { { TAKE, "k", 1 } }, { PAUSE, "k", 7 }, 0, 0 },
 	{ "throttle: a new triple", { { TAKE, "k", 1 } }, { THROTTLE, "m", 7 }, 0, 0 },
 	/* clang-format on */
 };

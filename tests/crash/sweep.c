@@ -74,6 +74,19 @@ static const struct scenario {
 	{ "take_some: a count, of which a part fits", { { TAKE, "k", 3 } }, { TAKE_SOME, "k", 4 }, 0, { 2, 0 }, 0, COUNTED },
 	{ "take_some: gcra, a part", { { TAKE, "k", 3 } }, { TAKE_SOME, "k", 4 }, 0, { 2, 0 }, 0, TIMES },
 
+	/* Pauses: there is one for another key, so their rule is there. */
+	{ "pause: a new key", { { PAUSE, "m", 1 } }, { PAUSE, "k", 7 }, 0, { 5, 0 } },
+	{ "pause: a known key", { { PAUSE, "m", 1 }, { TAKE, "k", 1 } }, { PAUSE, "k", 7 }, 0, { 4, 0 } },
+	{ "pause: for longer", { { PAUSE, "k", 1 } }, { PAUSE, "k", 7 }, 0, { 0, 0 } },
+	{ "pause: as long as it is", { { PAUSE, "k", 7 } }, { PAUSE, "k", 7 }, 0, { 0, 0 } },
+	{ "pause: its end", { { TAKE, "k", 1 }, { PAUSE, "k", 7 } }, { PAUSE, "k", 0 }, 0, { 0, 4 } },
+	{ "pause: a key of places", { { PAUSE, "m", 1 }, { ENTER, "k", 2 } }, { PAUSE, "k", 7 }, 0, { 3, 0 }, 0, PLACES },
+	{ "pause: taking", { { TAKE, "k", 1 }, { PAUSE, "k", 7 } }, { TAKE, "k", 1 }, 1, { 0, 0 } },
+	{ "pause: taking, when it is over", { { TAKE, "k", 1 }, { PAUSE, "k", 7, -(int64_t)8 * HOUR_NS } },
+	  { TAKE, "k", 1 }, 0, { 4, 3 } },
+	{ "pause: changing the rule", { { TAKE, "k", 1 }, { PAUSE, "k", 7 } },
+	  { RULE_SET, .params = { .capacity = 4 } }, SUBJECT, { 0, 0 } },
+
 	/* GCRA: a key is the time at which it was empty. */
 	{ "gcra: a new key", { { 0 } }, { TAKE, "k", 1 }, 0, { 5, 4 }, 0, TIMES },
 	{ "gcra: a known key", { { TAKE, "k", 1 } }, { TAKE, "k", 2 }, 0, { 4, 2 }, 0, TIMES },

@@ -63,6 +63,7 @@ CALLS(count, KEY, &one, NULL)
 CALLS(enter, KEY, &place, NULL)
 CALLS(renew, KEY, &place)
 CALLS(leave, KEY, &place)
+CALLS(paused, KEY, NULL)
 CALL(reset, KEY)
 CALL(reset_fingerprint, 3)
 CALLS(lease_deposit, KEY, 1, 1, SECOND, NULL)
@@ -76,6 +77,17 @@ static struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 
 CALLS(lease_take, KEY, &wanted, &lease, NULL)
 CALLS(bind, KEY, &place, (uint32_t)getpid())
+
+/* WHY NOT CALLS(): unistd.h has a pause(). */
+static int pause_key(int id)
+{
+	return shmlimit_pause(l, id, KEY, SECOND);
+}
+
+static int pause_key_at(int id)
+{
+	return shmlimit_pause_at(l, id, KEY, SECOND, NOW);
+}
 
 static int reset_rule(int id)
 {
@@ -207,6 +219,10 @@ static const struct {
 	{ "lease_deny_at", lease_deny_at, 0 },
 	{ "lease_abandon", lease_abandon, 0 },
 	{ "lease_abandon_at", lease_abandon_at, 0 },
+	{ "pause", pause_key, 0 },
+	{ "pause_at", pause_key_at, 0 },
+	{ "paused", paused, 0 },
+	{ "paused_at", paused_at, 0 },
 	{ "reset of a key", reset, 1 },
 	{ "reset of a rule", reset_rule, 1 },
 	{ "reset_fingerprint", reset_fingerprint, 0 },

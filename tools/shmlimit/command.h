@@ -77,7 +77,7 @@ extern const struct command command_rule_set, command_rule_show, command_rule_li
 extern const struct command command_rule_export, command_apply, command_apply_all;
 extern const struct command command_take, command_peek, command_reserve, command_acquire, command_exec, command_charge;
 extern const struct command command_hold;
-extern const struct command command_refund, command_count, command_throttle, command_reset;
+extern const struct command command_refund, command_count, command_throttle, command_pause, command_reset;
 extern const struct command command_ban, command_unban, command_bans;
 extern const struct command command_inspect, command_keys, command_metrics, command_check, command_verify;
 extern const struct command command_size, command_replay, command_top, command_stat, command_save, command_load;

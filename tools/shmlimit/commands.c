@@ -12,6 +12,7 @@
 
 static const struct command command_help;
 
+/* clang-format off */
 static const struct command *const commands[] = {
 	&command_help,
 	&command_size,
@@ -37,6 +38,7 @@ static const struct command *const commands[] = {
 	&command_refund,
 	&command_count,
 	&command_throttle,
+	&command_pause,
 	&command_reset,
 	&command_ban,
 	&command_unban,
@@ -60,6 +62,7 @@ static const struct command *const commands[] = {
 	&command_load,
 	NULL,
 };
+/* clang-format on */
 
 /* Words that users of other programs type. */
 static const struct alias {

@@ -45,7 +45,6 @@ FAST int fast_limit(const struct shmlimit *l, const struct request *asked, const
 	made = g;
 	copy = request_copy(&q);
 	copy.limit = &made;
-	copy.max_wait_ns = UINT64_MAX;
 	return decide_rest(l, &copy, failed, r);
 }
 

@@ -55,20 +55,27 @@ int false_same_key(uint64_t a, uint64_t b)
 	return tag_same_key(a, b) == (a == b);
 }
 
-/* the word that is published gives back version, mode and whether it is in use */
-int law_published(uint64_t version, unsigned mode, unsigned in_use)
+/* the word that is published gives back version, mode, whether it is in use, and what it says of pauses */
+int law_published(uint64_t version, unsigned mode, unsigned in_use, uint64_t paused)
 {
 	uint64_t word = published_pack(version, mode, in_use != 0);
 
-	assume(version < (uint64_t)1 << 61 && mode <= 3);
-	return published_version(word) == version && published_mode(word) == mode &&
-	       published_in_use(word) == (in_use != 0);
+	assume(version < (uint64_t)1 << 33 && mode <= 3 && published_paused(paused) == paused);
+	return published_paused(word) == 0 && published_version(word | paused) == version &&
+	       published_mode(word | paused) == mode && published_in_use(word | paused) == (in_use != 0) &&
+	       published_paused(word | paused) == paused;
+}
+
+/* a first try decides under a rule that is on, and has no pauses */
+int law_in_force(uint64_t word)
+{
+	return published_in_force(word) == (published_is_on(word) && published_paused(word) == 0);
 }
 
 /* ... of a fifth mode */
 int false_published(uint64_t version, unsigned mode)
 {
-	assume(version < (uint64_t)1 << 61 && mode <= 4);
+	assume(version < (uint64_t)1 << 33 && mode <= 4);
 	return published_mode(published_pack(version, mode, 1)) == mode;
 }
 

@@ -44,6 +44,7 @@ static int look(struct view *view, const char *rule)
 	}
 	key_choose(view->limiter, view->rule, view->key);
 	view->answer = shmlimit_peek(view->limiter, view->rule, view->key->bytes, view->key->len, 1, &view->result);
+	(void)shmlimit_paused(view->limiter, view->rule, view->key->bytes, view->key->len, &view->paused_ns);
 	return view->answer < 0 ? fail_rule(view->name, rule, view->answer) : STATUS_OK;
 }
 

@@ -19,6 +19,7 @@ struct view {
 	struct key *key; /* or NULL */
 	int answer;
 	struct shmlimit_result result;
+	uint64_t paused_ns; /* the key is paused for so long */
 	struct top_keys keys;
 };
 

@@ -105,12 +105,13 @@ static json_t *view_json(const struct view *view)
 	int one_key = view->key != NULL;
 
 	/* clang-format off */
-	return json_pack("{s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o*}",
 	                 "segment", segment_json(view->name, &view->info),
 	                 "rules", rules_json(view),
 	                 "counters", counters_json(view->limiter, view->rule),
 	                 "leases", leases_json(view),
-	                 one_key ? "key" : "occupancy", one_key ? key_json(view) : occupancy_json(view));
+	                 one_key ? "key" : "occupancy", one_key ? key_json(view) : occupancy_json(view),
+	                 "paused_ns", one_key ? json_number(view->paused_ns) : NULL);
 	/* clang-format on */
 }
 

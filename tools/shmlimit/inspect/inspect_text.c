@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "about.h"
 #include "choice.h"
 #include "columns.h"
 #include "decision.h"
@@ -121,7 +122,7 @@ static int print_live(const struct view *view)
 
 int inspect_text(const struct view *view)
 {
-	char key[KEY_TEXT_LEN];
+	char key[KEY_TEXT_LEN], left[TEXT_LEN];
 	int status;
 
 	print_segment(view);
@@ -134,5 +135,7 @@ int inspect_text(const struct view *view)
 	putchar('\n');
 	print_line("key", "%s", key_show(key, view->key->bytes, view->key->len, view->key->len));
 	decision_print(view->answer, &view->result);
+	if (view->paused_ns != 0)
+		print_line("paused for", "%s", duration_about(left, view->paused_ns));
 	return STATUS_OK;
 }

@@ -6,6 +6,7 @@
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "fail.h"
 #include "key_text.h"
@@ -325,10 +326,27 @@ size_t top_key_bytes(unsigned char key[SHMLIMIT_KEY_MAX], struct shmlimit *limit
 	return kept > 0 ? (size_t)kept : 0;
 }
 
+/* The key of a pause is a rule's name, a blank, and a key of that rule. */
+static const char *show_pause(char text[KEY_TEXT_LEN], const unsigned char *key, size_t kept, size_t key_len)
+{
+	const unsigned char *blank = memchr(key, ' ', kept);
+	size_t name = blank != NULL ? (size_t)(blank - key) + 1 : 0;
+
+	if (name <= 1 || name > SHMLIMIT_RULE_NAME_MAX + 1 || kept == name)
+		return key_show(text, key, kept, key_len);
+	/* There is room: each byte of the key is four at most. */
+	key_show(text, key + name, kept - name, key_len - name);
+	memmove(text + name, text, strlen(text) + 1);
+	return memcpy(text, key, name);
+}
+
 const char *top_key_show(char text[KEY_TEXT_LEN], struct shmlimit *limiter, const struct top_key *seen)
 {
 	unsigned char key[SHMLIMIT_KEY_MAX];
 	size_t key_len = 0, kept = top_key_bytes(key, limiter, seen, &key_len);
 
-	return kept > 0 ? key_show(text, key, kept, key_len) : NULL;
+	if (kept == 0)
+		return NULL;
+	return rule_is_pause(limiter, seen->rule) ? show_pause(text, key, kept, key_len)
+	                                          : key_show(text, key, kept, key_len);
 }

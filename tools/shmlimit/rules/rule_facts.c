@@ -42,6 +42,13 @@ int rule_breaker(struct shmlimit *limiter)
 	return shmlimit_rule_find(limiter, BREAKER);
 }
 
+int rule_is_pause(struct shmlimit *limiter, int id)
+{
+	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+
+	return shmlimit_rule_name(limiter, id, name) == 0 && strcmp(name, "~pause") == 0;
+}
+
 void rule_counters_all(struct shmlimit *limiter, struct shmlimit_counters *out)
 {
 	struct shmlimit_counters own = { .struct_size = sizeof(own) };

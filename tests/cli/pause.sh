@@ -1,0 +1,78 @@
+#!/bin/sh
+# pause: nothing of a key passes while it is paused, whatever asks; a process that waits goes on after it.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+need jq
+cd "$TMP" || exit 1
+
+segment=$SEGMENT.s
+tab=$(printf '\t')
+shmlimit create "$segment" --slots 64 --store-keys 60
+shmlimit rule set "$segment" api --capacity 5 --rate 100/s --max-wait 10s
+# is_paused KEY...: it has all its tokens, and is denied?
+is_paused() { shmlimit peek "$segment" api "$@" --quiet; [ $? -eq 1 ]; }
+said() { printf '%s' "$out" | tr '\n' ,; }
+
+run shmlimit pause "$segment" api alice --for 2h
+is "$rc $(said)$err" "0 key: alice,rule: api,ends in: 2h" "a pause prints the key, the rule and the time"
+is "$(shmlimit rule show "$segment" '~pause' --json | jq -c '[.algorithm, .protected]')" '["counter",true]' \
+	"the first pause makes the rule, protected"
+is_paused alice
+ok $? "a paused key is denied"
+is_paused bob
+is $? 1 "another key is allowed"
+run shmlimit take "$segment" api alice
+like "$rc $(said)" '^1 decision: denied,limit: 5,remaining: 5,retry after: (2h|1h)' "a denial says how long it is paused"
+run shmlimit pause "$segment" api alice --for 1h
+like "$rc $(said)" '^0 key: alice,rule: api,ends in: (2h|1h5[0-9]m)' "a longer pause stays"
+run shmlimit pause "$segment" api alice --for 3h --json
+is "$rc $(printf '%s' "$out" | jq -c '[.rule, .key, .ends_after_ns > 10700000000000]')" '0 ["api","alice",true]' \
+	"a longer one takes its place; --json"
+run shmlimit inspect "$segment" --rule api --key alice
+like "$out" "paused for: [23]h" "inspect shows it"
+is "$(shmlimit inspect "$segment" --rule api --key bob --json | jq .paused_ns)" 0 "inspect says that another key is not paused"
+like "$(shmlimit keys "$segment" --rule '~pause')" "^api alice$tab~pause$tab" "keys lists it"
+like "$(shmlimit top "$segment" --count 1)" 'api alice' "top shows it"
+
+shmlimit pause "$segment" api --key-ip 203.0.113.9 --for 1h >out
+like "$(shmlimit inspect "$segment")" 'api 203\.0\.113\.9' "a pause of an address reads as one"
+shmlimit grow "$segment" --slots 256 >out
+is_paused alice && is_paused --key-ip 203.0.113.9
+ok $? "pauses survive grow"
+shmlimit save "$segment" state
+shmlimit destroy "$segment"
+shmlimit load "$segment" state >out
+is_paused alice && is_paused --key-ip 203.0.113.9
+ok $? "pauses survive save and load"
+run shmlimit pause "$segment" api alice --for 0
+is "$rc $(said)" "0 key: alice,rule: api,ends in: 0s" "--for 0 ends a pause"
+is_paused alice
+is $? 1 "a key whose pause was ended is allowed"
+
+shmlimit pause "$segment" api carol --for 1s >out
+run shmlimit acquire "$segment" api carol --max-wait 10ms
+is $rc 1 "acquire that may not wait as long is denied"
+run shmlimit acquire "$segment" api carol --max-wait 60s
+is $rc 0 "acquire waits until the pause is over"
+is_paused carol
+is $? 1 "the pause of carol is over"
+
+run shmlimit pause "$segment" api alice
+is "$rc $err" "2 shmlimit: pause: missing --for DURATION, how long the pause lasts, such as --for 30s, or 0 to end it" \
+	"a pause needs a time"
+run shmlimit pause "$segment" api alice --for 400d
+is "$rc $err" "2 shmlimit: --for 400d: must be at most 366d, and the period of the rule ~pause" "a time that is too long"
+run shmlimit pause "$segment" typo alice --for 1s
+is $rc 3 "a rule that is missing"
+run shmlimit pause "$segment" '~pause' alice --for 1s
+is "$rc $err" "2 shmlimit: rule ~pause: cannot be paused: it is ~pause, or the rule ~pause is no counter" "pauses are not paused"
+shmlimit disable "$segment"
+run shmlimit pause "$segment" api alice --for 1s
+is "$rc $err" "2 shmlimit: rule api: the key is not paused: the segment is full (see shmlimit grow), or it or the rule ~pause is off" \
+	"a pause that is not in force is none"
+shmlimit enable "$segment"
+shmlimit rule remove "$segment" '~pause'
+is_paused --key-ip 203.0.113.9
+is $? 1 "without the rule there are no pauses"
+done_testing
