@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-need_python := faketime gunicorn mypy python3-dev python3-django-axes python3-djangorestframework python3-fastapi python3-flask-limiter \
+need_python := faketime gunicorn mypy python3-celery python3-dev python3-django-axes python3-djangorestframework python3-fastapi python3-flask-limiter \
 	python3-gevent python3-pip python3-setuptools python3-tap python3-uvicorn python3-wheel redis-tools uwsgi-core uwsgi-plugin-python3
 need_deb_python := dh-python pybuild-plugin-pyproject python3-all-dev python3-setuptools
 need_bundles_python := python3-dev python3-setuptools python3-wheel

@@ -3,7 +3,7 @@
 SPDX-License-Identifier: BSD-2-Clause
 """
 
-from .decorator import RateLimited, limit
+from .decorator import limit
 from .gate import Answer, Gate, Limit
 from .global_limiter import Backend, BackendInfo, Funnel, GlobalLimiter, OnFailure
 from .limiter import (
@@ -27,6 +27,7 @@ from .limiter import (
     destroy,
     key_ip,
 )
+from .line import QueueFull, RateLimited
 
 __all__ = [
     "NEVER",
@@ -50,6 +51,7 @@ __all__ = [
     "OnFailure",
     "OnFull",
     "Place",
+    "QueueFull",
     "RateLimited",
     "Request",
     "Result",

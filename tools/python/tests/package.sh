@@ -56,6 +56,11 @@ except RateLimited as error:
 print(asyncio.run(fetch("page")))
 ' | tr '\n' ' ')" "True ['passed', 'passed', 'rejected'] user:42 hello user:42 hello True page " "README.md: a customer's plan is its limit, and functions have limits"
 
+block tools/python/README.md python api.example.com | sed "s/rule=/segment=\"$SEGMENT\", &/" >"$TMP/waits.py"
+is "$(python3 "$TMP/waits.py")" "['/0', '/1', '/2']" "README.md: calls wait for their turn"
+block tools/python/README.md python AsyncLimiter | sed "s/rule=/segment=\"$SEGMENT\", &/" >"$TMP/paced.py"
+is "$(echo 'print(call())' | cat "$TMP/paced.py" - | python3 -)" None "README.md: a program that paces its calls changes its imports"
+
 if python3 -c 'import flask_limiter' 2>/dev/null; then
 	block tools/python/README.md python flask_limiter | own >"$TMP/flask_app.py"
 	is "$(PYTHONPATH=$PYTHONPATH:$TMP python3 -c 'import flask_app; print(flask_app.limiter.storage.check())')" True \
