@@ -38,7 +38,8 @@ cat >"$TMP/signatures.rb" <<'END_OF_RUBY'
 require "shmlimit"
 
 names = [Shmlimit, Shmlimit::Limiter, Shmlimit::Gate, Shmlimit::Store, Shmlimit::Middleware, Shmlimit::Result, Shmlimit::Count,
-         Shmlimit::Answer, Shmlimit::Place, Shmlimit::Limit, Shmlimit::Error, Shmlimit::GlobalCounts]
+         Shmlimit::Answer, Shmlimit::Place, Shmlimit::Limit, Shmlimit::Error, Shmlimit::OverLimit,
+         Shmlimit::GlobalCounts]
 common = Object.methods + Module.instance_methods
 names.each do |type|
   puts type.singleton_methods(false).map { |name| "#{type}.#{name}" } if type.singleton_class.instance_methods(false).any? && !(type < Struct)

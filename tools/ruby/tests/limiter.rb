@@ -194,6 +194,29 @@ reader.readpartial(9)
 Process.kill(:KILL, pid)
 Process.wait(pid)
 is(Array.new(3) { made.enter(:places, "fork").nil? }, [false, false, true], "the place of a killed process is free again, and no more than that")
+# ---- within_limit ----
+
+made.rule_set(:one, algorithm: :hold, capacity: 1, period: DAY)
+made.rule_set(:paced, capacity: 1, refill: 20, period: 1, max_wait: 60)
+made.rule_set(:window, algorithm: :window, capacity: 2, refill: 0, period: 0.1)
+made.rule_set(:slow, capacity: 1, refill: 1, period: DAY, max_wait: 9 * DAY)
+over = []
+is([made.within_limit(:one, wait_timeout: 0) { made.within_limit(:one, wait_timeout: 0.05) { :never } rescue over << $!.class; :ran },
+    over, made.peek(:one, "all").remaining], [:ran, [Shmlimit::OverLimit], 1], "a block holds a place until it ends, and is not called without one")
+running = most = 0
+Array.new(8) { Thread.new { made.within_limit(:one, wait_timeout: 60) { most = [most, running += 1].max; sleep 0.002; running -= 1 } } }.each(&:join)
+is([most, running], [1, 0], "blocks of threads wait for the place of the one before")
+[[:paced, 0.19], [:window, 0.19]].each do |rule, least|
+  begun = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  5.times { made.within_limit(rule, "k", wait_timeout: 60) { :ran } }
+  ok(Process.clock_gettime(Process::CLOCK_MONOTONIC) - begun >= least, "blocks wait for their turn: #{rule}")
+end
+made.within_limit(:slow) { :ran }
+late = begin made.within_limit(:slow) { :never } rescue $! end
+is([late.class, late.retry_after.between?(DAY - 60, DAY), made.peek(:slow, "all").reset_after <= DAY], [Shmlimit::OverLimit, true, true],
+   "a block whose turn is too late is not called, has reserved nothing, and is told when to try again")
+is([raised { made.within_limit(:one) { raise "why" } }, made.peek(:one, "all").remaining], [[RuntimeError, "why"], 1], "a block that fails leaves its place")
+
 is(raised { made.enter("w", "k") }&.first, ERROR, "only a rule of holds has places")
 Shmlimit.destroy(segment)
 is(made.gone?, true, "a segment that was destroyed is gone")

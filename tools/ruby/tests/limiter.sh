@@ -12,4 +12,6 @@ block tools/ruby/README.md ruby laoqian | own >"$TMP/readme.rb"
 welcome
 welcome
 later" ] || { diag "README.md's program does not do what it says"; exit 1; }
+block tools/ruby/README.md ruby within_limit | own >"$TMP/jobs.rb"
+[ "$(ruby -w "$TMP/jobs.rb")" = "charge user:42" ] || { diag "README.md's job does not do what it says"; exit 1; }
 ruby -w -W:no-experimental "$SOURCE/tools/ruby/tests/limiter.rb"

@@ -17,6 +17,16 @@ module Shmlimit
     def allowed? = status.nil?
   end
 
+  # A block of within_limit was not called: its turn does not come within wait_timeout. retry_after: seconds after which it may.
+  class OverLimit < StandardError
+    attr_reader :retry_after
+
+    def initialize(rule, retry_after)
+      super("limit #{rule}: retry after #{retry_after} s")
+      @retry_after = retry_after
+    end
+  end
+
   # The keywords of rule_set, as the extension has them.
   module Rule
     ALGORITHMS = { funnel: 0, token_bucket: 0, warmup: 1, window: 2, lease: 3, counter: 4, hold: 5,
@@ -71,7 +81,9 @@ module Shmlimit
   # shareable between Ractors.
   class Limiter
     ON_FULL = { evict: 0, allow: 1, deny: 2 }.freeze
-    private_constant :ON_FULL
+    # While all places are held, one is looked for so often: nothing tells when another process leaves one.
+    PLACE_S = 0.02
+    private_constant :ON_FULL, :PLACE_S
 
     class << self
       # Open a segment; with a block, pass it there and close it afterwards.
@@ -149,14 +161,54 @@ module Shmlimit
       end
     end
 
+    # Wait for the tokens, or for a place, at most wait_timeout seconds; then call the block, and return what it returns. A place is
+    # held until the block ends. OverLimit: it is known that this takes longer, or it did; the block was not called.
+    def within_limit(rule, key = "all", cost = 1, wait_timeout: 5.0)
+      until_s = now + wait_timeout
+      place, wait = turn(rule, key, cost, wait_timeout)
+      while wait
+        left = until_s - now
+        raise OverLimit.new(rule, wait) if wait > left
+
+        sleep_for([wait, PLACE_S].max)
+        place, wait = turn(rule, key, cost, [until_s - now, 0].max)
+      end
+      begin
+        yield
+      ensure
+        place&.leave
+      end
+    end
+
     def inspect = "#<#{self.class} #{closed? ? 'closed' : name}>"
 
     private
 
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+    # A place, if the rule has places; and the time after which to ask again, or nil: it is the caller's turn.
+    def turn(rule, key, cost, max_wait)
+      place = or_other { enter(rule, key) || PLACE_S }
+      return place == PLACE_S ? [nil, PLACE_S] : [place, nil] if place
+
+      result = or_other { _reserve(rule, key, cost, max_wait, nil) } || take(rule, key, cost)
+      return [nil, result.retry_after] unless result.allowed
+
+      sleep_for(result.wait)
+      [nil, nil]
+    end
+
+    # What the block returns, or nil if rules of this algorithm cannot do that.
+    def or_other
+      yield
+    rescue Error => e
+      raise unless e.errno == Errno::EOPNOTSUPP::Errno
+    end
+
     # Kernel#sleep may return early, when another thread wakes this one.
     def sleep_for(seconds)
-      until_s = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
-      while (left = until_s - Process.clock_gettime(Process::CLOCK_MONOTONIC)).positive?
+      until_s = now + seconds
+      while (left = until_s - now).positive?
         sleep(left)
       end
     end
