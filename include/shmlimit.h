@@ -1218,10 +1218,11 @@ int shmlimit_pause(struct shmlimit *limiter, int rule, const void *key, size_t k
 
 /*
  * Is a key paused? For a caller that has waited for a reservation without shmlimit_acquire(): if
- * so, it gives the tokens back, waits for *left_ns, and reserves again. Returns SHMLIMIT_DENIED
- * with the time that is left in *left_ns, unless that is NULL, or SHMLIMIT_ALLOWED and 0: also
- * while the rule or the segment does not enforce. Writes nothing and counts nothing. Errors: as
- * shmlimit_peek(). Cost: 5 ns while the rule has no pauses; else a take.
+ * so, it waits for *left_ns, and reserves again. It gives nothing back: its turn passed unused, as
+ * all turns of the pause. Returns SHMLIMIT_DENIED with the time that is left in *left_ns, unless
+ * that is NULL, or SHMLIMIT_ALLOWED and 0: also while the rule or the segment does not enforce.
+ * Writes nothing and counts nothing. Errors: as shmlimit_peek(). Cost: 5 ns while the rule has no
+ * pauses; else a take.
  */
 int shmlimit_paused(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t *left_ns);
 

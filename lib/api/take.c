@@ -190,9 +190,9 @@ static int acquire_tokens(struct shmlimit *l, const struct waiting *w, struct sh
 }
 
 /*
- * Who wakes while the key is paused gives the tokens back, and reserves others once the pause is
- * over. WHY NOT keep them: what was reserved before would all be due at that moment, beside what
- * has refilled during the pause.
+ * A call that wakes while the key is paused reserves again once the pause is over; its turn passed
+ * unused. WHY NOT keep the tokens: what was reserved for the time of the pause would all be due at
+ * its end. WHY NOT give them back: others wait for later turns, and those would be given twice.
  */
 static int acquire(struct shmlimit *l, const struct shmlimit_request *asked, uint64_t max_wait_ns,
                    struct shmlimit_result *r)
@@ -209,9 +209,7 @@ static int acquire(struct shmlimit *l, const struct shmlimit_request *asked, uin
 			if (answer < 0 || (answer == SHMLIMIT_ALLOWED && result.wait_ns == 0) ||
 			    !is_paused(l, &w, result.wait_ns, &left_ns))
 				break;
-			if (answer == SHMLIMIT_ALLOWED)
-				(void)shmlimit_decide(l, SHMLIMIT_REFUND, asked, NULL);
-			else if (left_ns > may_wait(l, &w))
+			if (answer == SHMLIMIT_DENIED && left_ns > may_wait(l, &w))
 				break;
 			/* It does not fit into what is left: to be denied. */
 			if (left_ns > may_wait(l, &w))
