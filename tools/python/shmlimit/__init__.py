@@ -28,6 +28,7 @@ from .limiter import (
     key_ip,
 )
 from .line import QueueFull, RateLimited
+from .remote import heed, retry_after
 
 __all__ = [
     "NEVER",
@@ -58,6 +59,8 @@ __all__ = [
     "Rule",
     "Throttled",
     "destroy",
+    "heed",
     "key_ip",
     "limit",
+    "retry_after",
 ]

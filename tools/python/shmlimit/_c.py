@@ -241,6 +241,8 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "renew": (c_int, [*_decision[:4], POINTER(Place)]),
     "leave": (c_int, [*_decision[:4], POINTER(Place)]),
     "refund": (c_int, [*_decision, _result]),
+    "pause": (c_int, [*_decision]),
+    "paused": (c_int, [*_decision[:4], POINTER(c_uint64)]),
     "reset": (c_int, [c_void_p, c_int, c_char_p, c_size_t]),
     "counters": (c_int, [c_void_p, c_int, POINTER(Counters)]),
     "key_ip_text": (c_int, [c_char_p, c_int, c_uint, c_uint, c_char_p, c_size_t]),
@@ -250,7 +252,7 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
 
 # Those that make system calls or pass over the table let other Python threads run; the others are shorter than
 # handing the interpreter's lock over, and keep it.
-_LONG = {"create", "open", "destroy", "rule_set", "rule_ensure", "rule_remove", "reset"}
+_LONG = {"create", "open", "destroy", "rule_set", "rule_ensure", "rule_remove", "pause", "reset"}
 
 
 def load(soname: str, prototypes: dict[str, tuple[type | None, list[type]]], long: set[str]) -> SimpleNamespace:

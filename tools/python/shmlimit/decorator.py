@@ -285,3 +285,7 @@ class limit:  # noqa: N801 # a decorator
     async def acquire_async(self, key: Key = "", cost: int = 1) -> None:
         """As acquire(), in asyncio, where a task can be cancelled while it waits."""
         await self._of_tokens().wait_async(key, cost, self._max_wait_s)
+
+    def pause(self, key: Key, seconds: float) -> bool:
+        """As Limiter.pause(): calls that wait for the key do so until the pause is over."""
+        return bool(self._lines.use("pause", key, seconds))

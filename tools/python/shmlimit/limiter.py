@@ -9,6 +9,7 @@ import ctypes
 import errno
 import functools
 import logging
+import math
 import os
 import time
 import weakref
@@ -637,12 +638,43 @@ class Limiter:
         """Reserve, then sleep until the tokens are there.
 
         Not C's acquire, which no signal can interrupt: this sleep ends with Ctrl-C, and lets greenlets run.
-        If an exception ends it, the turn passes unused: others may wait behind it.
+        If an exception ends it, the turn passes unused: others may wait behind it. While the key is paused it waits until that
+        is over, and reserves then; a turn that comes in a pause passes unused, too.
         """
-        r = self.reserve(rule, key, cost, max_wait_ns, limit=limit)
-        if r.wait_ns > 0:
-            time.sleep(r.wait_ns / 1e9)
-        return r
+        begun_ns, most_ns, waited_ns = 0, max_wait_ns, 0
+        while True:
+            left_ns = self._paused_ns(rule, key)
+            if left_ns == 0 or left_ns > most_ns:
+                r = self.reserve(rule, key, cost, most_ns, limit=limit)
+                if r.wait_ns > 0:
+                    time.sleep(r.wait_ns / 1e9)
+                left_ns = self._paused_ns(rule, key) if r.wait_ns > 0 else 0
+                if left_ns == 0:
+                    return r._replace(wait_ns=r.wait_ns + waited_ns)
+                begun_ns = begun_ns or time.monotonic_ns() - r.wait_ns
+            begun_ns = begun_ns or time.monotonic_ns()
+            if left_ns <= most_ns:
+                time.sleep(left_ns / 1e9)
+            waited_ns = time.monotonic_ns() - begun_ns
+            most_ns = max_wait_ns if max_wait_ns == NEVER else max(0, max_wait_ns - waited_ns)
+
+    def pause(self, rule: str | int, key: Key, seconds: float) -> bool:
+        """Let nothing of the key pass for so long, in all processes: what it stands for has answered 429, say. A longer pause
+        stays; 0 ends one. acquire() waits until it is over. False: the segment has no slot for it, or is off. See heed()."""
+        encoded = key_bytes(key)
+        ns = _unsigned(math.ceil(seconds * 1e9))
+        answer = library.pause(self._handle, self._id(rule), encoded, len(encoded), ns)
+        return _check(answer, f"{self.name}: rule {rule}") == 0
+
+    def paused(self, rule: str | int, key: Key) -> float:
+        """For how many seconds the key is paused still; 0.0: it is not."""
+        return self._paused_ns(rule, key) / 1e9
+
+    def _paused_ns(self, rule: str | int, key: Key) -> int:
+        encoded, left_ns = key_bytes(key), ctypes.c_uint64()
+        answer = library.paused(self._handle, self._id(rule), encoded, len(encoded), ctypes.byref(left_ns))
+        _check(answer, f"{self.name}: rule {rule}")
+        return int(left_ns.value)
 
     def refund(self, rule: str | int, key: Key, tokens: int = 1, *, limit: CallLimit = None) -> Result:
         """Give tokens back that were taken or reserved and then not used."""

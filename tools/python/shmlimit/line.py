@@ -112,8 +112,14 @@ class Lines:
     def ask(self, line: Line, key: Key, cost: int, deadline: float = math.inf) -> float:
         """The seconds after which to ask again; 0: the tokens are there, and are taken from what was reserved. Raises RateLimited."""
         missing, reserves = cost - line.paid, self._rule.algorithm in RESERVING
+        now, paused_s = time.monotonic(), self.use("paused", key)
+        if paused_s > 0 and (missing > 0 or line.due < now + paused_s):
+            if now + paused_s > deadline:
+                raise RateLimited(self.name, paused_s)
+            # A turn that comes in the pause passes unused.
+            line.paid = 0
+            return float(paused_s)
         if missing > 0:
-            now = time.monotonic()
             ahead_s = (AHEAD_S if deadline == math.inf else max(deadline - now, 0.0)) if reserves else 0.0
             more = (min(int(ahead_s * 1e9), NEVER - 1),) if reserves else ()
             result = self.use("reserve" if reserves else "take", key, missing, *more)
