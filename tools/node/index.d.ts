@@ -115,6 +115,10 @@ export class Limiter {
   refund(rule: string | number, key: Key, tokens?: number, limit?: string | Limit): void
   /** By a limit, into debt up to maxWaitMs; otherwise up to the rule's. */
   charge(rule: string | number, key: Key, tokens?: number, limit?: string | Limit, maxWaitMs?: number): void
+  /** Nothing of the key passes for so long, in all processes: what it stands for has answered 429, say. A longer pause stays; 0 ends one. False: the segment has no slot for it, or is off. */
+  pause(rule: string | number, key: Key, ms: number): boolean
+  /** For how many milliseconds the key is paused still; 0: it is not. */
+  paused(rule: string | number, key: Key): number
   /** Add to a count that expires. `counted` has the figures. */
   count(rule: string | number, key: Key, n?: number, ttlMs?: number, bound?: number, flags?: number): boolean
   /** Enter one of the places of a HOLD rule; null: none is free. `result.remaining` is how many are left. With a limit, such as '20 at once', one is free while fewer are held than that; at most the rule's capacity counts. */

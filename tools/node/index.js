@@ -290,6 +290,18 @@ class Limiter {
     return answer === 0
   }
 
+  pause (rule, key, ms) {
+    const answer = native.pause(this.#handle, rule, key, ms)
+    if (answer < 0) failed(this, answer, 'pause', rule, key)
+    return answer === 0
+  }
+
+  paused (rule, key) {
+    const answer = native.paused(this.#handle, rule, key)
+    if (answer < 0) failed(this, answer, 'paused', rule, key)
+    return numbers[RETRY_AFTER_MS]
+  }
+
   count (rule, key, n = 1, ttlMs = 0, bound = Infinity, flags = 0) {
     const answer = native.count(this.#handle, rule, key, n, ttlMs, bound, flags)
     if (answer < 0) failed(this, answer, 'count', rule, key)

@@ -53,6 +53,8 @@ export class Pacer {
   wrap<A extends unknown[], R>(fn: (...args: A) => R, options?: AcquireOptions | ((...args: A) => AcquireOptions)): (...args: A) => Promise<Awaited<R>>
   /** Changes nothing: tokens or places that are free, and the milliseconds until the cost fits, and until all are back. */
   peek(options?: { cost?: number, key?: string }): { remaining: number, retryAfterMs: number, resetAfterMs: number }
+  /** Nothing of the key passes for so long, in all processes; calls that wait go on after it. See Limiter.pause(). */
+  pause(ms: number, options?: { key?: string }): boolean
   /** Calls that wait are rejected. */
   close(): void
 }

@@ -136,6 +136,10 @@ class Pacer {
     if (this.#holds && cost !== 1) throw new RangeError('cost: a limit of how many at once has none')
   }
 
+  pause (ms, { key = this.#key } = {}) {
+    return this.#rules.use('pause', this.#name, this.#rule, key, ms)
+  }
+
   // Calls whose turn it is go on. An error rejects the first one, and the next one asks again.
   #serve (line) {
     clearTimeout(line.timer)
@@ -173,6 +177,12 @@ class Pacer {
       return 0
     }
     const missing = waiter.cost - line.paid
+    const pausedMs = this.#rules.use('paused', this.#name, this.#rule, line.key)
+    if (pausedMs > 0 && (missing > 0 || line.due < performance.now() + pausedMs)) {
+      // A turn that comes in the pause passes unused.
+      line.paid = 0
+      return pausedMs
+    }
     if (missing > 0) {
       const allowed = this.#reserves
         ? this.#rules.use('reserve', this.#name, this.#rule, line.key, missing)

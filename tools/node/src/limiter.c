@@ -395,6 +395,37 @@ static napi_value reset(napi_env env, napi_callback_info info)
 	return integer(env, shmlimit_reset(limiter, rule, key, length));
 }
 
+/* pause(limiter, rule, key, ms) */
+static napi_value pause_key(napi_env env, napi_callback_info info)
+{
+	napi_value argv[4];
+	struct addon *addon = arguments(env, info, argv, 4);
+	uint64_t for_ns = 0;
+	struct subject s;
+	int answer = read_subject(env, addon, argv, &s);
+
+	if (answer == 0)
+		answer = read_ms(env, argv[3], &for_ns);
+	if (answer == 0)
+		answer = shmlimit_pause(s.limiter, s.rule, s.key, s.length, for_ns);
+	return integer(env, answer);
+}
+
+/* paused(limiter, rule, key): the time that is left is RETRY_AFTER_MS. */
+static napi_value paused(napi_env env, napi_callback_info info)
+{
+	napi_value argv[3];
+	struct addon *addon = arguments(env, info, argv, 3);
+	uint64_t left_ns = 0;
+	struct subject s;
+	int answer = read_subject(env, addon, argv, &s);
+
+	if (answer == 0)
+		answer = shmlimit_paused(s.limiter, s.rule, s.key, s.length, &left_ns);
+	addon->numbers[RETRY_AFTER_MS] = to_ms(left_ns);
+	return integer(env, answer);
+}
+
 /* clang-format off */
 const struct method limiter_methods[] = {
 	{ "ruleFind", rule_find },
@@ -415,6 +446,8 @@ const struct method limiter_methods[] = {
 	{ "renew", renew },
 	{ "leave", leave },
 	{ "throttle", throttle },
+	{ "pause", pause_key },
+	{ "paused", paused },
 	{ "reset", reset },
 	{ NULL, NULL },
 };

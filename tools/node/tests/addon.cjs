@@ -44,6 +44,8 @@ function wrongIds () {
     refund: (i) => limiter.refund(i, 'k'),
     charge: (i) => limiter.charge(i, 'k'),
     reserve: (i) => limiter.reserve(i, 'k'),
+    pause: (i) => limiter.pause(i, 'k', 1),
+    paused: (i) => limiter.paused(i, 'k'),
     count: (i) => limiter.count(i, 'k'),
     enter: (i) => limiter.enter(i, 'k'),
     'reset of a key': (i) => limiter.reset(i, 'k'),

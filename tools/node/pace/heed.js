@@ -1,0 +1,44 @@
+// heed: what a server that is asked says about when to ask again: Retry-After, and the RateLimit fields.
+//
+// SPDX-License-Identifier: BSD-2-Clause
+'use strict'
+
+const REFUSALS = [429, 503]
+const SECONDS = /^\d{1,15}$/
+
+// Of Retry-After: seconds, or a date, which is compared with the server's.
+function told (text, date) {
+  if (SECONDS.test(text.trim())) return Number(text) * 1e3
+  const until = Date.parse(text)
+  const now = date === null ? Date.now() : Date.parse(date)
+  return Number.isNaN(until - now) ? undefined : Math.max(0, until - now)
+}
+
+// Of RateLimit and its forerunners: the time after which there is something again, if nothing is left now.
+function reset (headers) {
+  const found = [0]
+  for (const item of (headers.get('ratelimit') ?? '').split(',')) {
+    const [left, after] = ['r', 't'].map((name) => new RegExp(`;\\s*${name}\\s*=\\s*(\\d{1,15})\\s*(;|$)`).exec(item)?.[1])
+    if (Number(left) === 0 && after !== undefined) found.push(Number(after) * 1e3)
+  }
+  for (const prefix of ['ratelimit-', 'x-ratelimit-']) {
+    const [left, after] = ['remaining', 'reset'].map((name) => (headers.get(prefix + name) ?? '').trim())
+    // Some say when, and not after how long.
+    if (/^0+$/.test(left) && SECONDS.test(after)) found.push(Math.max(0, Number(after) * 1e3 - (Number(after) > 1e9 ? Date.now() : 0)))
+  }
+  return Math.max(...found) || undefined
+}
+
+function retryAfterMs (response, { defaultMs = 1e3 } = {}) {
+  const refused = REFUSALS.includes(response.status)
+  const text = refused ? response.headers.get('retry-after') : null
+  return (text === null ? undefined : told(text, response.headers.get('date'))) ?? reset(response.headers) ?? (refused ? defaultMs : 0)
+}
+
+function heed (limiter, rule, key, response, { defaultMs = 1e3, mostMs = 3600e3, jitter = 0.1 } = {}) {
+  const ms = Math.min(retryAfterMs(response, { defaultMs }), mostMs) * (1 + jitter * Math.random())
+  if (ms > 0) limiter.pause(rule, key, ms)
+  return ms
+}
+
+module.exports = { heed, retryAfterMs }
