@@ -78,17 +78,13 @@ int line_enter(struct shmlimit *l, int of, const struct key *key, uint64_t longe
 {
 	char made[SHMLIMIT_KEY_MAX];
 	size_t length = line_key(of, key, made);
-	int answer;
 
-	line->place = (struct shmlimit_place){ .struct_size = sizeof(line->place) };
+	line->place = (struct shmlimit_place){ .struct_size = sizeof(line->place), .flags = SHMLIMIT_PLACE_BIND };
 	line->of = of;
 	line->rule = find_or_make(l, longest);
 	if (line->rule < 0)
 		return 1;
-	answer = shmlimit_enter(l, line->rule, made, length, &line->place, NULL);
-	if (answer == SHMLIMIT_ALLOWED && line->place.value != 0)
-		(void)shmlimit_bind(l, line->rule, made, length, &line->place, 0);
-	return answer != SHMLIMIT_DENIED;
+	return shmlimit_enter(l, line->rule, made, length, &line->place, NULL) != SHMLIMIT_DENIED;
 }
 
 uint64_t line_length(struct shmlimit *l, int of, const struct key *key, uint64_t longest)
