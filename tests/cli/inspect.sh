@@ -89,7 +89,7 @@ is "$(printf '%s\n' "$out" | sed -n '16,19p' | tr '\n' ';')" "key: c;decision: d
 is "$(printf '%s\n' "$out" | grep -c '^occupancy')" 0 "instead of the slots"
 run shmlimit inspect "$segment" --rule r --key b --json
 is "$rc $(printf '%s' "$out" | jq -c 'keys_unsorted, (.key | [.key, .allowed, .limit, .remaining])' | tr '\n' ' ')" \
-	'0 ["segment","rules","counters","leases","key"] ["b",true,3,1] ' "--key in JSON"
+	'0 ["segment","rules","counters","leases","key","paused_ns"] ["b",true,3,1] ' "--key in JSON"
 run shmlimit inspect "$segment" --rule r --key "$(printf 'x\377\001')" --json
 is "$rc $(printf '%s' "$out" | jq -c '.key | [.key, .key_hex, .key_length]')" '0 [null,"78ff01",3]' \
 	"a key that is not UTF-8 is in JSON in hexadecimal"
