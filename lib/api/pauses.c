@@ -35,13 +35,20 @@ static int pause_end(const struct shmlimit *l, const struct pause_key *key)
 	return SHMLIMIT_ALLOWED;
 }
 
-/* Of a key under a rule in force as *view has it: the answer, or -ESTALE it has changed since. */
-static int pause_begin(const struct shmlimit *l, int pauses, uint32_t rule, const struct rule_view *view,
-                       const struct pause_key *key, uint64_t for_ns, struct when when)
+/* What is paused: a key under a rule, as that was in force. */
+struct paused {
+	uint32_t rule;
+	struct rule_view view;
+	struct pause_key key;
+};
+
+/* The answer, or -ESTALE: the rule has changed since. */
+static int pause_begin(const struct shmlimit *l, int pauses, const struct paused *of, uint64_t for_ns, struct when when)
 {
 	struct shmlimit_count found = { 0 };
 	struct count_request asked = { 1, 1, for_ns, SHMLIMIT_COUNT_SATURATE | SHMLIMIT_COUNT_LONGER, &found };
-	struct request q = request_make(OP_COUNT, pauses, key_bytes(key->bytes, key->len), 1, when_again(l, when));
+	struct request q =
+		request_make(OP_COUNT, pauses, key_bytes(of->key.bytes, of->key.len), 1, when_again(l, when));
 	uint64_t now_ns = q.when.ns;
 	struct rule_view own;
 	int answer = rule_load(l, (uint32_t)pauses, &own);
@@ -52,7 +59,7 @@ static int pause_begin(const struct shmlimit *l, int pauses, uint32_t rule, cons
 		return -EOPNOTSUPP;
 	if (for_ns > own.params.debt)
 		return -ERANGE;
-	if (!pause_mark(l, rule, view->published, now_ns + for_ns, now_ns))
+	if (!pause_mark(l, of->rule, of->view.published, now_ns + for_ns, now_ns))
 		return -ESTALE;
 	q.count = &asked;
 	q.hash = decide_hash(l, &q);
@@ -60,9 +67,9 @@ static int pause_begin(const struct shmlimit *l, int pauses, uint32_t rule, cons
 	if (answer != SHMLIMIT_ALLOWED)
 		return answer;
 	/* It began at a later reading of the clock. */
-	(void)pause_mark(l, rule, view->published, when_again(l, when).ns + for_ns, now_ns);
+	(void)pause_mark(l, of->rule, of->view.published, when_again(l, when).ns + for_ns, now_ns);
 	/* By a time before it began: a short one may be over by now. */
-	return decide_paused(l, key, when_given(now_ns)) != 0 ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
+	return decide_paused(l, &of->key, when_given(now_ns)) != 0 ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
 }
 
 static int check(const struct shmlimit *l, int rule, struct key_bytes key)
@@ -72,17 +79,16 @@ static int check(const struct shmlimit *l, int rule, struct key_bytes key)
 	return decide_check(l, &q);
 }
 
-/* The rule's version and name in force, and the key of the key's pause. */
-static int look_up(const struct shmlimit *l, int rule, struct key_bytes key, struct rule_view *view,
-                   struct pause_key *pause)
+static int look_up(const struct shmlimit *l, int rule, struct key_bytes key, struct paused *of)
 {
 	/* BOUND: each round but the last means that another process changed the rule. */
 	for (int i = 0; i < RULE_RETRIES; i++) {
-		int error = rule_load(l, (uint32_t)rule, view);
+		int error = rule_load(l, (uint32_t)rule, &of->view);
 
 		if (error != 0)
 			return error;
-		if (pause_key_make(l, (uint32_t)rule, view->published, key, pause))
+		of->rule = (uint32_t)rule;
+		if (pause_key_make(l, of->rule, of->view.published, key, &of->key))
 			return 0;
 	}
 	return -ESRCH;
@@ -91,30 +97,29 @@ static int look_up(const struct shmlimit *l, int rule, struct key_bytes key, str
 static int pause_when(struct shmlimit *l, int rule, struct key_bytes key, uint64_t for_ns, struct when when)
 {
 	int answer = check(l, rule, key), pauses;
-	struct pause_key pause;
-	struct rule_view view;
+	struct paused of;
 
 	if (answer == 0 && l->read_only)
 		answer = -EROFS;
 	if (answer == 0 && for_ns > PAUSE_MAX_NS)
 		answer = -ERANGE;
 	if (answer == 0)
-		answer = look_up(l, rule, key, &view, &pause);
+		answer = look_up(l, rule, key, &of);
 	if (answer != 0)
 		return answer;
 	if (rule_find(l, PAUSE_RULE) == rule)
 		return -EOPNOTSUPP;
 	if (for_ns == 0)
-		return pause_end(l, &pause);
+		return pause_end(l, &of.key);
 	pauses = pauses_rule(l, when);
 	if (pauses < 0)
 		return pauses;
 	/* BOUND: as above. */
 	for (int i = 0; i < RULE_RETRIES; i++) {
-		answer = pause_begin(l, pauses, (uint32_t)rule, &view, &pause, for_ns, when);
+		answer = pause_begin(l, pauses, &of, for_ns, when);
 		if (answer != -ESTALE)
 			return answer;
-		answer = look_up(l, rule, key, &view, &pause);
+		answer = look_up(l, rule, key, &of);
 		if (answer != 0)
 			return answer;
 	}
@@ -135,19 +140,19 @@ EXPORT int shmlimit_pause_at(struct shmlimit *l, int rule, const void *key, size
 static int paused_when(const struct shmlimit *l, int rule, struct key_bytes key, uint64_t *left_ns, struct when when)
 {
 	int error = check(l, rule, key);
-	struct pause_key pause;
-	struct rule_view view;
+	struct paused of;
 	uint64_t left = 0;
 
 	if (error == 0)
-		error = rule_load(l, (uint32_t)rule, &view);
+		error = rule_load(l, (uint32_t)rule, &of.view);
 	if (error != 0)
 		return error;
-	if (published_paused(view.published) != 0 && rule_mode(&view) == SHMLIMIT_ENFORCE && rule_is_on(l, &view)) {
-		error = look_up(l, rule, key, &view, &pause);
+	if (published_paused(of.view.published) != 0 && rule_mode(&of.view) == SHMLIMIT_ENFORCE &&
+	    rule_is_on(l, &of.view)) {
+		error = look_up(l, rule, key, &of);
 		if (error != 0)
 			return error;
-		left = decide_paused(l, &pause, when_again(l, when));
+		left = decide_paused(l, &of.key, when_again(l, when));
 	}
 	if (left_ns != NULL)
 		*left_ns = left;
