@@ -35,6 +35,10 @@ is "$(shmlimit inspect "$segment" --rule api --key bob --json | jq .paused_ns)" 
 like "$(shmlimit keys "$segment" --rule '~pause')" "^api alice$tab~pause$tab" "keys lists it"
 like "$(shmlimit top "$segment" --count 1)" 'api alice' "top shows it"
 
+# The manual's example, with this segment.
+run sh -c "$(cd "$SOURCE" && block tools/shmlimit/shmlimit.1 mdoc 'shmlimit pause' | sed "s/^\$ //; s/pause web/pause $segment/")"
+is "$rc $(said)$err" "0 key: example.org,rule: api,ends in: 30s" "the example of the manual"
+
 shmlimit pause "$segment" api --key-ip 203.0.113.9 --for 1h >out
 like "$(shmlimit inspect "$segment")" 'api 203\.0\.113\.9' "a pause of an address reads as one"
 shmlimit grow "$segment" --slots 256 >out
