@@ -381,10 +381,13 @@ struct shmlimit_limit {
 	uint64_t max_wait_ns; /* longest wait that a reservation may cause, and longest debt; 0 = none */
 };
 
+/* shmlimit_request.share: as many places as are free */
+#define SHMLIMIT_SHARE_ONE 1000
+
 /* One rule and one key, for shmlimit_decide(), shmlimit_take_all() and shmlimit_take_many(). */
 struct shmlimit_request {
-	int32_t rule;        /* id */
-	uint32_t reserved32; /* must be zero */
+	int32_t rule;   /* id */
+	uint32_t share; /* of shmlimit_take_all(), in thousandths: see there; 0: none */
 	const void *key;
 	size_t key_len;                     /* bytes */
 	uint64_t cost;                      /* as for shmlimit_take() */
@@ -990,8 +993,20 @@ int shmlimit_limit_parse(const char *text, struct shmlimit_limit *limit, struct 
  * and may be denied. A limit that denies most and comes last takes a part of their rate from the
  * other users of the first one: see bench/README.md. No limit is ever exceeded. If killed inside:
  * the tokens taken so far stay taken. Each rule counts its own decision, even if it was given back.
- * -E2BIG a request's reserved32 is not zero, or a flag of its place not known; nothing was taken
- * then. Cost: n takes.
+ * -E2BIG a flag of a request's place is not known; -EINVAL a request has a share and no place, or
+ * no request before it has one; nothing was taken then. Cost: n takes.
+ *
+ * With `share` a key holds at most that share of the places that are free in the limit before it:
+ * with 64 for the site and a share of 4 (4 * SHMLIMIT_SHARE_ONE) for each customer, one that is
+ * alone has 52, and of four that ask for all of them each 15 or 16, while 3 are free for others.
+ * The limit before it is the last request before this one that has a place, its free places those
+ * that this call found; a limit that holds no place (off, on trial, without a slot) bounds nothing.
+ * Shares nest. The request's own limit and its rule's bound it too, and
+ * *failed says which request denied: the limit itself, or the share. A larger share is a higher
+ * priority. A share ends no place, and rounds down. Entries are one step over all processes: what
+ * is free is counted after the key's places, and the swap of these proves that none was entered
+ * since. A denial by a share looks for dead holders in the limit before it, and may end as soon as
+ * any place there is left: its retry_after_ns is a second, or the period if that is shorter.
  */
 int shmlimit_take_all(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, size_t *failed,
                       struct shmlimit_result *results);
@@ -1002,8 +1017,8 @@ int shmlimit_take_all(struct shmlimit *limiter, const struct shmlimit_request *r
  * is NULL. The requests are decided in their order and as of one time, so a key may appear
  * several times. `n` 0 does nothing.
  *
- * Returns 0, or, with nothing decided: -EINVAL limiter, requests or answers is NULL; -E2BIG a
- * request's reserved32 is not zero. If killed inside: some requests were decided and some not.
+ * Returns 0, or, with nothing decided: -EINVAL limiter, requests or answers is NULL, or a request
+ * has a share. If killed inside: some requests were decided and some not.
  * Cost: one clock read, then n takes without one; up to 32 of them wait for memory at the same
  * time.
  */

@@ -304,8 +304,8 @@ int shmlimit_global_take_many(struct shmlimit_global *global, const struct shmli
  * limit is ever exceeded.
  *
  * Returns SHMLIMIT_ALLOWED, SHMLIMIT_DENIED, or with nothing taken: -EINVAL an argument is NULL,
- * `n` is out of range; -E2BIG a reserved32 is not zero; -EOPNOTSUPP a request has a place, or of a
- * LEASE rule a limit of its own; or an error of shmlimit_global_take(). If killed inside: what was
+ * `n` is out of range; -EOPNOTSUPP a request has a place or a share, or of a LEASE rule a limit of
+ * its own; or an error of shmlimit_global_take(). If killed inside: what was
  * taken is lost, at most each request's cost. Cost: n takes, a peek for each limit of this host,
  * and at most one deadline.
  */

@@ -108,6 +108,14 @@ struct hold_place {
 	uint64_t value;
 };
 
+/*
+ * What bounds an entry besides its limit: how many places of the key there may be, as things are
+ * now. `sure`: without the places of dead holders.
+ */
+struct hold_share {
+	uint64_t (*most)(const struct hold_share *share, int sure);
+};
+
 /* What only the operations of places have. */
 struct hold_request {
 	struct hold_place place; /* ENTER: to be filled in; the others: which it is */
@@ -115,6 +123,7 @@ struct hold_request {
 	struct hold_place tried;
 	int done;        /* RENEW, LEAVE, BIND, AHEAD: it was in force */
 	uint64_t holder; /* ENTER, BIND: the number of a process, see registry.h; ENTER: or HOLD_NOBODY */
+	const struct hold_share *share; /* ENTER: or NULL */
 };
 
 /*

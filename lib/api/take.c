@@ -129,8 +129,8 @@ static int decide_any(const struct shmlimit *l, uint32_t verb, const struct shml
 
 	if (asked == NULL || verb >= sizeof(operation_of) / sizeof(operation_of[0]) || verb == SHMLIMIT_ACQUIRE)
 		return -EINVAL;
-	if (asked->reserved32 != 0)
-		return -E2BIG;
+	if (asked->share != 0)
+		return -EINVAL;
 	if (verb == SHMLIMIT_TAKE_SOME && r != NULL)
 		r->granted = 0;
 	if (asked->place != NULL)
@@ -241,8 +241,8 @@ static int acquire_by_limit(struct shmlimit *l, const struct shmlimit_request *a
 
 	if (l == NULL || asked == NULL || asked->place != NULL)
 		return -EINVAL;
-	if (asked->reserved32 != 0)
-		return -E2BIG;
+	if (asked->share != 0)
+		return -EINVAL;
 	if (asked->limit != NULL)
 		return acquire(l, asked, asked->limit->max_wait_ns, r);
 	error = rule_load(l, (uint32_t)asked->rule, &view);
@@ -254,7 +254,7 @@ EXPORT int shmlimit_decide(struct shmlimit *l, uint32_t verb, const struct shmli
 {
 	/* Twice, as shmlimit_take(). */
 	if (__builtin_expect(verb == SHMLIMIT_TAKE && asked != NULL && asked->cost != 0 &&
-	                             ((uintptr_t)asked->place | asked->reserved32) == 0,
+	                             ((uintptr_t)asked->place | asked->share) == 0,
 	                     1))
 		return r == NULL ? decide_one(l, OP_TAKE, asked, NULL, when_clock())
 		                 : decide_one(l, OP_TAKE, asked, r, when_clock());

@@ -20,14 +20,101 @@ static struct request request_of(const struct shmlimit_request *asked, struct wh
 	                    asked->cost, when);
 }
 
-/* A place that the caller wants is entered, and left if a later limit denies. */
-static int enter_one(const struct shmlimit *l, const struct shmlimit_request *asked, struct when when,
-                     struct undo *undo, struct shmlimit_result *r)
-{
-	int answer = places_enter(l, asked, when, r);
+/* ---- Shares ---- */
 
+/*
+ * The share of a request, of the places that the request with a place before it left free. It is
+ * looked at by each try of the entry, after the key's word was read, so that an entry is one step:
+ * at that moment the key has the places that its word swap proves, and the limit above those that
+ * are counted. Entries of other keys that begin later come after it.
+ *
+ * The source: Choudhury and Hahne, Dynamic queue length thresholds for shared-memory packet
+ * switches, IEEE/ACM Transactions on Networking 6 (1998): a queue is at most alpha times as long as
+ * the memory that is free.
+ */
+struct share {
+	struct hold_share bound; /* first, so that it can be found by it */
+	const struct shmlimit *l;
+	const struct shmlimit_request *requests;
+	const struct undo *undo;
+	const struct shmlimit_result *results;
+	struct when when;
+	size_t i; /* the request that is to enter */
+};
+
+/* The request that i's share is of: the last one before it that has a place; i: there is none. */
+static size_t above(const struct shmlimit_request *requests, size_t i)
+{
+	for (size_t j = i; j-- > 0;)
+		if (requests[j].place != NULL)
+			return j;
+	return i;
+}
+
+/* Is what result i says still so, places that were left apart? */
+static int result_stands(const struct share *s, size_t i)
+{
+	/* BOUND: each time for an earlier request. ORDER pairs with slot_cas() of the others. */
+	return slot_unchanged(s->undo[i].slot, s->undo[i].after) &&
+	       (s->requests[i].share == 0 || result_stands(s, above(s->requests, i)));
+}
+
+static uint64_t share_of(const struct share *s, size_t i, int sure);
+
+/* Places that request i found free. UINT64_MAX: it holds none, and bounds nothing. */
+static uint64_t free_before(const struct share *s, size_t i, int sure)
+{
+	const struct shmlimit_request *asked = &s->requests[i];
+	struct request q = request_make(OP_PEEK, asked->rule, key_bytes(asked->key, asked->key_len), 1, s->when);
+	struct shmlimit_result r;
+	uint64_t most, held;
+
+	if (asked->place->value == 0)
+		return UINT64_MAX;
+	if (!sure && result_stands(s, i))
+		return s->results[i].remaining + 1;
+	most = asked->share == 0 ? UINT64_MAX : share_of(s, i, sure);
+	if (asked->limit != NULL && asked->limit->capacity < most)
+		most = asked->limit->capacity;
+	q.hash = decide_hash(s->l, &q);
+	if (decide_slowly(s->l, &q, 0, &r) < 0)
+		return 0;
+	if (r.limit < most)
+		most = r.limit;
+	held = r.limit - r.remaining;
+	/* Its own place is one of those that are held. */
+	return held <= most ? most - held + 1 : 0;
+}
+
+static uint64_t share_of(const struct share *s, size_t i, int sure)
+{
+	uint64_t n = free_before(s, above(s->requests, i), sure);
+
+	return n == UINT64_MAX ? n : n * s->requests[i].share / SHMLIMIT_SHARE_ONE;
+}
+
+static uint64_t share_most(const struct hold_share *bound, int sure)
+{
+	const struct share *s = (const struct share *)(const void *)bound;
+
+	return share_of(s, s->i, sure);
+}
+
+/* A place that the caller wants is entered, and left if a later limit denies. */
+__attribute__((noinline)) static int enter_one(const struct shmlimit *l, const struct shmlimit_request *requests,
+                                               size_t i, struct when when, struct undo *undo, struct shmlimit_result *r)
+{
+	struct share share = { { share_most }, l, requests, undo, r, when, i };
+	struct shmlimit_place *place = requests[i].place;
+	int answer;
+
+	undo[i].slot = NULL;
+	undo[i].place.value = 0;
+	undo[i].at_ns = when.ns;
+	answer = places_enter_within(l, &requests[i], when, requests[i].share != 0 ? &share.bound : NULL, &undo[i],
+	                             &r[i]);
 	if (answer == SHMLIMIT_ALLOWED)
-		undo->place = (struct hold_place){ asked->place->index, asked->place->value };
+		undo[i].place = (struct hold_place){ place->index, place->value };
 	return answer;
 }
 
@@ -41,8 +128,6 @@ static int take_one(const struct shmlimit *l, const struct shmlimit_request *ask
 	undo->slot = NULL;
 	undo->place.value = 0;
 	undo->at_ns = when.ns;
-	if (asked->place != NULL)
-		return enter_one(l, asked, when, undo, r);
 	if (error == 0 && asked->limit != NULL)
 		error = limit_make(asked->limit, &g);
 	if (error != 0)
@@ -118,19 +203,23 @@ static void give_back(const struct shmlimit *l, const struct shmlimit_request *a
 	(void)decide_slowly(l, &q, 0, NULL);
 }
 
-/* What most requests do not have. A place is none until it is entered. */
-static inline int check_rest(const struct shmlimit_request *asked)
+__attribute__((noinline)) static int check_place(const struct shmlimit_request *requests, size_t i)
 {
-	int error;
+	int error = places_check(requests[i].place);
 
-	if (__builtin_expect(((uintptr_t)asked->place | asked->reserved32) == 0, 1))
-		return 0;
-	if (asked->reserved32 != 0)
-		return -E2BIG;
-	error = places_check(asked->place);
+	if (error == 0 && requests[i].share != 0 && above(requests, i) == i)
+		error = -EINVAL;
 	if (error == 0)
-		asked->place->value = 0;
+		requests[i].place->value = 0;
 	return error;
+}
+
+/* What most requests do not have. A place is none until it is entered. */
+static inline int check_rest(const struct shmlimit_request *requests, size_t i)
+{
+	if (__builtin_expect(((uintptr_t)requests[i].place | requests[i].share) == 0, 1))
+		return 0;
+	return check_place(requests, i);
 }
 
 /* All have one reading of the limiter's clock, which is read again only where it is in doubt. */
@@ -146,14 +235,15 @@ static int take_all(struct shmlimit *l, const struct shmlimit_request *requests,
 	if (l == NULL || requests == NULL || n < 1 || n > SHMLIMIT_REQUESTS_MAX)
 		return -EINVAL;
 	for (i = 0; i < n; i++) {
-		int error = check_rest(&requests[i]);
+		int error = check_rest(requests, i);
 
 		if (error != 0)
 			return error;
 	}
 	when = when_again(l, when);
 	for (i = 0; i < n && answer == SHMLIMIT_ALLOWED; i++)
-		answer = take_one(l, &requests[i], when, &undo[i], &r[i]);
+		answer = requests[i].place == NULL ? take_one(l, &requests[i], when, &undo[i], &r[i])
+		                                   : enter_one(l, requests, i, when, undo, r);
 	if (answer == SHMLIMIT_ALLOWED)
 		return answer;
 	i--;
@@ -237,8 +327,8 @@ static int take_many(const struct shmlimit *l, const struct shmlimit_request *re
 	if (l == NULL || requests == NULL || answers == NULL)
 		return -EINVAL;
 	for (size_t i = 0; i < n; i++)
-		if (requests[i].reserved32 != 0)
-			return -E2BIG;
+		if (requests[i].share != 0)
+			return -EINVAL;
 	when = when_again(l, when);
 	for (size_t i = 0; i < n; i += CHUNK)
 		take_chunk(l, requests + i, n - i < CHUNK ? n - i : CHUNK, answers + i, when,

@@ -34,6 +34,7 @@ enum act {
 	ENTER,         /* this many places, of which the last can be renewed and left */
 	ENTER_BY,      /* one place, by a bound of this many */
 	ENTER_BOUND,   /* this many, each bound to the process that calls */
+	ENTER_SHARED,  /* a place of "l", and one of the key with a share of 1, each bound as that */
 	RENEW,
 	BIND, /* to the process that calls */
 	LEAVE,
@@ -282,6 +283,19 @@ static inline int call_look(const struct call *c)
 	}
 }
 
+static inline int call_shared(const struct call *c)
+{
+	struct shmlimit_place places[2] = { { .struct_size = sizeof(places[0]), .flags = SHMLIMIT_PLACE_BIND },
+		                            { .struct_size = sizeof(places[1]), .flags = SHMLIMIT_PLACE_BIND } };
+	struct shmlimit_request q[2] = {
+		{ .rule = c->rule, .key = "l", .key_len = 1, .cost = 1, .place = &places[0] },
+		{ .rule = c->rule, .key = c->key, .cost = 1, .share = SHMLIMIT_SHARE_ONE, .place = &places[1] }
+	};
+
+	q[1].key_len = strlen(c->key);
+	return shmlimit_take_all_at(scene.l, q, 2, NULL, NULL, call_ns(c));
+}
+
 /* The verbs of places. */
 static inline int call_hold(const struct call *c)
 {
@@ -394,6 +408,8 @@ static int call_make(const void *arg)
 		return call_hold(c);
 	case PAUSE:
 		return shmlimit_pause_at(l, c->rule, c->key, len, c->amount * HOUR_NS, call_ns(c));
+	case ENTER_SHARED:
+		return call_shared(c);
 	case RESET_KEY:
 		return error_of(shmlimit_reset(l, c->rule, c->key, len));
 	case RESET_RULE:

@@ -811,9 +811,72 @@ static const struct scene stepped = {
 	.judge = judge_stepped,
 };
 
+/* ---- Shares ---- */
+
+#define SHARED 4
+
+/*
+ * Each enters once, for OTHER and then for KEY, which has a share of 1. If none leaves, the third to have a place of KEY
+ * would have found no more than two of four places free: whatever the order, two hold one at most.
+ */
+static void act_sharing(unsigned who)
+{
+	uint32_t all = OTHER, key = KEY;
+	struct shmlimit_place places[2] = { { .struct_size = sizeof(places[0]) },
+		                            { .struct_size = sizeof(places[1]) } };
+	struct shmlimit_request q[2] = { { .rule = stage.rule, .key = &all, .key_len = sizeof(all), .cost = 1 },
+		                         { .rule = stage.rule, .key = &key, .key_len = sizeof(key), .cost = 1 } };
+	struct call *c = call_begin(KEY, 1);
+
+	(void)who;
+	q[0].place = &places[0];
+	q[1].place = &places[1];
+	q[1].share = SHMLIMIT_SHARE_ONE;
+	actor_calls();
+	call_end(c, shmlimit_take_all(handle(), q, 2, NULL, NULL));
+	if (c->answer == SHMLIMIT_ALLOWED)
+		entered++;
+}
+
+static struct shmlimit *set_sharing(void)
+{
+	struct shmlimit_rule shared = rule;
+
+	shared.capacity = SHARED;
+	return stage_set(SHMLIMIT_FULL_DENY, 2, shared);
+}
+
+static void judge_sharing(void)
+{
+	unsigned inside = 0;
+
+	for (unsigned i = 0; i < stage.n; i++)
+		inside += stage.calls[i].answer != SHMLIMIT_ALLOWED && stage.calls[i].answer != SHMLIMIT_DENIED;
+	if (entered > 2)
+		blame("%u places are held by a share of what is free of %u", entered, SHARED);
+	if (inside == 0 && entered < 2)
+		blame("%u places are held, of two", entered);
+	if (left(KEY) + entered > SHARED || left(OTHER) + entered > SHARED)
+		blame("%" PRIu64 " and %" PRIu64 " are free", left(KEY), left(OTHER));
+	if (inside == 0 && (left(KEY) + entered < SHARED || left(OTHER) + entered < SHARED))
+		blame("a place that was given back is lost");
+	law_sound();
+}
+
+static const struct scene sharing = {
+	.title = "no more places are entered by shares than what is free allows",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_sharing,
+	.begin = begin,
+	.act = act_sharing,
+	.judge = judge_sharing,
+};
+
 int main(void)
 {
 	play(&standing);
+	play(&sharing);
 	play(&ending);
 	play(&stepped);
 	play(&two_keys);

@@ -98,8 +98,8 @@ static void refused(int rule)
 		is(shmlimit_decide(l, verb, NULL, &r), -EINVAL, "verb %u: no request", verb);
 		is(shmlimit_decide(NULL, verb, &q, &r), -EINVAL, "verb %u: no limiter", verb);
 		wrong = q;
-		wrong.reserved32 = 1;
-		is(shmlimit_decide(l, verb, &wrong, &r), -E2BIG, "verb %u: a reserved member is set", verb);
+		wrong.share = SHMLIMIT_SHARE_ONE;
+		is(shmlimit_decide(l, verb, &wrong, &r), -EINVAL, "verb %u: a share of nothing", verb);
 		wrong = q;
 		wrong.key = NULL;
 		is(shmlimit_decide(l, verb, &wrong, &r), -EINVAL, "verb %u: no key", verb);

@@ -103,11 +103,11 @@ static void arguments(void)
 	is(shmlimit_take_many(NULL, two, 2, answers, NULL), -EINVAL, "no limiter is one");
 	is(shmlimit_take_many(l, NULL, 2, answers, NULL), -EINVAL, "no list is one");
 	is(shmlimit_take_many(l, two, 2, NULL, NULL), -EINVAL, "no place for answers is one");
-	two[1].reserved32 = 1;
-	is(shmlimit_take_many(l, two, 2, answers, NULL), -E2BIG, "what is not known is refused");
+	two[1].share = 1;
+	is(shmlimit_take_many(l, two, 2, answers, NULL), -EINVAL, "a share without places is refused");
 	shmlimit_peek(l, rule, "k", 1, 1, one);
 	is(one[0].remaining, 10, "a call that is refused takes nothing");
-	two[1].reserved32 = 0;
+	two[1].share = 0;
 	is(shmlimit_take_many(l, two, 2, answers, many), 0, "it has a clock of its own");
 	is(many[0].remaining, 7, "the first takes");
 	is(many[1].remaining, 4, "the second finds what the first left");
@@ -132,10 +132,10 @@ static void all(void)
 	is(shmlimit_take_all(l, two, 0, NULL, NULL), -EINVAL, "all of an empty one");
 	is(shmlimit_take_all(l, two, SHMLIMIT_REQUESTS_MAX + 1, NULL, NULL), -EINVAL,
 	   "all of a longer one than there may be");
-	two[1].reserved32 = 1;
-	is(shmlimit_take_all(l, two, 2, &failed, many), -E2BIG, "what is not known is refused");
+	two[1].share = 1;
+	is(shmlimit_take_all(l, two, 2, &failed, many), -EINVAL, "a share without places is refused");
 	is(failed, 7, "of no request in particular");
-	two[1].reserved32 = 0;
+	two[1].share = 0;
 	is(shmlimit_take_all(l, two, 2, &failed, many), SHMLIMIT_ALLOWED, "a cost of 0 is a peek");
 	is(many[1].remaining, 7, "at what those before have left");
 	two[1].cost = 8;

@@ -78,15 +78,15 @@ static inline int fast_hold_report(const struct first *f, const uint64_t *cells,
 }
 
 /*
- * By the limit, of places, unless it is NULL. The answer, as decide() gives it, or FIRST_NOT.
- * *failed: an entry lost the swap of the word; what it tried stands in *q->hold, and its cell is
- * taken back.
+ * By the limit, of places, and by the share, unless they are NULL. The answer, as decide() gives
+ * it, or FIRST_NOT. *failed: an entry lost the swap of the word; what it tried stands in *q->hold,
+ * and its cell is taken back.
  */
-FAST int fast_enter(const struct shmlimit *l, const struct request *q, const struct gcra *limit, uint32_t *failed,
-                    struct shmlimit_result *r)
+FAST int fast_enter(const struct shmlimit *l, const struct request *q, const struct gcra *limit,
+                    const struct hold_share *share, uint32_t *failed, struct shmlimit_result *r)
 {
 	struct hold_request *asked = q->hold;
-	uint64_t i, n, most, reach, *cells;
+	uint64_t i, n, most, reach, next, *cells;
 	struct hold_pair before, entered;
 	struct hold_place place;
 	struct first f;
@@ -96,6 +96,14 @@ FAST int fast_enter(const struct shmlimit *l, const struct request *q, const str
 	most = f.view.params.capacity;
 	if (limit != NULL && limit->capacity < most)
 		most = limit->capacity;
+	if (share != NULL) {
+		/* WHY after the word was read: see most_of(). */
+		uint64_t shared = share->most(share, 0);
+
+		most = shared < most ? shared : most;
+		if (most == 0)
+			return FIRST_NOT;
+	}
 	reach = hold_reach(f.seen.word, UINT64_MAX);
 	n = reach < most ? reach + 1 : most;
 	cells = cells_glance(l, f.t, f.slot, &f.view.params);
@@ -126,14 +134,17 @@ FAST int fast_enter(const struct shmlimit *l, const struct request *q, const str
 	/* ORDER: full; before the slot's swap. Pairs with places_read() of a reclaimer. */
 	asked->tried = place;
 	/* The linearization point (I4, I13). ORDER pairs with slot_cas() of the other processes. */
-	if (__builtin_expect(!slot_cas(f.slot, f.seen, f.seen.tag,
-	                               hold_word_next(f.seen.word, reach > i ? reach : i + 1, q->when.ns)),
-	                     0)) {
+	next = hold_word_next(f.seen.word, reach > i ? reach : i + 1, q->when.ns);
+	if (__builtin_expect(!slot_cas(f.slot, f.seen, f.seen.tag, next), 0)) {
 		(void)hold_place_end(cells, i, entered);
 		*failed = 1;
 		return FIRST_NOT;
 	}
 	asked->place = place;
+	if (q->undo != NULL) {
+		q->undo->slot = f.slot;
+		q->undo->after = (struct slot_seen){ f.seen.tag, next };
+	}
 	decide_show(q, SHMLIMIT_ALLOWED);
 	return decide_count(l, q, rule_mode(&f.view), SHMLIMIT_ALLOWED, q->when.ns);
 }

@@ -243,10 +243,10 @@ static int bury(const struct look *k, struct slot_seen seen)
 /* ---- Operations ---- */
 
 /* One place, or none where a peek asks. Returns whether it is to be entered. */
-static int hold_ask(const struct look *k, const struct request *q, uint64_t word, const struct places *p,
+static int hold_ask(const struct look *k, const struct request *q, uint64_t word, const struct places *p, uint64_t most,
                     struct verdict *v)
 {
-	uint64_t most = bound_of(k, q);
+	uint64_t own = bound_of(k, q);
 
 	/*
 	 * Fewer than `most` in force: then one of as many cells is not, and one below the capacity
@@ -257,11 +257,31 @@ static int hold_ask(const struct look *k, const struct request *q, uint64_t word
 	v->answer = SHMLIMIT_DENIED;
 	if (q->amount == 0)
 		v->answer = SHMLIMIT_ALLOWED;
-	else if (q->amount > most)
+	else if (q->amount > own)
 		v->retry_after_ns = FUNNEL_NEVER;
+	else if (p->held <= own - q->amount)
+		v->retry_after_ns = hold_soon_ns(k->params); /* any place of the limit above may be left */
 	else
-		v->retry_after_ns = wait_for_place(k, word, p, p->held - (most - q->amount));
+		v->retry_after_ns = wait_for_place(k, word, p, p->held - (own - q->amount));
 	return 0;
+}
+
+/*
+ * The same, and no more than the request's share. The limit that this is of is looked at after the
+ * word was read: no entry of the key is missed that it does not know of. Before a denial its dead
+ * holders are left out.
+ */
+static uint64_t most_of(const struct look *k, const struct request *q, uint64_t held)
+{
+	const struct hold_share *share = q->op == OP_ENTER ? q->hold->share : NULL;
+	uint64_t own = bound_of(k, q), most;
+
+	if (share == NULL)
+		return own;
+	most = share->most(share, 0);
+	if (most <= held && held < own)
+		most = share->most(share, 1);
+	return most < own ? most : own;
 }
 
 static void hold_enter(const struct look *k, const struct request *q, const struct places *p, struct hold_balance *b,
@@ -405,6 +425,7 @@ static void hold_row_apply(const struct look *k, const struct request *q, struct
                            struct shmlimit_result *r)
 {
 	struct places p;
+	uint64_t most;
 	int enters;
 
 	*v = (struct verdict){ .answer = SHMLIMIT_ALLOWED, .word = b->hold.word };
@@ -425,11 +446,11 @@ static void hold_row_apply(const struct look *k, const struct request *q, struct
 		return;
 	}
 	p = places_read(k, b->hold.word, q->op == OP_PEEK);
-	if (q->op == OP_ENTER && q->hold->tried.value != 0 && p.held <= bound_of(k, q) &&
-	    hold_renew(k, q->hold, &b->hold, v)) {
+	most = most_of(k, q, p.held);
+	if (q->op == OP_ENTER && q->hold->tried.value != 0 && p.held <= most && hold_renew(k, q->hold, &b->hold, v)) {
 		enters = 0; /* it is counted */
 	} else {
-		enters = hold_ask(k, q, b->hold.word, &p, v);
+		enters = hold_ask(k, q, b->hold.word, &p, most, v);
 		if (enters)
 			hold_enter(k, q, &p, &b->hold, v);
 		else if (request_leaves(q))
@@ -445,8 +466,9 @@ static void hold_row_apply(const struct look *k, const struct request *q, struct
 
 		p.longest_ns = left_ns > p.longest_ns ? left_ns : p.longest_ns;
 	}
-	hold_report(q->limit != NULL ? bound_of(k, q) : k->params->capacity, p.held + (enters != 0), p.longest_ns,
-	            v->retry_after_ns, r);
+	if (q->limit == NULL && most == cells_of(k))
+		most = k->params->capacity;
+	hold_report(most, p.held + (enters != 0), p.longest_ns, v->retry_after_ns, r);
 }
 
 /* A denied entry found places that end later than they can: they end one period from now. */

@@ -20,6 +20,11 @@ struct hold_pair {
  */
 #define HOLD_LASTS_NS ((uint64_t)1000000000)
 
+static inline uint64_t hold_soon_ns(const struct layout_params *params)
+{
+	return params->back < HOLD_LASTS_NS ? params->back : HOLD_LASTS_NS;
+}
+
 /* The halves may be of two moments. A swap proves that they belonged together. */
 static inline struct hold_pair hold_place_read(const uint64_t *cells, uint64_t i)
 {
@@ -74,7 +79,7 @@ static inline uint64_t hold_place_left_ns(const struct layout_params *params, st
 
 	if (left_ns != 0 || !hold_place_is_held(params, pair, i, word, now_ns))
 		return left_ns;
-	return params->back < HOLD_LASTS_NS ? params->back : HOLD_LASTS_NS;
+	return hold_soon_ns(params);
 }
 
 #endif

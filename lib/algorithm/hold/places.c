@@ -22,9 +22,9 @@ static inline int holder_self(const struct shmlimit *l, uint64_t *number)
 
 /* `limit` is a constant NULL or not, so that an entry by its rule's capacity asks for no other. */
 FAST int enter_by(const struct shmlimit *l, const struct request *request, const struct gcra *limit,
-                  struct shmlimit_place *place, struct shmlimit_result *r)
+                  const struct hold_share *share, struct shmlimit_place *place, struct shmlimit_result *r)
 {
-	struct hold_request asked = { .holder = HOLD_NOBODY };
+	struct hold_request asked = { .holder = HOLD_NOBODY, .share = share };
 	int answer = decide_check(l, request), error = 0;
 	uint32_t failed = 0;
 	struct request q;
@@ -37,7 +37,7 @@ FAST int enter_by(const struct shmlimit *l, const struct request *request, const
 		error = holder_self(l, &asked.holder);
 	q = decide_complete(l, request);
 	q.hold = &asked;
-	answer = limit == NULL || limit->is_places ? fast_enter(l, &q, limit, &failed, r) : FIRST_NOT;
+	answer = limit == NULL || limit->is_places ? fast_enter(l, &q, limit, share, &failed, r) : FIRST_NOT;
 	if (answer == FIRST_NOT)
 		answer = first_rest(l, &q, failed, r);
 	if (answer < 0)
@@ -48,18 +48,32 @@ FAST int enter_by(const struct shmlimit *l, const struct request *request, const
 	return answer;
 }
 
-int places_enter(const struct shmlimit *l, const struct shmlimit_request *asked, struct when when,
-                 struct shmlimit_result *r)
+/* `share` and `undo` are constants NULL or not, as `limit` of enter_by(). */
+FAST int enter_asked(const struct shmlimit *l, const struct shmlimit_request *asked, struct when when,
+                     const struct hold_share *share, struct undo *undo, struct shmlimit_result *r)
 {
 	struct request q = request_make(OP_ENTER, asked->rule, key_bytes(asked->key, asked->key_len), 1, when);
 	struct gcra limit;
 	int error = asked->cost == 1 ? 0 : -EOPNOTSUPP;
 
+	q.undo = undo;
 	if (error == 0 && asked->limit != NULL) {
 		error = limit_make(asked->limit, &limit);
 		q.limit = &limit;
 	}
-	return error != 0 ? error : enter_by(l, &q, q.limit, asked->place, r);
+	return error != 0 ? error : enter_by(l, &q, q.limit, share, asked->place, r);
+}
+
+int places_enter(const struct shmlimit *l, const struct shmlimit_request *asked, struct when when,
+                 struct shmlimit_result *r)
+{
+	return enter_asked(l, asked, when, NULL, NULL, r);
+}
+
+int places_enter_within(const struct shmlimit *l, const struct shmlimit_request *asked, struct when when,
+                        const struct hold_share *share, struct undo *undo, struct shmlimit_result *r)
+{
+	return enter_asked(l, asked, when, share, undo, r);
 }
 
 int places_peek(const struct shmlimit *l, const struct shmlimit_request *asked, struct when when,
@@ -84,7 +98,7 @@ __attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, s
 {
 	struct request request = request_make(OP_ENTER, rule, key, 1, when);
 
-	return enter_by(l, &request, NULL, place, r);
+	return enter_by(l, &request, NULL, NULL, place, r);
 }
 
 EXPORT int shmlimit_enter(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_place *place,

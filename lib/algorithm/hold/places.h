@@ -25,7 +25,14 @@ static inline int places_check(const struct shmlimit_place *place)
 int places_enter(const struct shmlimit *l, const struct shmlimit_request *asked, struct when when,
                  struct shmlimit_result *r);
 
-/* The same of a peek with a place. */
+/*
+ * The same within the share, unless that is NULL. *undo: the swap that entered; its slot stays as
+ * it is if there was none.
+ */
+int places_enter_within(const struct shmlimit *l, const struct shmlimit_request *asked, struct when when,
+                        const struct hold_share *share, struct undo *undo, struct shmlimit_result *r);
+
+/* As places_enter(), of a peek. */
 int places_peek(const struct shmlimit *l, const struct shmlimit_request *asked, struct when when,
                 struct shmlimit_result *r);
 

@@ -12,10 +12,7 @@ int all_or_none_check(const struct shmlimit_global *g, const struct shmlimit_req
 	if (g == NULL || requests == NULL || n < 1 || n > SHMLIMIT_REQUESTS_MAX)
 		return -EINVAL;
 	for (size_t i = 0; i < n; i++)
-		if (requests[i].reserved32 != 0)
-			return -E2BIG;
-	for (size_t i = 0; i < n; i++)
-		if (requests[i].place != NULL)
+		if (requests[i].place != NULL || requests[i].share != 0)
 			return -EOPNOTSUPP;
 	for (size_t i = 0; i < n; i++)
 		if (requests[i].limit != NULL &&

@@ -95,10 +95,7 @@ EXPORT int shmlimit_global_take_many(struct shmlimit_global *g, const struct shm
 	if (g == NULL || n > SHMLIMIT_GLOBAL_REQUESTS_MAX || (n != 0 && (requests == NULL || answers == NULL)))
 		return -EINVAL;
 	for (size_t i = 0; i < n; i++)
-		if (requests[i].reserved32 != 0)
-			return -E2BIG;
-	for (size_t i = 0; i < n; i++)
-		if (requests[i].limit != NULL || requests[i].place != NULL)
+		if (requests[i].limit != NULL || requests[i].place != NULL || requests[i].share != 0)
 			return -EOPNOTSUPP;
 	for (size_t i = 0; i < n; i += LEASE_REQUESTS_MAX)
 		take_some(g, requests + i, n - i < LEASE_REQUESTS_MAX ? n - i : LEASE_REQUESTS_MAX, answers + i,

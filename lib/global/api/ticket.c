@@ -257,9 +257,7 @@ EXPORT int shmlimit_global_begin(struct shmlimit_global *g, const struct shmlimi
 
 	if (g == NULL || request == NULL || !ticket_is_valid(ticket))
 		return -EINVAL;
-	if (request->reserved32 != 0)
-		return -E2BIG;
-	if (request->limit != NULL || request->place != NULL)
+	if (request->limit != NULL || request->place != NULL || request->share != 0)
 		return -EOPNOTSUPP;
 	answer = ticket_begin(g, request, ticket, r);
 	return answer == SHMLIMIT_GLOBAL_PENDING ? ticket_step(g, ticket, r) : answer;

@@ -69,13 +69,13 @@ static void missing(void)
 	check_only(l);
 	if (shmlimit_global_open(l, "redis://127.0.0.1:1", NULL, &g) != 0)
 		bail("open");
-	reserved.reserved32 = 1;
+	reserved.share = 1;
 	is(shmlimit_global_take(NULL, rule, "key", 3, 1, NULL), -EINVAL, "take needs a handle");
 	is(shmlimit_global_take(g, rule, NULL, 3, 1, NULL), -EINVAL, "take needs a key");
 	is(shmlimit_global_begin(NULL, &request, &ticket, NULL), -EINVAL, "begin needs a handle");
 	is(shmlimit_global_begin(g, NULL, &ticket, NULL), -EINVAL, "begin needs a request");
 	is(shmlimit_global_begin(g, &request, NULL, NULL), -EINVAL, "begin needs a ticket");
-	is(shmlimit_global_begin(g, &reserved, &ticket, NULL), -E2BIG, "begin refuses what is reserved");
+	is(shmlimit_global_begin(g, &reserved, &ticket, NULL), -EOPNOTSUPP, "begin has no shares");
 	request.place = &place;
 	is(shmlimit_global_begin(g, &request, &ticket, NULL), -EOPNOTSUPP, "begin has no places of requests");
 	is(shmlimit_global_take_many(g, &request, 1, &answer, NULL), -EOPNOTSUPP, "a batch has no places either");

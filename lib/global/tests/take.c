@@ -92,8 +92,8 @@ static void many(void)
 	is(shmlimit_global_take_many(g, NULL, 0, NULL, NULL), 0, "none is well, too");
 	is(shmlimit_global_take_many(g, q, SHMLIMIT_GLOBAL_REQUESTS_MAX + 1, answers, r), -EINVAL,
 	   "too many are refused");
-	q[0].reserved32 = 1;
-	is(shmlimit_global_take_many(g, q, 1, answers, r), -E2BIG, "what is reserved must be zero");
+	q[0].share = 1;
+	is(shmlimit_global_take_many(g, q, 1, answers, r), -EOPNOTSUPP, "a batch has no shares");
 	shmlimit_global_close(g);
 }
 

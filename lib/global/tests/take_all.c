@@ -211,9 +211,9 @@ static void arguments(struct shmlimit_global *g)
 	is(shmlimit_global_begin_all(g, requests, 1, NULL, NULL, NULL), -EINVAL, "tickets are needed");
 	is(shmlimit_global_poll_all(g, NULL, 1, NULL, NULL), -EINVAL, "tickets are needed to poll");
 	shmlimit_global_cancel_all(g, NULL, 1);
-	requests[0].reserved32 = 1;
-	is(shmlimit_global_take_all(g, requests, 1, NULL, NULL), -E2BIG, "what is reserved must be zero");
-	requests[0].reserved32 = 0;
+	requests[0].share = SHMLIMIT_SHARE_ONE;
+	is(shmlimit_global_take_all(g, requests, 1, NULL, NULL), -EOPNOTSUPP, "many hosts have no shares");
+	requests[0].share = 0;
 	tickets[0] = (struct shmlimit_global_ticket){ .struct_size = 8 };
 	is(shmlimit_global_begin_all(g, requests, 1, tickets, NULL, NULL), -EINVAL,
 	   "a ticket of a wrong size is refused");

@@ -152,7 +152,7 @@ class Place(Structure):
 class Request(Structure):
     _fields_ = [
         ("rule", c_int32),
-        ("reserved32", c_uint32),
+        ("share", c_uint32),
         ("key", c_char_p),
         ("key_len", c_size_t),
         ("cost", c_uint64),

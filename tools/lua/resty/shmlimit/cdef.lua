@@ -59,7 +59,7 @@ struct shmlimit_info {
 };
 struct shmlimit_request {
 	int32_t rule;
-	uint32_t reserved32;
+	uint32_t share;
 	const void *key;
 	size_t key_len;
 	uint64_t cost;
