@@ -46,8 +46,9 @@ enum shmlimit_answer {
  * nor as an error: so a name that was not found is never all rules.
  */
 #define SHMLIMIT_ALL_RULES (-2147483647 - 1)
-#define SHMLIMIT_REQUESTS_MAX 16  /* most limits in one call of shmlimit_take_all() */
-#define SHMLIMIT_FIELD_MAX 192    /* longest header field of shmlimit_fields(), bytes with the NUL */
+#define SHMLIMIT_REQUESTS_MAX 16 /* most limits in one call of shmlimit_take_all() */
+/* longest header field of shmlimit_fields(), bytes with the NUL */
+#define SHMLIMIT_FIELD_MAX 192
 #define SHMLIMIT_RULE_TEXT_MAX 96 /* longest text of shmlimit_rule_text(), bytes with the NUL */
 #define SHMLIMIT_KEY_IP_MAX 18    /* longest key that shmlimit_key_ip() makes, bytes */
 #define SHMLIMIT_SLOTS_MIN 16     /* fewest slots of a segment, 16 bytes each */
@@ -60,7 +61,8 @@ enum shmlimit_answer {
  * of more than the rule's capacity is denied all the same.
  */
 enum shmlimit_full {
-	SHMLIMIT_FULL_EVICT = 0, /* it evicts the key closest to full; see also SHMLIMIT_RULE_PROTECTED */
+	/* it evicts the key closest to full; see also SHMLIMIT_RULE_PROTECTED */
+	SHMLIMIT_FULL_EVICT = 0,
 	SHMLIMIT_FULL_ALLOW = 1, /* it is allowed, and nothing is recorded */
 	SHMLIMIT_FULL_DENY = 2   /* it is denied */
 };
@@ -68,18 +70,24 @@ enum shmlimit_full {
 /* shmlimit_options.clock */
 enum shmlimit_clock {
 	SHMLIMIT_CLOCK_PRECISE = 0, /* CLOCK_MONOTONIC */
-	SHMLIMIT_CLOCK_COARSE = 1 /* CLOCK_MONOTONIC_COARSE: faster to read, advances by one kernel tick (1 to 10 ms) */
+	/* CLOCK_MONOTONIC_COARSE: faster to read, advances by one kernel tick (1 to 10 ms) */
+	SHMLIMIT_CLOCK_COARSE = 1
 };
 
 /* shmlimit_rule.algorithm */
 enum shmlimit_algorithm {
-	SHMLIMIT_FUNNEL = 0,  /* a burst, then a rate */
-	SHMLIMIT_WARMUP = 1,  /* a rate that rises from cold to warm: Guava's SmoothWarmingUp */
-	SHMLIMIT_WINDOW = 2,  /* a sliding window: at most `capacity` tokens in any stretch of one period, exactly */
-	SHMLIMIT_LEASE = 3,   /* tokens leased from a funnel on a backend (such as Redis), spent here */
-	SHMLIMIT_COUNTER = 4, /* a count that expires, as Redis's INCREX; to shmlimit_take() a fixed window */
-	SHMLIMIT_HOLD = 5, /* places that are held: at most `capacity` at once; one that is not left ends by itself */
-	SHMLIMIT_GCRA = 6  /* as FUNNEL, but each call may bring its own limit: see shmlimit_decide() */
+	SHMLIMIT_FUNNEL = 0, /* a burst, then a rate */
+	SHMLIMIT_WARMUP = 1, /* a rate that rises from cold to warm: Guava's SmoothWarmingUp */
+	/* a sliding window: at most `capacity` tokens in any stretch of one period, exactly */
+	SHMLIMIT_WINDOW = 2,
+	/* tokens leased from a funnel on a backend (such as Redis), spent here */
+	SHMLIMIT_LEASE = 3,
+	/* a count that expires, as Redis's INCREX; to shmlimit_take() a fixed window */
+	SHMLIMIT_COUNTER = 4,
+	/* places that are held: at most `capacity` at once; one that is not left ends by itself */
+	SHMLIMIT_HOLD = 5,
+	/* as FUNNEL, but each call may bring its own limit: see shmlimit_decide() */
+	SHMLIMIT_GCRA = 6
 };
 
 /* shmlimit_rule.mode */
@@ -87,7 +95,8 @@ enum shmlimit_mode {
 	SHMLIMIT_ENFORCE = 0,
 	SHMLIMIT_DRY_RUN = 1, /* decide and count, but always answer allowed */
 	SHMLIMIT_OFF = 2,     /* answer allowed, and touch nothing */
-	SHMLIMIT_BLOCK = 3    /* answer denied, to retry never, and touch nothing; a charge or refund does nothing */
+	/* answer denied, to retry never, and touch nothing; a charge or refund does nothing */
+	SHMLIMIT_BLOCK = 3
 };
 
 #define SHMLIMIT_LEASE_CAPACITY_MAX 2097151 /* largest capacity of a LEASE rule: 2^21 - 1 */
@@ -153,13 +162,15 @@ enum shmlimit_count_flags {
 
 /* shmlimit_place.flags */
 enum shmlimit_place_flags {
-	SHMLIMIT_PLACE_BIND = 0x80000 /* an entry binds the place to the caller's process in the same step */
+	/* an entry binds the place to the caller's process in the same step */
+	SHMLIMIT_PLACE_BIND = 0x80000
 };
 
 /* shmlimit_options.flags */
 enum shmlimit_option_flags {
 	SHMLIMIT_OPTION_GROUP = 0x1000000, /* the segment's group is `gid`, not the creator's */
-	SHMLIMIT_OPTION_FIT = 0x2000000    /* fewer slots, where /dev/shm has too little room for `slots` */
+	/* fewer slots, where /dev/shm has too little room for `slots` */
+	SHMLIMIT_OPTION_FIT = 0x2000000
 };
 
 /* What shmlimit_decide() does: as the call of that name, if there is one. */
@@ -175,9 +186,11 @@ enum shmlimit_verb {
 
 /* shmlimit_limit.flags: one of them, or 0: a rate */
 enum shmlimit_limit_flags {
-	SHMLIMIT_LIMIT_BLOCK = 0x10000000,     /* denied always; all else of the limit is ignored */
-	SHMLIMIT_LIMIT_UNLIMITED = 0x20000000, /* allowed always; all else of the limit is ignored */
-	SHMLIMIT_LIMIT_PLACES = 0x40000000     /* `capacity` places at once, of a HOLD rule; all else is 0 */
+	SHMLIMIT_LIMIT_BLOCK = 0x10000000, /* denied always; all else of the limit is ignored */
+	/* allowed always; all else of the limit is ignored */
+	SHMLIMIT_LIMIT_UNLIMITED = 0x20000000,
+	/* `capacity` places at once, of a HOLD rule; all else is 0 */
+	SHMLIMIT_LIMIT_PLACES = 0x40000000
 };
 
 /* A process's handle on one segment. */
@@ -189,18 +202,25 @@ struct shmlimit;
  */
 struct shmlimit_options {
 	uint32_t struct_size; /* sizeof(struct shmlimit_options) */
-	uint32_t mode;        /* permission bits, 0600 (the default) and others; the umask is not applied */
+	/* permission bits, 0600 (the default) and others; the umask is not applied */
+	uint32_t mode;
 	/*
 	 * Keys that can be live at once, SHMLIMIT_SLOTS_MIN to _MAX, default 65536, rounded up to a
 	 * multiple of 4.
 	 */
 	uint64_t slots;
-	uint32_t rules; /* room for this many rules at first, 1 to rules_max, default 64, or rules_max if that is less */
-	uint32_t rules_max; /* the list of rules can grow to this many, default SHMLIMIT_RULES_MAX */
-	uint32_t on_full;   /* SHMLIMIT_FULL_EVICT (default), _ALLOW, _DENY */
-	uint32_t clock;     /* SHMLIMIT_CLOCK_PRECISE (default), _COARSE */
-	uint32_t gid;       /* the segment's group, with SHMLIMIT_OPTION_GROUP; else 0 */
-	uint32_t owner;     /* shmlimit_open(), with SHMLIMIT_OPEN_TRUSTED: a user id that is trusted too; else 0 */
+	/*
+	 * room for this many rules at first, 1 to rules_max, default 64, or rules_max if that is
+	 * less
+	 */
+	uint32_t rules;
+	/* the list of rules can grow to this many, default SHMLIMIT_RULES_MAX */
+	uint32_t rules_max;
+	uint32_t on_full; /* SHMLIMIT_FULL_EVICT (default), _ALLOW, _DENY */
+	uint32_t clock;   /* SHMLIMIT_CLOCK_PRECISE (default), _COARSE */
+	uint32_t gid;     /* the segment's group, with SHMLIMIT_OPTION_GROUP; else 0 */
+	/* shmlimit_open(), with SHMLIMIT_OPEN_TRUSTED: a user id that is trusted too; else 0 */
+	uint32_t owner;
 	/*
 	 * Bytes of each key stored for display by `inspect` and `top`, up to SHMLIMIT_KEY_MAX; 0 =
 	 * none. Each slot takes that much more memory, and 2 bytes, rounded up to words of 8 bytes,
@@ -219,9 +239,11 @@ struct shmlimit_options {
 /* A rule. Zero everything, set struct_size, then at least capacity, refill and period_ns. */
 struct shmlimit_rule {
 	uint32_t struct_size; /* sizeof(struct shmlimit_rule) */
-	uint32_t algorithm;   /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW, _LEASE, _COUNTER, _HOLD, _GCRA */
-	uint32_t mode;        /* SHMLIMIT_ENFORCE, _DRY_RUN, _OFF, _BLOCK */
-	uint32_t flags;       /* SHMLIMIT_RULE_NEXT_PAYS, _COUNT_REFUSED, _PROTECTED, _NO_WAIT, _CUT_OFF or none */
+	/* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW, _LEASE, _COUNTER, _HOLD, _GCRA */
+	uint32_t algorithm;
+	uint32_t mode; /* SHMLIMIT_ENFORCE, _DRY_RUN, _OFF, _BLOCK */
+	/* SHMLIMIT_RULE_NEXT_PAYS, _COUNT_REFUSED, _PROTECTED, _NO_WAIT, _CUT_OFF or none */
+	uint32_t flags;
 	/*
 	 * Largest burst, 1 to SHMLIMIT_CAPACITY_MAX. WINDOW, HOLD: tokens of a window, or places,
 	 * up to SHMLIMIT_WINDOW_MAX. LEASE: up to SHMLIMIT_LEASE_CAPACITY_MAX. COUNTER: the
@@ -229,7 +251,8 @@ struct shmlimit_rule {
 	 * refill and period_ns, of a rule that has no limit of its own.
 	 */
 	uint64_t capacity;
-	uint64_t refill; /* `refill` tokens come back, 1 or more; WINDOW, COUNTER, HOLD: 0, or the capacity ... */
+	/* `refill` tokens come back, 1 or more; WINDOW, COUNTER, HOLD: 0, or the capacity ... */
+	uint64_t refill;
 	/*
 	 * ... every `period_ns` nanoseconds, 1 or more. WINDOW: length of the window. HOLD: how
 	 * long a place is held that is neither left nor renewed nor bound. COUNTER: the longest
@@ -242,16 +265,20 @@ struct shmlimit_rule {
 	 * reservations, no debt. LEASE, COUNTER, HOLD: 0.
 	 */
 	uint64_t max_wait_ns;
-	uint64_t warmup_ns;         /* WARMUP only: time from cold to warm, and from warm to cold */
-	uint32_t cold_factor_milli; /* WARMUP only: time of a cold token, in thousandths of a warm token's time:
-	                               1,000 to 1,000,000, default 3,000 */
+	uint64_t warmup_ns; /* WARMUP only: time from cold to warm, and from warm to cold */
+	/*
+	 * WARMUP only: time of a cold token, in thousandths of a warm token's time: 1,000 to
+	 * 1,000,000, default 3,000
+	 */
+	uint32_t cold_factor_milli;
 	/*
 	 * LEASE only: tokens that a key of which nothing is known here may spend before the backend
 	 * was asked: 0 to the capacity. libshmlimit-global lends them where the host has an agent;
 	 * this library only keeps the number.
 	 */
 	uint32_t credit;
-	uint64_t set_unix_ns; /* shmlimit_rule_get(): when it was set, nanoseconds since 1970; otherwise ignored */
+	/* shmlimit_rule_get(): when it was set, nanoseconds since 1970; otherwise ignored */
+	uint64_t set_unix_ns;
 	/*
 	 * A number of the caller's, kept with the rule; 0: keep the one that is there. Not saved. A
 	 * program whose configuration has the rule can so tell whether it has set the rule like
@@ -277,23 +304,34 @@ struct shmlimit_result {
 	uint64_t limit;     /* the rule's capacity in tokens; 0 of a BLOCK rule */
 	uint64_t remaining; /* whole tokens left now */
 	uint64_t wait_ns;   /* allowed: wait this long before going on; 0 except for reservations */
-	uint64_t retry_after_ns; /* denied: the same request fits after this long, if no other caller takes; UINT64_MAX = never */
+	/*
+	 * denied: the same request fits after this long, if no other caller takes; UINT64_MAX =
+	 * never
+	 */
+	uint64_t retry_after_ns;
 	uint64_t reset_after_ns; /* time until the funnel is full, with the time to pay its debt */
-	uint64_t granted;        /* of SHMLIMIT_TAKE_SOME: how many tokens were taken; of other calls without meaning */
+	/* of SHMLIMIT_TAKE_SOME: how many tokens were taken; of other calls without meaning */
+	uint64_t granted;
 };
 
 /* Resolution and range of the times of a rule's funnels. The ranges are rounded down. */
 struct shmlimit_range {
 	uint32_t struct_size; /* sizeof(struct shmlimit_range) */
 	uint32_t reserved32;
-	uint64_t resolution_ps; /* one tick of the rule's clock in picoseconds, rounded up; decisions are exact to one tick */
+	/*
+	 * one tick of the rule's clock in picoseconds, rounded up; decisions are exact to one tick
+	 */
+	uint64_t resolution_ps;
 	uint64_t refill_ns; /* time in which an empty funnel becomes full */
 	/*
 	 * How long a slot can tell by itself that its key is full again. The table is swept at
 	 * least this often, so a key may be idle for any time.
 	 */
 	uint64_t back_ns;
-	uint64_t ahead_ns; /* a step back of the clock of up to this length is recognised: more than the longest debt */
+	/*
+	 * a step back of the clock of up to this length is recognised: more than the longest debt
+	 */
+	uint64_t ahead_ns;
 };
 
 /*
@@ -304,14 +342,18 @@ struct shmlimit_range {
 struct shmlimit_counters {
 	uint32_t struct_size; /* sizeof(struct shmlimit_counters) */
 	uint32_t reserved32;
-	uint64_t allowed; /* answers of allowed, including OFF rules and disabled segments, excluding shadow_denied */
-	uint64_t denied;  /* answers of denied */
-	uint64_t shadow_denied; /* DRY_RUN: answers of allowed that would have been denied under ENFORCE */
-	uint64_t claims;        /* slots taken for a key that had no slot */
-	uint64_t reclaims;      /* slots taken from a key whose funnel was full again */
-	uint64_t evictions;     /* slots taken from a key whose funnel was not full (on_full = evict) */
-	uint64_t no_slot;       /* decisions made without a slot, as on_full says */
-	uint64_t failed_cas;    /* compare-and-swaps that another process won, and that were tried again */
+	/* answers of allowed, including OFF rules and disabled segments, excluding shadow_denied */
+	uint64_t allowed;
+	uint64_t denied; /* answers of denied */
+	/* DRY_RUN: answers of allowed that would have been denied under ENFORCE */
+	uint64_t shadow_denied;
+	uint64_t claims;   /* slots taken for a key that had no slot */
+	uint64_t reclaims; /* slots taken from a key whose funnel was full again */
+	/* slots taken from a key whose funnel was not full (on_full = evict) */
+	uint64_t evictions;
+	uint64_t no_slot; /* decisions made without a slot, as on_full says */
+	/* compare-and-swaps that another process won, and that were tried again */
+	uint64_t failed_cas;
 };
 
 /* What shmlimit_count() is asked for. Zero everything, set struct_size, `n` and `bound`. */
@@ -320,14 +362,16 @@ struct shmlimit_count_request {
 	uint32_t flags;       /* SHMLIMIT_COUNT_SATURATE, _RESTART, _LONGER or none */
 	int64_t n;            /* what to add; below 0: to take away; 0: only read */
 	int64_t bound;        /* the largest sum, 0 or more, and at most the rule's capacity */
-	uint64_t ttl_ns;      /* time to live of a count that begins; 0: the rule's period, the longest */
+	/* time to live of a count that begins; 0: the rule's period, the longest */
+	uint64_t ttl_ns;
 };
 
 /* What shmlimit_count() found and did. */
 struct shmlimit_count {
 	uint32_t struct_size; /* sizeof(struct shmlimit_count) */
 	uint32_t reserved32;
-	int64_t count;   /* after this call; above the capacity if that was lowered since it was counted */
+	/* after this call; above the capacity if that was lowered since it was counted */
+	int64_t count;
 	int64_t applied; /* what this call added; below 0: took away */
 	uint64_t ttl_ns; /* how long the count lives from now; 0 = there is none */
 };
@@ -340,32 +384,43 @@ struct shmlimit_place {
 	uint32_t struct_size; /* sizeof(struct shmlimit_place) */
 	uint32_t index;       /* which of the key's places */
 	uint64_t value;       /* what was written there; 0 = no place is held */
-	uint32_t flags;       /* of an entry: SHMLIMIT_PLACE_BIND or 0; of other calls without meaning */
-	int32_t bind_error;   /* of an entry: 0, or why the place that is held is not bound: see shmlimit_bind() */
+	/* of an entry: SHMLIMIT_PLACE_BIND or 0; of other calls without meaning */
+	uint32_t flags;
+	/* of an entry: 0, or why the place that is held is not bound: see shmlimit_bind() */
+	int32_t bind_error;
 };
 
 /* A segment's geometry and state. */
 struct shmlimit_info {
 	uint32_t struct_size;    /* sizeof(struct shmlimit_info) */
 	uint32_t layout_version; /* of the segment's bytes */
-	uint64_t size;           /* bytes of reserved shared memory, logs and places apart: see du(1) */
-	uint64_t slots;          /* slots of the current table */
-	uint32_t rules;          /* rules that the segment has room for */
-	uint32_t rules_used;     /* rules that are defined */
-	uint32_t on_full;        /* as in the options */
+	/* bytes of reserved shared memory, logs and places apart: see du(1) */
+	uint64_t size;
+	uint64_t slots;      /* slots of the current table */
+	uint32_t rules;      /* rules that the segment has room for */
+	uint32_t rules_used; /* rules that are defined */
+	uint32_t on_full;    /* as in the options */
 	uint32_t clock;
-	uint32_t enabled;           /* 0 = the segment is switched off, and every decision answers allowed */
-	uint32_t mode;              /* permission bits, as they were when it was opened */
-	uint32_t uid, gid;          /* owner, then */
-	uint64_t created_unix_ns;   /* nanoseconds of the real-time clock since 1970 */
-	uint32_t rules_max;         /* the list of rules can grow to this many */
-	uint32_t store_keys;        /* bytes of each key stored for display, rounded up to whole words; 0 = none */
-	uint64_t old_slots;         /* slots of the old table while keys may be left in it; else 0 */
-	uint64_t slots_max;         /* the segment can grow to this many slots */
-	uint64_t undecided_passed;  /* requests that servers let pass because the limiter could not decide */
+	/* 0 = the segment is switched off, and every decision answers allowed */
+	uint32_t enabled;
+	uint32_t mode;            /* permission bits, as they were when it was opened */
+	uint32_t uid, gid;        /* owner, then */
+	uint64_t created_unix_ns; /* nanoseconds of the real-time clock since 1970 */
+	uint32_t rules_max;       /* the list of rules can grow to this many */
+	/* bytes of each key stored for display, rounded up to whole words; 0 = none */
+	uint32_t store_keys;
+	/* slots of the old table while keys may be left in it; else 0 */
+	uint64_t old_slots;
+	uint64_t slots_max; /* the segment can grow to this many slots */
+	/* requests that servers let pass because the limiter could not decide */
+	uint64_t undecided_passed;
 	uint64_t undecided_refused; /* requests that servers refused for that reason */
-	uint64_t slots_asked; /* more slots, which were asked for with SHMLIMIT_OPTION_FIT; 0 = none are lacking */
-	uint64_t unregistered; /* times that a place was not bound, since 1024 living processes had some: shmlimit_bind() */
+	/* more slots, which were asked for with SHMLIMIT_OPTION_FIT; 0 = none are lacking */
+	uint64_t slots_asked;
+	/*
+	 * times that a place was not bound, since 1024 living processes had some: shmlimit_bind()
+	 */
+	uint64_t unregistered;
 };
 
 /*
@@ -375,10 +430,12 @@ struct shmlimit_info {
 struct shmlimit_limit {
 	uint32_t struct_size; /* sizeof(struct shmlimit_limit) */
 	uint32_t flags;       /* SHMLIMIT_LIMIT_BLOCK, _UNLIMITED, _PLACES or 0 */
-	uint64_t capacity;    /* largest burst, 1 to SHMLIMIT_CAPACITY_MAX; PLACES: to SHMLIMIT_WINDOW_MAX */
-	uint64_t refill;      /* `refill` tokens come back, 1 or more ... */
-	uint64_t period_ns;   /* ... every `period_ns` nanoseconds, 1 or more */
-	uint64_t max_wait_ns; /* longest wait that a reservation may cause, and longest debt; 0 = none */
+	/* largest burst, 1 to SHMLIMIT_CAPACITY_MAX; PLACES: to SHMLIMIT_WINDOW_MAX */
+	uint64_t capacity;
+	uint64_t refill;    /* `refill` tokens come back, 1 or more ... */
+	uint64_t period_ns; /* ... every `period_ns` nanoseconds, 1 or more */
+	/* longest wait that a reservation may cause, and longest debt; 0 = none */
+	uint64_t max_wait_ns;
 };
 
 /* shmlimit_request.share: as many places as are free */
@@ -417,14 +474,20 @@ enum shmlimit_slot_lease {
 
 /* One slot of the table. */
 struct shmlimit_slot {
-	uint32_t struct_size;    /* sizeof(struct shmlimit_slot) */
-	uint32_t state;          /* SHMLIMIT_SLOT_... */
-	uint64_t fingerprint;    /* low 48 bits of the key's hash, the lowest set */
-	int32_t rule;            /* LIVE, REFILLED: id of the rule; else -1 */
-	uint32_t lease;          /* LIVE and a LEASE rule: SHMLIMIT_SLOT_TOKENS, _DENIED, _ASKED; else 0 */
-	uint64_t remaining;      /* LIVE, REFILLED: whole tokens left; WARMUP: tokens stored; LEASE: tokens here */
-	uint64_t reset_after_ns; /* LIVE: time until the funnel is full; LEASE: until the tokens, denial or claim end */
-	uint64_t debt_ns; /* LIVE: time until all borrowed tokens are back; WARMUP, WINDOW: until the last reservation */
+	uint32_t struct_size; /* sizeof(struct shmlimit_slot) */
+	uint32_t state;       /* SHMLIMIT_SLOT_... */
+	uint64_t fingerprint; /* low 48 bits of the key's hash, the lowest set */
+	int32_t rule;         /* LIVE, REFILLED: id of the rule; else -1 */
+	/* LIVE and a LEASE rule: SHMLIMIT_SLOT_TOKENS, _DENIED, _ASKED; else 0 */
+	uint32_t lease;
+	/* LIVE, REFILLED: whole tokens left; WARMUP: tokens stored; LEASE: tokens here */
+	uint64_t remaining;
+	/* LIVE: time until the funnel is full; LEASE: until the tokens, denial or claim end */
+	uint64_t reset_after_ns;
+	/*
+	 * LIVE: time until all borrowed tokens are back; WARMUP, WINDOW: until the last reservation
+	 */
+	uint64_t debt_ns;
 };
 
 /*
@@ -432,8 +495,9 @@ struct shmlimit_slot {
  * could not read.
  */
 struct shmlimit_problem {
-	uint64_t offset; /* offset of the damaged bytes in the segment, or of what is wrong in the text */
-	char text[120];  /* what is wrong, and what would be right; one line, NUL-terminated */
+	/* offset of the damaged bytes in the segment, or of what is wrong in the text */
+	uint64_t offset;
+	char text[120]; /* what is wrong, and what would be right; one line, NUL-terminated */
 };
 
 /* The HTTP header fields of an answer. NUL-terminated strings. */
@@ -442,7 +506,8 @@ struct shmlimit_fields {
 	uint32_t reserved32;
 	char policy[SHMLIMIT_FIELD_MAX]; /* RateLimit-Policy: "login";q=15;w=30 */
 	char limit[SHMLIMIT_FIELD_MAX];  /* RateLimit: "login";r=14;t=2 */
-	char retry_after[16];            /* Retry-After: 2; empty unless denied, and empty if no retry would ever fit */
+	/* Retry-After: 2; empty unless denied, and empty if no retry would ever fit */
+	char retry_after[16];
 };
 
 /*
@@ -477,7 +542,8 @@ struct shmlimit_fields {
  * group cannot be set; -ENOSYS, -ENODEV, -EDQUOT, as shmlimit_strerror() has them. After any error
  * nothing was created and *out is untouched.
  */
-int shmlimit_create(const char *name, const struct shmlimit_options *options, struct shmlimit **out);
+int shmlimit_create(const char *name, const struct shmlimit_options *options,
+                    struct shmlimit **out);
 
 /*
  * How many slots would a segment of these `options` have that is created now with
@@ -519,7 +585,8 @@ int shmlimit_fit(const struct shmlimit_options *options, uint64_t *slots);
  * errors of shmlimit_create() except -EEXIST. After any error *out is untouched and the segment
  * unchanged.
  */
-int shmlimit_open(const char *name, uint32_t flags, const struct shmlimit_options *options, struct shmlimit **out);
+int shmlimit_open(const char *name, uint32_t flags, const struct shmlimit_options *options,
+                  struct shmlimit **out);
 
 /*
  * Release the handle. No thread may be inside a call on it. NULL is allowed. The segment and
@@ -750,7 +817,8 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  * -ENOENT the segment was destroyed. After any error nothing was changed. The rule is checked
  * first: on a read-only handle -EROFS means that the rule is valid.
  */
-int shmlimit_rule_set(struct shmlimit *limiter, const char *rule_name, const struct shmlimit_rule *rule);
+int shmlimit_rule_set(struct shmlimit *limiter, const char *rule_name,
+                      const struct shmlimit_rule *rule);
 
 /*
  * Give a rule to a program that brings its own limits, when it starts: the rule is set if it is
@@ -768,22 +836,23 @@ int shmlimit_rule_set(struct shmlimit *limiter, const char *rule_name, const str
  * call it at once. Killed inside: the rule is the old one or the new one. Cost: of an
  * unchanged rule that of shmlimit_rule_get().
  */
-int shmlimit_rule_ensure(struct shmlimit *limiter, const char *rule_name, const struct shmlimit_rule *rule);
+int shmlimit_rule_ensure(struct shmlimit *limiter, const char *rule_name,
+                         const struct shmlimit_rule *rule);
 
 /*
  * Read a limit as people write it, into *rule: set its struct_size and, for other algorithms than
  * FUNNEL, its algorithm before the call. Algorithm, mode, capacity, refill and period_ns are set;
  * the other members stay as they are.
  *
- *	5/minute, 100 per hour, 10r/s, 2 per 5 seconds, 1k/s, 1/1.5s      a rate, and a burst of its count
- *	0.5/s, 2.5 per minute, 1e-3/s                                     exactly 1/2s, 5/2m, 1/1000s
- *	10/s burst 20                                                     a burst of its own
- *	1000/hour strict                                                  at most 1000 in any hour
- *	1000/hour window                                                  the same, as a WINDOW
- *	20 at once, 20 at once for 10 minutes                             a HOLD; without a time for 60 seconds
- *	20 at once at most 5 minutes each                                 the same, cut off: SHMLIMIT_RULE_CUT_OFF
- *	0, 0/s, block                                                     BLOCK: denies always
- *	unlimited, off                                                    OFF: allows always
+ *	5/minute, 100 per hour, 10r/s, 1k/s, 1/1.5s   a rate, and a burst of its count
+ *	0.5/s, 2.5 per minute, 1e-3/s                 exactly 1/2s, 5/2m, 1/1000s
+ *	10/s burst 20                                 a burst of its own
+ *	1000/hour strict                              at most 1000 in any hour
+ *	1000/hour window                              the same, as a WINDOW
+ *	20 at once, 20 at once for 10 minutes         a HOLD; without a time for 60 s
+ *	20 at once at most 5 minutes each             the same: SHMLIMIT_RULE_CUT_OFF
+ *	0, 0/s, block                                 BLOCK: denies always
+ *	unlimited, off                                OFF: allows always
  *
  * Units are ns, us, ms, s, m, h, d, w, month (30 days) and y (365 days), and their English words.
  * Case does not matter. shmlimit(7) has the whole grammar. The burst of a count that is a fraction
@@ -796,7 +865,8 @@ int shmlimit_rule_ensure(struct shmlimit *limiter, const char *rule_name, const 
  * call; threads and forks are safe. Signals: not to be called from handlers. Cost: about a
  * microsecond.
  */
-int shmlimit_rule_parse(const char *text, struct shmlimit_rule *rule, struct shmlimit_problem *wrong);
+int shmlimit_rule_parse(const char *text, struct shmlimit_rule *rule,
+                        struct shmlimit_problem *wrong);
 
 /*
  * Write the limit of a rule as a text that shmlimit_rule_parse(), given the same algorithm, reads
@@ -906,8 +976,8 @@ int shmlimit_rule_remove(struct shmlimit *limiter, const char *rule_name);
  * SHMLIMIT_DENIED or an error. Under a DRY_RUN rule a refusal takes nothing and returns
  * SHMLIMIT_ALLOWED with retry_after_ns > 0.
  */
-int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                  struct shmlimit_result *r);
+int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                  uint64_t cost, struct shmlimit_result *r);
 
 /*
  * Decide on a request, as the call that the verb names. By its rule's limit if request->limit is
@@ -975,7 +1045,8 @@ int shmlimit_decide(struct shmlimit *limiter, uint32_t verb, const struct shmlim
  * Returns 0; or -EINVAL; -E2BIG; -ERANGE the numbers are too large for shmlimit_decide(); with
  * *limit unchanged, and *wrong filled. Pure, like shmlimit_rule_parse().
  */
-int shmlimit_limit_parse(const char *text, struct shmlimit_limit *limit, struct shmlimit_problem *wrong);
+int shmlimit_limit_parse(const char *text, struct shmlimit_limit *limit,
+                         struct shmlimit_problem *wrong);
 
 /*
  * Take from several limits, all or none: for example per address, per user and for the whole
@@ -1008,8 +1079,8 @@ int shmlimit_limit_parse(const char *text, struct shmlimit_limit *limit, struct 
  * since. A denial by a share looks for dead holders in the limit before it, and may end as soon as
  * any place there is left: its retry_after_ns is a second, or the period if that is shorter.
  */
-int shmlimit_take_all(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, size_t *failed,
-                      struct shmlimit_result *results);
+int shmlimit_take_all(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n,
+                      size_t *failed, struct shmlimit_result *results);
 
 /*
  * Decide a batch of independent requests. answers[i] is what shmlimit_take() would return for
@@ -1022,8 +1093,8 @@ int shmlimit_take_all(struct shmlimit *limiter, const struct shmlimit_request *r
  * Cost: one clock read, then n takes without one; up to 32 of them wait for memory at the same
  * time.
  */
-int shmlimit_take_many(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, int *answers,
-                       struct shmlimit_result *results);
+int shmlimit_take_many(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n,
+                       int *answers, struct shmlimit_result *results);
 
 /*
  * Take `cost` tokens now or in advance. Missing tokens are borrowed from the funnel's future, and
@@ -1036,8 +1107,8 @@ int shmlimit_take_many(struct shmlimit *limiter, const struct shmlimit_request *
  * pass there than the rule allows. Where callers go away, leave their turns unused; a gate's limit
  * with delay= has a line that moves up.
  */
-int shmlimit_reserve(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                     uint64_t max_wait_ns, struct shmlimit_result *r);
+int shmlimit_reserve(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                     uint64_t cost, uint64_t max_wait_ns, struct shmlimit_result *r);
 
 /*
  * Reserve, then sleep until the tokens are there. Signals do not shorten the sleep. Returns as
@@ -1048,8 +1119,8 @@ int shmlimit_reserve(struct shmlimit *limiter, int rule, const void *key, size_t
  * segment with others passes a bound of its own instead of UINT64_MAX. If killed inside: the tokens
  * are taken. Signals: not to be called from handlers.
  */
-int shmlimit_acquire(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                     uint64_t max_wait_ns, struct shmlimit_result *r);
+int shmlimit_acquire(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                     uint64_t cost, uint64_t max_wait_ns, struct shmlimit_result *r);
 
 /*
  * Take tokens for something that has already happened. Always applied, into debt up to the rule's
@@ -1057,8 +1128,8 @@ int shmlimit_acquire(struct shmlimit *limiter, int rule, const void *key, size_t
  * SHMLIMIT_ALLOWED or an error. r->retry_after_ns is 0, or UINT64_MAX if only a part of the tokens
  * could be taken or a new key found no slot.
  */
-int shmlimit_charge(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-                    struct shmlimit_result *r);
+int shmlimit_charge(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                    uint64_t tokens, struct shmlimit_result *r);
 
 /*
  * Add request->n to the key's count under a COUNTER rule, or take away what is below 0, as INCREX
@@ -1114,8 +1185,8 @@ int shmlimit_count(struct shmlimit *limiter, int rule, const void *key, size_t k
  * shmlimit_charge() do. Threads, processes, signals, fork: as shmlimit_take(). Cost: a take's, one
  * compare-and-swap more, and a look at each place that is held.
  */
-int shmlimit_enter(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
-                   struct shmlimit_result *r);
+int shmlimit_enter(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                   struct shmlimit_place *place, struct shmlimit_result *r);
 
 /*
  * Renew a place: its period begins again now, and *place is changed. Returns 0, also where
@@ -1123,7 +1194,8 @@ int shmlimit_enter(struct shmlimit *limiter, int rule, const void *key, size_t k
  * was changed; or -EINVAL, -EMSGSIZE, -EROFS, -ESRCH, -EOPNOTSUPP as shmlimit_enter(). Not counted.
  * Cost: as shmlimit_enter().
  */
-int shmlimit_renew(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place);
+int shmlimit_renew(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                   struct shmlimit_place *place);
 
 /*
  * Bind a place to a process, its holder. While that lives the place does not end by the clock,
@@ -1154,8 +1226,8 @@ int shmlimit_renew(struct shmlimit *limiter, int rule, const void *key, size_t k
  * or not. Threads, fork: as shmlimit_take(). Signals: not to be called from handlers. Cost: a
  * take's; the first call of a process registers it, which takes 30 us.
  */
-int shmlimit_bind(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
-                  uint32_t pid);
+int shmlimit_bind(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                  struct shmlimit_place *place, uint32_t pid);
 
 /*
  * Leave a place, from any process. Returns as shmlimit_renew(); *place is not changed. A place is
@@ -1170,8 +1242,8 @@ int shmlimit_leave(struct shmlimit *limiter, int rule, const void *key, size_t k
  * on a read-only handle. Does not look for a free slot: a key without one is reported as full, even
  * if a take would find no slot for it.
  */
-int shmlimit_peek(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                  struct shmlimit_result *r);
+int shmlimit_peek(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                  uint64_t cost, struct shmlimit_result *r);
 
 /*
  * redis-cell's CL.THROTTLE key capacity count period [quantity] and its reply, for programs that
@@ -1184,7 +1256,7 @@ int shmlimit_peek(struct shmlimit *limiter, int rule, const void *key, size_t ke
  *	reply[0]   0 allowed, 1 denied: also the value returned
  *	reply[1]   capacity
  *	reply[2]   tokens left
- *	reply[3]   seconds until a retry fits, rounded up; -1 if allowed, or if no retry will ever fit
+ *	reply[3]   seconds until a retry fits, rounded up; -1 if allowed, or if none ever fits
  *	reply[4]   seconds until the funnel is full, rounded up
  *
  * `reply` may be NULL. (redis-cell takes max_burst and reports max_burst + 1 as the limit; here
@@ -1193,8 +1265,8 @@ int shmlimit_peek(struct shmlimit *limiter, int rule, const void *key, size_t ke
  * another process holds the lock of the writers of rules. The call does not wait for that lock:
  * nothing was taken, try again. Signals: not to be called from handlers. Cost: a take with a limit.
  */
-int shmlimit_throttle(struct shmlimit *limiter, const void *key, size_t key_len, uint64_t capacity, uint64_t refill,
-                      uint64_t period_s, uint64_t quantity, int64_t reply[5]);
+int shmlimit_throttle(struct shmlimit *limiter, const void *key, size_t key_len, uint64_t capacity,
+                      uint64_t refill, uint64_t period_s, uint64_t quantity, int64_t reply[5]);
 
 /*
  * Give `tokens` back, first to a debt, then up to the capacity: for a request that was
@@ -1202,8 +1274,8 @@ int shmlimit_throttle(struct shmlimit *limiter, const void *key, size_t key_len,
  * that were taken, or the key gets more than its rate. Not counted. Does nothing for a key without
  * a slot, which is full. Returns SHMLIMIT_ALLOWED or an error.
  */
-int shmlimit_refund(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-                    struct shmlimit_result *r);
+int shmlimit_refund(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                    uint64_t tokens, struct shmlimit_result *r);
 
 /*
  * "Not now": nothing of a key passes for the next for_ns nanoseconds, whatever tokens it has: what
@@ -1229,7 +1301,8 @@ int shmlimit_refund(struct shmlimit *limiter, int rule, const void *key, size_t 
  * rule whose keys were never paused decides as if there were no pauses; while a key of a rule is
  * paused, and up to three seconds after, a decision under it costs three or four.
  */
-int shmlimit_pause(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t for_ns);
+int shmlimit_pause(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                   uint64_t for_ns);
 
 /*
  * Is a key paused? For a caller that has waited for a reservation without shmlimit_acquire(): if
@@ -1239,7 +1312,8 @@ int shmlimit_pause(struct shmlimit *limiter, int rule, const void *key, size_t k
  * Writes nothing and counts nothing. Errors: as shmlimit_peek(). Cost: 5 ns while the rule has no
  * pauses; else a take.
  */
-int shmlimit_paused(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t *left_ns);
+int shmlimit_paused(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                    uint64_t *left_ns);
 
 /*
  * Restore all tokens of one key (`key` not NULL), of every key of one rule (`key` NULL), or of
@@ -1286,7 +1360,8 @@ int shmlimit_counters(struct shmlimit *limiter, int rule, struct shmlimit_counte
  * as it migrated, can be in both: what the current table has is right. So a walk reads the old
  * table first, and forgets what it then finds in the current one.
  */
-int shmlimit_slot(struct shmlimit *limiter, uint64_t index, struct shmlimit_slot *out, uint64_t now_ns);
+int shmlimit_slot(struct shmlimit *limiter, uint64_t index, struct shmlimit_slot *out,
+                  uint64_t now_ns);
 
 /*
  * Copy the key of slot `index`, which shmlimit_slot() reported as *slot, if the segment stores
@@ -1300,8 +1375,8 @@ int shmlimit_slot(struct shmlimit *limiter, uint64_t index, struct shmlimit_slot
  * but hashed again, so a returned key is the slot's. Keys can contain any bytes: escape them
  * before writing them to a terminal. Reads only, and never disturbs a decision.
  */
-int shmlimit_slot_key(struct shmlimit *limiter, uint64_t index, const struct shmlimit_slot *slot, void *key,
-                      size_t size, size_t *key_len);
+int shmlimit_slot_key(struct shmlimit *limiter, uint64_t index, const struct shmlimit_slot *slot,
+                      void *key, size_t size, size_t *key_len);
 
 /*
  * ---- Keys and answers -----------------------------------------------------
@@ -1320,8 +1395,8 @@ int shmlimit_slot_key(struct shmlimit *limiter, uint64_t index, const struct shm
  * Returns the key's length, or: -EINVAL an argument is NULL or out of range; -ENOBUFS
  * `key_size` is too small. After any error nothing was written.
  */
-int shmlimit_key_ip(const void *address, size_t address_len, unsigned prefix_v4, unsigned prefix_v6, void *key,
-                    size_t key_size);
+int shmlimit_key_ip(const void *address, size_t address_len, unsigned prefix_v4, unsigned prefix_v6,
+                    void *key, size_t key_size);
 
 /*
  * Like shmlimit_key_ip(), but takes the address as text, in any form in which people, servers and
@@ -1338,7 +1413,8 @@ int shmlimit_key_ip(const void *address, size_t address_len, unsigned prefix_v4,
  * Returns the same values as shmlimit_key_ip(); -EINVAL also for text that is not an address, and
  * for a list without an nth element. A text is read once, in time that grows with its length.
  */
-int shmlimit_key_ip_text(const char *text, int nth, unsigned prefix_v4, unsigned prefix_v6, void *key, size_t key_size);
+int shmlimit_key_ip_text(const char *text, int nth, unsigned prefix_v4, unsigned prefix_v6,
+                         void *key, size_t key_size);
 
 /*
  * Write an answer as the HTTP fields RateLimit-Policy, RateLimit and Retry-After
@@ -1372,8 +1448,8 @@ int shmlimit_key_ip_text(const char *text, int nth, unsigned prefix_v4, unsigned
  * -ENAMETOOLONG a bad name; -E2BIG the rule is longer than this library knows, and has a value
  * there.
  */
-int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answer, const struct shmlimit_result *r,
-                    struct shmlimit_fields *out);
+int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answer,
+                    const struct shmlimit_result *r, struct shmlimit_fields *out);
 
 /*
  * Describe an error of this library: a static string, also for values that the library never

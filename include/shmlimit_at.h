@@ -34,44 +34,48 @@ extern "C" {
  */
 
 /* Decisions. */
-int shmlimit_take_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                     struct shmlimit_result *r, uint64_t now_ns);
-int shmlimit_take_all_at(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, size_t *failed,
-                         struct shmlimit_result *results, uint64_t now_ns);
-int shmlimit_take_many_at(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, int *answers,
-                          struct shmlimit_result *results, uint64_t now_ns);
-int shmlimit_peek_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                     struct shmlimit_result *r, uint64_t now_ns);
-int shmlimit_reserve_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                        uint64_t max_wait_ns, struct shmlimit_result *r, uint64_t now_ns);
-int shmlimit_charge_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-                       struct shmlimit_result *r, uint64_t now_ns);
-int shmlimit_refund_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-                       struct shmlimit_result *r, uint64_t now_ns);
-int shmlimit_decide_at(struct shmlimit *limiter, uint32_t verb, const struct shmlimit_request *request,
-                       struct shmlimit_result *r, uint64_t now_ns);
+int shmlimit_take_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                     uint64_t cost, struct shmlimit_result *r, uint64_t now_ns);
+int shmlimit_take_all_at(struct shmlimit *limiter, const struct shmlimit_request *requests,
+                         size_t n, size_t *failed, struct shmlimit_result *results,
+                         uint64_t now_ns);
+int shmlimit_take_many_at(struct shmlimit *limiter, const struct shmlimit_request *requests,
+                          size_t n, int *answers, struct shmlimit_result *results, uint64_t now_ns);
+int shmlimit_peek_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                     uint64_t cost, struct shmlimit_result *r, uint64_t now_ns);
+int shmlimit_reserve_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                        uint64_t cost, uint64_t max_wait_ns, struct shmlimit_result *r,
+                        uint64_t now_ns);
+int shmlimit_charge_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                       uint64_t tokens, struct shmlimit_result *r, uint64_t now_ns);
+int shmlimit_refund_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                       uint64_t tokens, struct shmlimit_result *r, uint64_t now_ns);
+int shmlimit_decide_at(struct shmlimit *limiter, uint32_t verb,
+                       const struct shmlimit_request *request, struct shmlimit_result *r,
+                       uint64_t now_ns);
 
 /* Counts and places. */
 int shmlimit_count_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
-                      const struct shmlimit_count_request *request, struct shmlimit_count *out, uint64_t now_ns);
-int shmlimit_enter_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
-                      struct shmlimit_result *r, uint64_t now_ns);
-int shmlimit_renew_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
+                      const struct shmlimit_count_request *request, struct shmlimit_count *out,
                       uint64_t now_ns);
-int shmlimit_bind_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
-                     uint32_t pid, uint64_t now_ns);
+int shmlimit_enter_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                      struct shmlimit_place *place, struct shmlimit_result *r, uint64_t now_ns);
+int shmlimit_renew_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                      struct shmlimit_place *place, uint64_t now_ns);
+int shmlimit_bind_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                     struct shmlimit_place *place, uint32_t pid, uint64_t now_ns);
 int shmlimit_leave_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
                       const struct shmlimit_place *place, uint64_t now_ns);
 
 /* Pauses. */
-int shmlimit_pause_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t for_ns,
-                      uint64_t now_ns);
-int shmlimit_paused_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t *left_ns,
-                       uint64_t now_ns);
+int shmlimit_pause_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                      uint64_t for_ns, uint64_t now_ns);
+int shmlimit_paused_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                       uint64_t *left_ns, uint64_t now_ns);
 
 /* Rules and growth. A program that gives times to decisions gives them here too. */
-int shmlimit_rule_set_at(struct shmlimit *limiter, const char *rule_name, const struct shmlimit_rule *rule,
-                         uint64_t now_ns);
+int shmlimit_rule_set_at(struct shmlimit *limiter, const char *rule_name,
+                         const struct shmlimit_rule *rule, uint64_t now_ns);
 int shmlimit_grow_at(struct shmlimit *limiter, uint64_t slots, uint64_t now_ns);
 
 #ifdef __cplusplus

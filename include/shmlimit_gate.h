@@ -23,25 +23,31 @@
 extern "C" {
 #endif
 
-#define SHMLIMIT_GATE_LIMITS_MAX 4096 /* limits in one spec; one request asks up to SHMLIMIT_REQUESTS_MAX of them */
-#define SHMLIMIT_GATE_FIELDS_MAX 36   /* header fields of one answer: two for each limit, and four */
-#define SHMLIMIT_GATE_BUFFER 6784     /* bytes that suffice for the values of all fields */
-#define SHMLIMIT_GATE_BUFFER_EACH 416 /* bytes that suffice for one limit's fields; and 128 for the others */
+/* limits in one spec; one request asks up to SHMLIMIT_REQUESTS_MAX of them */
+#define SHMLIMIT_GATE_LIMITS_MAX 4096
+/* header fields of one answer: two for each limit, and four */
+#define SHMLIMIT_GATE_FIELDS_MAX 36
+#define SHMLIMIT_GATE_BUFFER 6784 /* bytes that suffice for the values of all fields */
+/* bytes that suffice for one limit's fields; and 128 for the others */
+#define SHMLIMIT_GATE_BUFFER_EACH 416
 
 /* shmlimit_gate_answer.outcome */
 enum shmlimit_gate_outcome {
-	SHMLIMIT_GATE_UNLIMITED = 0,        /* no limit had a key: the request goes on */
-	SHMLIMIT_GATE_PASSED = 1,           /* all limits allow the request */
-	SHMLIMIT_GATE_REJECTED = 2,         /* a limit denies the request */
-	SHMLIMIT_GATE_REJECTED_DRY_RUN = 3, /* the request goes on; a limit in a dry run would have denied it */
+	SHMLIMIT_GATE_UNLIMITED = 0, /* no limit had a key: the request goes on */
+	SHMLIMIT_GATE_PASSED = 1,    /* all limits allow the request */
+	SHMLIMIT_GATE_REJECTED = 2,  /* a limit denies the request */
+	/* the request goes on; a limit in a dry run would have denied it */
+	SHMLIMIT_GATE_REJECTED_DRY_RUN = 3,
 	/*
 	 * The segment or a rule is missing, or with fail=closed a LEASE rule's Redis server does
 	 * not answer: the failure policy decided. Or there is no room for a rule, and the others
 	 * allow.
 	 */
 	SHMLIMIT_GATE_FAILED = 4,
-	SHMLIMIT_GATE_DELAYED = 5,        /* the request goes on after it waited for a limit with delay= */
-	SHMLIMIT_GATE_DELAYED_DRY_RUN = 6 /* the request goes on; a limit in a dry run would have made it wait */
+	/* the request goes on after it waited for a limit with delay= */
+	SHMLIMIT_GATE_DELAYED = 5,
+	/* the request goes on; a limit in a dry run would have made it wait */
+	SHMLIMIT_GATE_DELAYED_DRY_RUN = 6
 };
 
 /* An answer of shmlimit_gate_begin() and shmlimit_gate_poll(): not decided yet. */
@@ -66,8 +72,9 @@ struct shmlimit_gate_wrong {
 
 /* A limit of the spec, and whose tokens the request takes there. */
 struct shmlimit_gate_key {
-	uint32_t limit;  /* the limit's place in the spec, from 0 */
-	uint32_t length; /* bytes of the key, any number; 0: the limit does not apply to this request */
+	uint32_t limit; /* the limit's place in the spec, from 0 */
+	/* bytes of the key, any number; 0: the limit does not apply to this request */
+	uint32_t length;
 	const void *bytes;
 	uint64_t cost; /* tokens that the request takes; 0: the cost in the spec */
 	/*
@@ -104,10 +111,14 @@ struct shmlimit_gate_answer {
 	 * dry run, that would have; else 0.
 	 */
 	uint32_t denied_by;
-	uint64_t remaining;      /* tokens left in the limit that has the fewest, or in the one that denies;
-	                              UINT64_MAX: not known */
-	uint64_t retry_after_ns; /* REJECTED: the same request fits after this long; UINT64_MAX: never; else 0 */
-	uint32_t field_count;    /* number of `fields` */
+	/*
+	 * tokens left in the limit that has the fewest, or in the one that denies; UINT64_MAX: not
+	 * known
+	 */
+	uint64_t remaining;
+	/* REJECTED: the same request fits after this long; UINT64_MAX: never; else 0 */
+	uint64_t retry_after_ns;
+	uint32_t field_count; /* number of `fields` */
 	uint32_t reserved32;
 	/*
 	 * RateLimit-Policy and RateLimit for each limit that is enforced, as shmlimit_fields()
@@ -139,7 +150,8 @@ struct shmlimit_gate_bill {
 struct shmlimit_gate_held {
 	uint32_t struct_size; /* sizeof(struct shmlimit_gate_held) */
 	uint32_t count;       /* 0: there is nothing to leave */
-	uint64_t segment;     /* which of the segments that the process had open has the places and tokens */
+	/* which of the segments that the process had open has the places and tokens */
+	uint64_t segment;
 	struct shmlimit_gate_place places[SHMLIMIT_REQUESTS_MAX];
 	uint32_t bill_count; /* 0: there is nothing to settle */
 	uint32_t reserved32;
@@ -186,7 +198,8 @@ int shmlimit_gate_check(const char *spec, struct shmlimit_gate_wrong *wrong);
  * segment of any user is opened, and its owner can truncate it, which ends this process by SIGBUS:
  * call it in a process that only checks. Cost: system calls.
  */
-int shmlimit_gate_compare(const char *spec, void (*report)(void *arg, size_t offset, const char *text), void *arg);
+int shmlimit_gate_compare(const char *spec,
+                          void (*report)(void *arg, size_t offset, const char *text), void *arg);
 
 /* The number of limits in the gate's spec. Pure. */
 size_t shmlimit_gate_limits(const struct shmlimit_gate *gate);
@@ -196,7 +209,8 @@ size_t shmlimit_gate_limits(const struct shmlimit_gate *gate);
  * (bad is 0). The same text comes at most once a minute in each process. Set it before other
  * threads use the gate; any thread may call it. It must not call the gate.
  */
-void shmlimit_gate_report(struct shmlimit_gate *gate, void (*report)(void *arg, int bad, const char *text), void *arg);
+void shmlimit_gate_report(struct shmlimit_gate *gate,
+                          void (*report)(void *arg, int bad, const char *text), void *arg);
 
 /*
  * Report that clients behind a proxy are one, since the proxy's address is the key of a limit: once
@@ -211,8 +225,9 @@ void shmlimit_gate_report(struct shmlimit_gate *gate, void (*report)(void *arg, 
  * Returns 1: it was reported now, or would be if the request had the field; 0: neither; -EINVAL an
  * argument is NULL. Threads, fork, signals: as shmlimit_gate_ask(). Cost: a few comparisons.
  */
-int shmlimit_gate_forwarded(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
-                            const char *peer, size_t length, const char *field, const char *advice);
+int shmlimit_gate_forwarded(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys,
+                            size_t n, const char *peer, size_t length, const char *field,
+                            const char *advice);
 
 /*
  * Open the segment in this process now, and not with the first request, so that problems are

@@ -38,8 +38,9 @@
 extern "C" {
 #endif
 
-#define SHMLIMIT_GLOBAL_PREFIX_MAX 64   /* longest prefix, bytes without the NUL */
-#define SHMLIMIT_GLOBAL_REQUESTS_MAX 64 /* most requests in one call of shmlimit_global_take_many() */
+#define SHMLIMIT_GLOBAL_PREFIX_MAX 64 /* longest prefix, bytes without the NUL */
+/* most requests in one call of shmlimit_global_take_many() */
+#define SHMLIMIT_GLOBAL_REQUESTS_MAX 64
 
 /* shmlimit_global_options.on_failure: the answer while the backend does not respond. */
 enum shmlimit_global_on_failure {
@@ -104,10 +105,14 @@ struct shmlimit_global_options {
 	 * the deadline in any case.
 	 */
 	uint64_t lease_ns;
-	uint64_t open_ns;     /* a failing backend is left alone for about this long: 1 ms to 1 h, default 200 ms */
-	uint32_t open_after;  /* ... after this many failures in a row in one process, or of its agent: default 3 */
-	uint32_t local_milli; /* LOCAL: this host's share in thousandths of the limit: 1 to 1000, must be set */
-	const char *prefix;   /* of the backend's keys PREFIX{RULE/KEY}, without '{': default "shmlimit:" */
+	/* a failing backend is left alone for about this long: 1 ms to 1 h, default 200 ms */
+	uint64_t open_ns;
+	/* ... after this many failures in a row in one process, or of its agent: default 3 */
+	uint32_t open_after;
+	/* LOCAL: this host's share in thousandths of the limit: 1 to 1000, must be set */
+	uint32_t local_milli;
+	/* of the backend's keys PREFIX{RULE/KEY}, without '{': default "shmlimit:" */
+	const char *prefix;
 	/*
 	 * Called with one line of text when a problem begins: a bad URL or password, a backend that
 	 * is gone. While the host's agent has no answer of
@@ -139,11 +144,14 @@ enum shmlimit_global_ticket_flags {
 
 /* A request that waits for the backend while its caller does other work. */
 struct shmlimit_global_ticket {
-	uint32_t struct_size;            /* sizeof(struct shmlimit_global_ticket) */
-	uint32_t flags;                  /* 0, SHMLIMIT_GLOBAL_TICKET_NO_WAIT or SHMLIMIT_GLOBAL_TICKET_AGENT_ONLY */
-	uint64_t poll_ns;                /* PENDING: poll again after this long, and at the deadline at the latest */
-	struct shmlimit_request request; /* what was asked; the key's bytes must stay until the request is decided */
-	uint64_t opaque[7];              /* of the library */
+	uint32_t struct_size; /* sizeof(struct shmlimit_global_ticket) */
+	/* 0, SHMLIMIT_GLOBAL_TICKET_NO_WAIT or SHMLIMIT_GLOBAL_TICKET_AGENT_ONLY */
+	uint32_t flags;
+	/* PENDING: poll again after this long, and at the deadline at the latest */
+	uint64_t poll_ns;
+	/* what was asked; the key's bytes must stay until the request is decided */
+	struct shmlimit_request request;
+	uint64_t opaque[7]; /* of the library */
 };
 
 /* What a backend reports about itself. */
@@ -154,10 +162,11 @@ struct shmlimit_global_info {
 	char version[24];       /* "7.0.15" */
 	char mode[16];          /* "standalone", "cluster" */
 	char role[16];          /* "master", "replica" */
-	char eviction[24];      /* maxmemory-policy, such as "noeviction"; "" if the user may not read it (INFO) */
-	uint64_t memory_max;    /* maxmemory in bytes; 0: no limit, or not known */
-	uint64_t clients;       /* its connections; 0: not known */
-	uint64_t clients_max;   /* maxclients; 0: not known */
+	/* maxmemory-policy, such as "noeviction"; "" if the user may not read it (INFO) */
+	char eviction[24];
+	uint64_t memory_max;  /* maxmemory in bytes; 0: no limit, or not known */
+	uint64_t clients;     /* its connections; 0: not known */
+	uint64_t clients_max; /* maxclients; 0: not known */
 };
 
 /* The state of a funnel on the backend. */
@@ -173,22 +182,37 @@ struct shmlimit_global_funnel {
 
 /* What the agent of a host reports about itself. */
 struct shmlimit_global_status {
-	uint32_t struct_size;   /* sizeof(struct shmlimit_global_status) */
-	uint32_t serving;       /* 1: there is an agent; 0: processes ask the backend themselves */
-	uint64_t pid;           /* the agent's process id, in its own namespace; of the last agent if there is none */
-	uint64_t running_ns;    /* time since it became the agent */
-	uint64_t connections;   /* its connections to backend servers */
-	uint64_t round_trip_ns; /* time that an answer from the backend usually takes; 0: none yet */
-	uint64_t breaker_ns; /* while the URL's server fails: time until it connects again, or open_ns while it does; else 0 */
+	uint32_t struct_size; /* sizeof(struct shmlimit_global_status) */
+	uint32_t serving;     /* 1: there is an agent; 0: processes ask the backend themselves */
+	/* the agent's process id, in its own namespace; of the last agent if there is none */
+	uint64_t pid;
+	uint64_t running_ns;  /* time since it became the agent */
+	uint64_t connections; /* its connections to backend servers */
+	/* time that an answer from the backend usually takes; 0: none yet */
+	uint64_t round_trip_ns;
+	/*
+	 * while the URL's server fails: time until it connects again, or open_ns while it does;
+	 * else 0
+	 */
+	uint64_t breaker_ns;
 	uint64_t waiting; /* requests that wait for it now, up to 64 */
 	/* Counts since the segment was created. */
 	uint64_t answered; /* requests that the agents answered from the backend's reply */
 	uint64_t failed;   /* ... and those that on_failure decided */
-	uint64_t late; /* answers that came after the process had stopped waiting; the next requests use their tokens */
-	uint64_t spoiled; /* requests that a process overwrote which had been stopped for seconds: they are made again */
-	uint64_t full;    /* times that a request found no room, and was made again later */
-	uint64_t misses;  /* requests that came to an agent because the host's lease did not suffice */
-	uint64_t unpaid;  /* tokens of rules' credit that the backend did not give: at most these were too many */
+	/*
+	 * answers that came after the process had stopped waiting; the next requests use their
+	 * tokens
+	 */
+	uint64_t late;
+	/*
+	 * requests that a process overwrote which had been stopped for seconds: they are made again
+	 */
+	uint64_t spoiled;
+	uint64_t full; /* times that a request found no room, and was made again later */
+	/* requests that came to an agent because the host's lease did not suffice */
+	uint64_t misses;
+	/* tokens of rules' credit that the backend did not give: at most these were too many */
+	uint64_t unpaid;
 	uint64_t round_trips_ns; /* sum of the times that the backend's answers took */
 	/*
 	 * Answers by that time: [0] up to 100 us, [i] up to 100 us * 2^i, and all longer ones in
@@ -202,9 +226,11 @@ struct shmlimit_global_status {
 /* A server that the agent of a host asks: that of the URL, or another node of its cluster. */
 struct shmlimit_global_server {
 	uint32_t struct_size; /* sizeof(struct shmlimit_global_server) */
-	uint32_t failing;     /* 1: it is not asked now, since it failed: its circuit breaker is open */
-	uint64_t openings;    /* times that its breaker has opened under this agent */
-	char name[80];        /* "host:port", or the URL without user and password; as much as fits */
+	/* 1: it is not asked now, since it failed: its circuit breaker is open */
+	uint32_t failing;
+	uint64_t openings; /* times that its breaker has opened under this agent */
+	/* "host:port", or the URL without user and password; as much as fits */
+	char name[80];
 };
 
 /*
@@ -242,7 +268,8 @@ struct shmlimit_global_server {
  * connections.
  * Cost: system calls.
  */
-int shmlimit_global_open(struct shmlimit *limiter, const char *url, const struct shmlimit_global_options *options,
+int shmlimit_global_open(struct shmlimit *limiter, const char *url,
+                         const struct shmlimit_global_options *options,
                          struct shmlimit_global **out);
 
 /*
@@ -276,16 +303,17 @@ void shmlimit_global_close(struct shmlimit_global *global);
  * Cost: a take; or a round trip, at most the deadline. Without an agent, the first call of a
  * process also connects and resolves the host name, for as long as that takes.
  */
-int shmlimit_global_take(struct shmlimit_global *global, int rule, const void *key, size_t key_len, uint64_t cost,
-                         struct shmlimit_result *r);
+int shmlimit_global_take(struct shmlimit_global *global, int rule, const void *key, size_t key_len,
+                         uint64_t cost, struct shmlimit_result *r);
 
 /*
  * Decide a batch of 0 to SHMLIMIT_GLOBAL_REQUESTS_MAX independent requests, as
  * shmlimit_take_many() does. Those that need the backend are sent 16 in a round trip; each
  * round trip has the deadline. Returns 0 or, with nothing decided, -EINVAL.
  */
-int shmlimit_global_take_many(struct shmlimit_global *global, const struct shmlimit_request *requests, size_t n,
-                              int *answers, struct shmlimit_result *results);
+int shmlimit_global_take_many(struct shmlimit_global *global,
+                              const struct shmlimit_request *requests, size_t n, int *answers,
+                              struct shmlimit_result *results);
 
 /*
  * Take from 1 to SHMLIMIT_REQUESTS_MAX limits, all or none: some of this host, and some that all
@@ -309,8 +337,9 @@ int shmlimit_global_take_many(struct shmlimit_global *global, const struct shmli
  * taken is lost, at most each request's cost. Cost: n takes, a peek for each limit of this host,
  * and at most one deadline.
  */
-int shmlimit_global_take_all(struct shmlimit_global *global, const struct shmlimit_request *requests, size_t n,
-                             size_t *failed, struct shmlimit_result *results);
+int shmlimit_global_take_all(struct shmlimit_global *global,
+                             const struct shmlimit_request *requests, size_t n, size_t *failed,
+                             struct shmlimit_result *results);
 
 /*
  * Add request->n, 0 or more, to the key's count under a COUNTER rule, which all hosts share: as
@@ -378,11 +407,14 @@ void shmlimit_global_cancel(struct shmlimit_global *global, struct shmlimit_glob
  * shmlimit_global_begin(), shmlimit_global_poll() and shmlimit_global_cancel(). Until the answer,
  * tokens of LEASE rules stay taken, and the limits of this host are untouched.
  */
-int shmlimit_global_begin_all(struct shmlimit_global *global, const struct shmlimit_request *requests, size_t n,
-                              struct shmlimit_global_ticket *tickets, size_t *failed, struct shmlimit_result *results);
-int shmlimit_global_poll_all(struct shmlimit_global *global, struct shmlimit_global_ticket *tickets, size_t n,
-                             size_t *failed, struct shmlimit_result *results);
-void shmlimit_global_cancel_all(struct shmlimit_global *global, struct shmlimit_global_ticket *tickets, size_t n);
+int shmlimit_global_begin_all(struct shmlimit_global *global,
+                              const struct shmlimit_request *requests, size_t n,
+                              struct shmlimit_global_ticket *tickets, size_t *failed,
+                              struct shmlimit_result *results);
+int shmlimit_global_poll_all(struct shmlimit_global *global, struct shmlimit_global_ticket *tickets,
+                             size_t n, size_t *failed, struct shmlimit_result *results);
+void shmlimit_global_cancel_all(struct shmlimit_global *global,
+                                struct shmlimit_global_ticket *tickets, size_t n);
 
 /*
  * Ask the backend what it is. *out may be NULL. The circuit breaker is ignored. Returns 0, or,
@@ -431,7 +463,8 @@ int shmlimit_global_peek(struct shmlimit_global *global, int rule, const void *k
  * shmlimit_global_ping(). Cost: if `key` is NULL, a walk over all keys of the backend, with the
  * deadline for each step; in a cluster, over those of the URL's node.
  */
-int shmlimit_global_reset(struct shmlimit_global *global, int rule, const void *key, size_t key_len);
+int shmlimit_global_reset(struct shmlimit_global *global, int rule, const void *key,
+                          size_t key_len);
 
 /*
  * Returns what an error of this library means, as a constant text. `error` is a value that was
@@ -465,7 +498,8 @@ const char *shmlimit_global_strerror(int error);
  * not an address is looked up in a thread that the C library makes. Signals: not to be called
  * from handlers; a handler may set a flag that proceed() reads.
  */
-int shmlimit_global_serve(struct shmlimit_global *global, int (*proceed)(void *arg, int serving), void *arg);
+int shmlimit_global_serve(struct shmlimit_global *global, int (*proceed)(void *arg, int serving),
+                          void *arg);
 
 /*
  * Fill *out (set its struct_size first). Returns 0, -EINVAL, or -EROFS: the limiter is read-only.
@@ -478,7 +512,8 @@ int shmlimit_global_status(struct shmlimit *limiter, struct shmlimit_global_stat
  * the URL. Only the first SHMLIMIT_GLOBAL_SERVERS can be read. Returns 0, -EINVAL, -EROFS as above,
  * or -ESRCH: there is no agent, or it has no such server. Cost: as above.
  */
-int shmlimit_global_server(struct shmlimit *limiter, unsigned place, struct shmlimit_global_server *out);
+int shmlimit_global_server(struct shmlimit *limiter, unsigned place,
+                           struct shmlimit_global_server *out);
 
 /*
  * Returns how many requests under a rule on_failure has decided on this host, with or without an

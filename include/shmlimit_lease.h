@@ -17,8 +17,10 @@ extern "C" {
 
 /* Two more answers of shmlimit_lease_take(). */
 enum shmlimit_lease_answer {
-	SHMLIMIT_LEASE_ASK = 2, /* not enough tokens here: this caller has the claim and asks the backend */
-	SHMLIMIT_LEASE_WAIT = 3 /* not enough tokens here: another caller has the claim; take again later */
+	/* not enough tokens here: this caller has the claim and asks the backend */
+	SHMLIMIT_LEASE_ASK = 2,
+	/* not enough tokens here: another caller has the claim; take again later */
+	SHMLIMIT_LEASE_WAIT = 3
 };
 
 /* shmlimit_lease_count(): events that only the caller of the lease functions can see. */
@@ -39,7 +41,8 @@ struct shmlimit_lease {
 	 * table grew, or the key was reset.
 	 */
 	uint32_t unknown;
-	uint64_t want;    /* ASK: tokens to lease, at most the capacity; together with `held` at least the cost */
+	/* ASK: tokens to lease, at most the capacity; together with `held` at least the cost */
+	uint64_t want;
 	uint64_t need;    /* ASK: fewest tokens that the request needs: the cost minus `held` */
 	uint64_t held;    /* tokens that can be spent here now; less than the cost */
 	uint64_t wait_ns; /* time until the current claim ends; 0 if there is none */
@@ -160,8 +163,9 @@ int shmlimit_lease_take(struct shmlimit *limiter, int rule, const void *key, siz
                         const struct shmlimit_lease_request *request, struct shmlimit_lease *lease,
                         struct shmlimit_result *r);
 int shmlimit_lease_take_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
-                           const struct shmlimit_lease_request *request, struct shmlimit_lease *lease,
-                           struct shmlimit_result *r, uint64_t now_ns);
+                           const struct shmlimit_lease_request *request,
+                           struct shmlimit_lease *lease, struct shmlimit_result *r,
+                           uint64_t now_ns);
 
 /*
  * Deposit `tokens` that the backend gave, spend `cost` of all the tokens that are here then,
@@ -173,26 +177,30 @@ int shmlimit_lease_take_at(struct shmlimit *limiter, int rule, const void *key, 
  * Returns ALLOWED; or SHMLIMIT_LEASE_WAIT if the tokens are deposited but other requests spent
  * those that were held: take again. If killed inside: all of it was done, or nothing.
  */
-int shmlimit_lease_deposit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-                           uint64_t cost, uint64_t lasts_ns, struct shmlimit_result *r);
-int shmlimit_lease_deposit_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
-                              uint64_t cost, uint64_t lasts_ns, struct shmlimit_result *r, uint64_t now_ns);
+int shmlimit_lease_deposit(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                           uint64_t tokens, uint64_t cost, uint64_t lasts_ns,
+                           struct shmlimit_result *r);
+int shmlimit_lease_deposit_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                              uint64_t tokens, uint64_t cost, uint64_t lasts_ns,
+                              struct shmlimit_result *r, uint64_t now_ns);
 
 /*
  * The backend denied `cost`, and will for `for_ns`: until then, deny requests of that cost or
  * more here. Ends the claim. If tokens are left here, they stay until the claim would have
  * ended, and the denial is not remembered. Returns DENIED (ALLOWED under a DRY_RUN rule).
  */
-int shmlimit_lease_deny(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                        uint64_t for_ns, struct shmlimit_result *r);
-int shmlimit_lease_deny_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                           uint64_t for_ns, struct shmlimit_result *r, uint64_t now_ns);
+int shmlimit_lease_deny(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                        uint64_t cost, uint64_t for_ns, struct shmlimit_result *r);
+int shmlimit_lease_deny_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                           uint64_t cost, uint64_t for_ns, struct shmlimit_result *r,
+                           uint64_t now_ns);
 
 /*
  * The backend did not answer: end the claim, so that the next caller asks. Returns 0 or an error.
  */
 int shmlimit_lease_abandon(struct shmlimit *limiter, int rule, const void *key, size_t key_len);
-int shmlimit_lease_abandon_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t now_ns);
+int shmlimit_lease_abandon_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                              uint64_t now_ns);
 
 /*
  * Count `n` events that only the caller can see: SHMLIMIT_LEASE_BACKEND_ERRORS ... Returns 0,

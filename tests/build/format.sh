@@ -11,6 +11,11 @@ case $(clang-format --version) in
 esac
 
 is "$(make -s -C "$SOURCE" format-check 2>&1 | grep -m 10 -o '^.*error:.*\|^.* columns: .*')" "" "all C files are formatted as .clang-format says, and no comment is too wide"
+is "$(cd "$SOURCE" && expand include/*.h | awk 'length > 100')" "" "no line of a public header has more than 100 columns"
+is "$(cd "$SOURCE" && git ls-files '*.md' 2>/dev/null | grep -v '^bench/results/' | xargs -r perl -CSD -ne '
+	$code = !$code if /^\s*```/;
+	print "$ARGV:$.\n" if length > 121 && !$code && !/^\s*[|#<]|^\[|^ {4}/ && / \S.* /;
+	close ARGV if eof')" "" "no line of a text has more than 120 columns, but for tables and code"
 
 # The check itself can fail.
 cp "$SOURCE/.clang-format" "$TMP"
