@@ -39,7 +39,7 @@ is "$(readelf -d "$BUILD/libshmlimit-gate.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]/\
 for pair in 'shmlimit shmlimit_at shmlimit_lease:tests/unit/ids.c' 'shmlimit_global:lib/*/tests/ids.c'; do
 	headers=$(for name in ${pair%%:*}; do echo "$SOURCE/include/$name.h"; done)
 	# shellcheck disable=SC2086 # several files
-	takes=$(cat $headers | tr '\n' ' ' | grep -oE '(int|uint64_t) shmlimit_[a-z_]+\([^()]*\);' |
+	takes=$(cat $headers | tr -s '\n\t ' ' ' | grep -oE '(int|uint64_t) shmlimit_[a-z_]+\([^()]*\);' |
 		grep -E '\(struct shmlimit(_global)? \*[a-z]+, (int rule|const struct shmlimit_request \*requests?)\b' |
 		sed 's/^[a-z0-9_]* shmlimit_\([a-z_]*\)(.*/\1/')
 	[ "$(printf '%s\n' "$takes" | wc -l)" -ge 8 ]
