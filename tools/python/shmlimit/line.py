@@ -25,9 +25,9 @@ from .limiter import NEVER, Algorithm, Place, Result, Rule
 from .shared import Shared
 
 PLACE_S = 0.02
-"""Places are looked for so often while all are held, since nothing tells when another process leaves one."""
+"""How often to try again while all places are held: a process that leaves one tells no other."""
 AHEAD_S = 3600.0
-"""A reservation is at most so far ahead. What may wait for longer asks again."""
+"""How far ahead a reservation may be. A call that may wait for longer asks again."""
 TIMER_MAX_S = 86400.0
 RESERVING = (Algorithm.FUNNEL, Algorithm.WARMUP, Algorithm.GCRA)
 
