@@ -302,6 +302,35 @@ static int limiter_take_all(lua_State *L)
 	return 4;
 }
 
+/* pause(rule, key, seconds) */
+static int limiter_pause(lua_State *L)
+{
+	struct shmlimit *handle = limiter(L)->handle;
+	size_t key_len;
+	const char *key = value_key(L, 3, &key_len);
+	int answer = shmlimit_pause(handle, rule_of(L, 2), key, key_len, value_ns(L, 4, "a pause"));
+
+	if (answer < 0)
+		return FAILED(L, answer, 2);
+	lua_pushboolean(L, answer == SHMLIMIT_ALLOWED);
+	return 1;
+}
+
+/* paused(rule, key): for how many seconds still */
+static int limiter_paused(lua_State *L)
+{
+	struct shmlimit *handle = limiter(L)->handle;
+	size_t key_len;
+	const char *key = value_key(L, 3, &key_len);
+	uint64_t left_ns = 0;
+	int answer = shmlimit_paused(handle, rule_of(L, 2), key, key_len, &left_ns);
+
+	if (answer < 0)
+		return FAILED(L, answer, 2);
+	value_push_ns(L, left_ns);
+	return 1;
+}
+
 static int limiter_reset(lua_State *L)
 {
 	struct shmlimit *handle = limiter(L)->handle;
@@ -638,6 +667,7 @@ static const luaL_Reg methods[] = { { "take", limiter_take },           { "take_
 	                            { "count", limiter_count },         { "enter", limiter_enter },
 	                            { "renew", limiter_renew },         { "leave", limiter_leave },
 	                            { "take_all", limiter_take_all },   { "reset", limiter_reset },
+	                            { "pause", limiter_pause },         { "paused", limiter_paused },
 	                            { "rule_set", limiter_rule_set },   { "rule_ensure", limiter_rule_ensure },
 	                            { "rule_find", limiter_rule_find }, { "rule_remove", limiter_rule_remove },
 	                            { "gone", limiter_gone },           { "name", limiter_name },

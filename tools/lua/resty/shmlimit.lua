@@ -39,6 +39,7 @@ local problem = ffi.new("struct shmlimit_problem")
 local request, kept = ffi.new("struct shmlimit_request"), {} -- kept: what the request points to
 local requests, results = ffi.new("struct shmlimit_request[16]"), ffi.new("struct shmlimit_result[16]")
 local failed_index = ffi.new("size_t[1]")
+local left_ns = ffi.new("uint64_t[1]")
 count_request.struct_size, counted.struct_size = ffi.sizeof(count_request), ffi.sizeof(counted)
 info.struct_size, parsed.struct_size = ffi.sizeof(info), ffi.sizeof(parsed)
 
@@ -319,6 +320,26 @@ function Limiter:take_all(list)
 	end
 	local text, errno = select(2, failure(answer, no_rule(list[i + 1] and list[i + 1][1])))
 	return nil, text, errno, i + 1
+end
+
+-- Nothing of the key passes for so long, in all processes. A longer pause stays; 0 ends one.
+function Limiter:pause(rule, key, seconds)
+	key = key_of(key)
+	local answer = C.shmlimit_pause(self.handle, id_of(self, rule), key, #key, check_seconds(seconds, "a pause"))
+	if answer < 0 then
+		return failure(answer, no_rule(rule))
+	end
+	return answer == 0
+end
+
+-- For how many seconds the key is paused still; 0: it is not.
+function Limiter:paused(rule, key)
+	key = key_of(key)
+	local answer = C.shmlimit_paused(self.handle, id_of(self, rule), key, #key, left_ns)
+	if answer < 0 then
+		return failure(answer, no_rule(rule))
+	end
+	return tonumber(left_ns[0]) / 1e9
 end
 
 function Limiter:reset(rule, key)

@@ -38,7 +38,7 @@ for _, each in ipairs(wrong) do
 end
 local ids = limiter:rule_set("ids", { capacity = 5, refill = 1, period = DAY })
 limiter:take(ids, "k", 3)
-for _, call in ipairs { "take", "take_some", "peek", "reserve", "charge", "refund", "count", "enter", "reset" } do
+for _, call in ipairs { "take", "take_some", "peek", "reserve", "charge", "refund", "count", "enter", "pause", "paused", "reset" } do
 	local passed = {}
 	for _, id in ipairs { -1, -2, -3, ids + 1, 63, 64, 4096, 2 ^ 31 - 1, 2 ^ 31, -2 ^ 31, 2 ^ 32, 2 ^ 64, 0 / 0, 0.5 } do
 		local done, answer = pcall(limiter[call], limiter, id, call ~= "reset" and "k" or nil, call ~= "reset" and 1 or nil)
@@ -203,6 +203,12 @@ end
 ok(grown * 1024 < 12000, ("12,000 decisions make no garbage: %.0f bytes"):format(grown * 1024))
 
 is(limiter:reset(login, "k"), 1, "a key is reset")
+is(limiter:pause("login", "p", 3600), true, "a key is paused")
+is((limiter:peek("login", "p")), false, "nothing of it passes")
+is((limiter:peek("login", "other")), true, "another key does")
+ok(limiter:paused("login", "p") > 3000 and limiter:paused("login", "p") < 3601, "it is paused for so long")
+is(limiter:pause("login", "p", 0), true, "a pause of 0 ends it")
+is(limiter:paused("login", "p"), 0, "it is paused no more")
 ok(limiter:reset("login") >= 1 and limiter:reset() >= 1, "a rule is reset, and so is the segment")
 is(limiter:rule_remove("one"), true, "a rule is removed")
 is(select(3, limiter:take("one", "k")), 3, "a rule that was removed is missing")

@@ -475,6 +475,47 @@ PHP_METHOD(Shmlimit_Limiter, throttle)
 		add_next_index_long(return_value, (zend_long)reply[i]);
 }
 
+PHP_METHOD(Shmlimit_Limiter, pause)
+{
+	struct shmlimit *limiter = opened(Z_OBJ_P(ZEND_THIS));
+	zend_string *rule, *key;
+	zend_long for_ns;
+	int answer;
+
+	ZEND_PARSE_PARAMETERS_START(3, 3)
+		Z_PARAM_STR(rule)
+		Z_PARAM_STR(key)
+		Z_PARAM_LONG(for_ns)
+	ZEND_PARSE_PARAMETERS_END();
+	if (limiter == NULL)
+		RETURN_THROWS();
+	answer = for_ns < 0 ? -EINVAL : rule_id(Z_OBJ_P(ZEND_THIS), rule);
+	if (answer >= 0)
+		answer = shmlimit_pause(limiter, answer, ZSTR_VAL(key), ZSTR_LEN(key), (uint64_t)for_ns);
+	if (is_answer(Z_OBJ_P(ZEND_THIS), rule, answer))
+		RETURN_BOOL(answer == SHMLIMIT_ALLOWED);
+}
+
+PHP_METHOD(Shmlimit_Limiter, paused)
+{
+	struct shmlimit *limiter = opened(Z_OBJ_P(ZEND_THIS));
+	zend_string *rule, *key;
+	uint64_t left_ns = 0;
+	int answer;
+
+	ZEND_PARSE_PARAMETERS_START(2, 2)
+		Z_PARAM_STR(rule)
+		Z_PARAM_STR(key)
+	ZEND_PARSE_PARAMETERS_END();
+	if (limiter == NULL)
+		RETURN_THROWS();
+	answer = rule_id(Z_OBJ_P(ZEND_THIS), rule);
+	if (answer >= 0)
+		answer = shmlimit_paused(limiter, answer, ZSTR_VAL(key), ZSTR_LEN(key), &left_ns);
+	if (is_answer(Z_OBJ_P(ZEND_THIS), rule, answer))
+		RETURN_LONG((zend_long)left_ns);
+}
+
 PHP_METHOD(Shmlimit_Limiter, reset)
 {
 	struct shmlimit *limiter = opened(Z_OBJ_P(ZEND_THIS));

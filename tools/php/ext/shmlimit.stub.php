@@ -155,6 +155,10 @@ final class Limiter
 
     public function throttle(string $key, int $capacity, int|float $count, int $periodS, int $quantity = 1): array {}
 
+    public function pause(string $rule, string $key, int $forNs): bool {}
+
+    public function paused(string $rule, string $key): int {}
+
     public function reset(?string $rule = null, ?string $key = null): void {}
 
     public function fields(string $rule, Result $result): array {}

@@ -310,6 +310,26 @@ final class Limiter
         return [$count[0], $period[0]];
     }
 
+    /**
+     * Let nothing of the key pass for so long, in all processes: what it stands for has answered 429, say. A longer pause
+     * stays; 0 ends one. False: the segment has no slot for it, or is off.
+     */
+    public function pause(string $rule, string $key, int $forNs): bool
+    {
+        $for = Library::unsigned($forNs);
+        $answer = $this->ffi->shmlimit_pause($this->handle, $this->find($rule), $key, strlen($key), $for);
+        return Library::check($answer, $this->about($rule)) === 0;
+    }
+
+    /** For how many nanoseconds the key is paused still; 0: it is not. */
+    public function paused(string $rule, string $key): int
+    {
+        $left = $this->ffi->new('uint64_t[1]');
+        $answer = $this->ffi->shmlimit_paused($this->handle, $this->find($rule), $key, strlen($key), $left);
+        Library::check($answer, $this->about($rule));
+        return Library::int($left[0]);
+    }
+
     /** Restore all tokens of one key, of every key of a rule, or of all. */
     public function reset(?string $rule = null, ?string $key = null): void
     {

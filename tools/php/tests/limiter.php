@@ -46,6 +46,10 @@ is($limiter->peek('r', "a\0b")->remaining, 4, 'a key may contain a NUL');
 
 $limiter->reset('r', 'k');
 is($limiter->take('r', 'k', 5)->remaining, 0, 'a reset restores all tokens of a key');
+is([$limiter->pause('r', 'p', DAY_NS), $limiter->peek('r', 'p')->allowed, $limiter->peek('r', 'other')->allowed], [true, false, true],
+    'nothing of a key that is paused passes');
+ok($limiter->paused('r', 'p') > DAY_NS / 2 && $limiter->paused('r', 'p') < 2 * DAY_NS, 'it is paused for so long');
+is([$limiter->pause('r', 'p', 0), $limiter->paused('r', 'p'), $limiter->peek('r', 'p')->allowed], [true, 0, true], 'a pause of 0 ends it');
 is(array_map(fn () => $limiter->takeSome('r', 'some', 3), range(1, 3)), [3, 2, 0], 'of many tokens as many are taken as fit');
 ok($limiter->reserve('r', 'k')->waitNs > 0, 'tokens that are not there can be reserved');
 ok($limiter->charge('r', 'k')->resetAfterNs > 6 * DAY_NS, 'tokens that are not there can be charged');
@@ -175,11 +179,11 @@ unlink(getenv('SHM') . "$segment.plans");
 // A rule has a name here, and no number: what looks like one is a name that there is none of.
 $limiter->setRule('names', 5, 1, DAY_NS);
 $limiter->take('names', 'k', 3);
-$calls = ['take', 'takeSome', 'peek', 'reserve', 'refund', 'charge', 'count', 'reset'];
+$calls = ['take', 'takeSome', 'peek', 'reserve', 'refund', 'charge', 'count', 'pause', 'paused', 'reset'];
 $passed = [];
 foreach ($calls as $call) {
     foreach (['', '-1', '-2', '0', '64', '2147483647', "names\0", 'none'] as $name) {
-        $more = $call === 'takeSome' ? [1] : [];
+        $more = in_array($call, ['takeSome', 'pause'], true) ? [1] : [];
         if (thrown(fn () => $call === 'reset' ? $limiter->reset($name) : $limiter->$call($name, 'k', ...$more))[0] === 0) {
             $passed[] = [$call, $name];
         }

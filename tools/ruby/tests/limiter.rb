@@ -34,6 +34,7 @@ limiter.take("ids", "k", 3)
 no_error = {
   take: ->(i) { limiter.take(i, "k") }, take_some: ->(i) { limiter.take_some(i, "k", 1) }, peek: ->(i) { limiter.peek(i, "k") }, refund: ->(i) { limiter.refund(i, "k") },
   charge: ->(i) { limiter.charge(i, "k") }, count: ->(i) { limiter.count(i, "k") }, enter: ->(i) { limiter.enter(i, "k") },
+  pause: ->(i) { limiter.pause(i, "k", 1) }, paused: ->(i) { limiter.paused(i, "k") },
   reset_key: ->(i) { limiter.reset(i, "k") }, reset: ->(i) { limiter.reset(i) }
 }.flat_map do |name, call|
   wrong_ids.reject do |i|
@@ -85,6 +86,21 @@ is(limiter.take_all([:r, "x"], ["s", "all"], ["r", "y"]).map(&:allowed), [true, 
 is(limiter.peek("r", "x").remaining, 5, "take_all gives back what it took when a limit denies")
 is(limiter.throttle("u", 15, 30, 60), [0, 15, 14, -1, 2], "throttle answers as CL.THROTTLE does")
 is([limiter.reset("r", "k"), limiter.peek("r", "k").remaining], [1, 5], "a key is reset")
+is([limiter.pause("r", "k", 3600), limiter.take("r", "k").allowed, limiter.take("r", "other").allowed], [true, false, true], "nothing of a key that is paused passes")
+ok(limiter.paused("r", "k").between?(3000, 3601), "it is paused for so long")
+is([limiter.pause("r", "k", 0), limiter.paused("r", "k"), limiter.take("r", "k").allowed], [true, 0.0, true], "a pause of 0 ends it")
+is([limiter.reset("r", "k"), limiter.reset("r", "other"), limiter.peek("r", "k").remaining], [1, 1, 5], "both are reset")
+limiter.rule_ensure("paced", capacity: 1, refill: 100, period: 1, max_wait: 60)
+limiter.pause("paced", "k", 0.2)
+is(limiter.acquire("paced", "k").then { |r| [r.allowed, r.wait >= 0.19] }, [true, true], "acquire waits until a pause is over")
+limiter.pause("paced", "k", 3600)
+is([limiter.acquire("paced", "k", max_wait: 1).allowed, limiter.paused("paced", "k").positive?], [false, true], "not longer than it may")
+is((limiter.within_limit("paced", "k", wait_timeout: 1) { "ran" } rescue $!.class), Shmlimit::OverLimit, "nor does within_limit")
+limiter.pause("paced", "k", 0.2)
+limiter.pause("paced", "k", 0)
+is(limiter.within_limit("paced", "k") { "ran" }, "ran", "a block runs after its pause was ended")
+limiter.reset("paced")
+limiter.rule_remove("paced")
 ok(limiter.reset(:r) >= 1 && limiter.reset.positive?, "a rule is reset, and so is the segment")
 
 counts = [limiter.count(:counter, "k", 5, ttl: 3600), limiter.count(:counter, "k", -7), limiter.count(:counter, "k", 5, bound: 7),

@@ -102,6 +102,8 @@ int shmlimit_enter(struct shmlimit *limiter, int rule, const void *key, size_t k
 	struct shmlimit_result *r);
 int shmlimit_renew(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_place *place);
 int shmlimit_leave(struct shmlimit *limiter, int rule, const void *key, size_t key_len, const struct shmlimit_place *place);
+int shmlimit_pause(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t for_ns);
+int shmlimit_paused(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t *left_ns);
 int shmlimit_reset(struct shmlimit *limiter, int rule, const void *key, size_t key_len);
 int shmlimit_key_ip_text(const char *text, int nth, unsigned prefix_v4, unsigned prefix_v6, void *key, size_t key_size);
 const char *shmlimit_strerror(int error);

@@ -347,6 +347,31 @@ static VALUE limiter_throttle(int argc, VALUE *argv, VALUE self)
 	return list;
 }
 
+/* pause(rule, key, seconds) */
+static VALUE limiter_pause(VALUE self, VALUE rule, VALUE key, VALUE seconds)
+{
+	uint64_t for_ns = native_ns(seconds, "a pause");
+	struct key k = native_key(key);
+	struct limiter *l = limiter_of(self);
+	int answer = shmlimit_pause(l->handle, limiter_rule(self, l, rule), k.bytes, k.length, for_ns);
+
+	RB_GC_GUARD(k.owner);
+	return native_check(answer, rule) == SHMLIMIT_ALLOWED ? Qtrue : Qfalse;
+}
+
+/* paused(rule, key): for how many seconds still */
+static VALUE limiter_paused(VALUE self, VALUE rule, VALUE key)
+{
+	struct key k = native_key(key);
+	struct limiter *l = limiter_of(self);
+	uint64_t left_ns = 0;
+	int answer = shmlimit_paused(l->handle, limiter_rule(self, l, rule), k.bytes, k.length, &left_ns);
+
+	RB_GC_GUARD(k.owner);
+	native_check(answer, rule);
+	return native_seconds(left_ns);
+}
+
 /* reset(rule = nil, key = nil) */
 static VALUE limiter_reset(int argc, VALUE *argv, VALUE self)
 {
@@ -454,6 +479,8 @@ void decision_init(VALUE shmlimit, VALUE limiter)
 	rb_define_method(limiter, "charge", limiter_charge, -1);
 	rb_define_method(limiter, "take_all", limiter_take_all, -1);
 	rb_define_method(limiter, "throttle", limiter_throttle, -1);
+	rb_define_method(limiter, "pause", limiter_pause, 3);
+	rb_define_method(limiter, "paused", limiter_paused, 2);
 	rb_define_method(limiter, "reset", limiter_reset, -1);
 	rb_define_private_method(limiter, "_enter", limiter_enter, 3);
 	rb_define_method(limiter, "_renew", limiter_renew, 4);

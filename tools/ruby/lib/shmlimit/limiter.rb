@@ -131,11 +131,27 @@ module Shmlimit
     end
 
     # Reserve, and sleep until the tokens are there. Other threads and fibers go on running. If the sleep is
-    # interrupted, as Timeout does, the turn passes unused: others may wait behind it.
+    # interrupted, as Timeout does, the turn passes unused: others may wait behind it. While the key is paused it waits
+    # until that is over, and reserves then; a turn that comes in a pause passes unused, too.
     def acquire(rule, key, cost = 1, max_wait: nil, limit: nil)
-      result = _reserve(rule, key, cost, max_wait, limit)
-      sleep_for(result.wait) if result.allowed && result.wait.positive?
-      result
+      begun = now
+      waited = 0.0
+      loop do
+        left = max_wait && [max_wait - waited, 0].max
+        pause = paused(rule, key)
+        if pause.zero? || (left && pause > left)
+          result = _reserve(rule, key, cost, left, limit)
+          waits = result.allowed && result.wait.positive?
+          sleep_for(result.wait) if waits
+          pause = waits ? paused(rule, key) : 0.0
+          if pause.zero?
+            result.wait += waited
+            return result
+          end
+        end
+        sleep_for(pause) unless left && pause > left
+        waited = now - begun
+      end
     end
 
     # Add to a count that expires after ttl (nil: the rule's period). Above the bound, or below 0: denied, unless
@@ -195,7 +211,9 @@ module Shmlimit
       return [nil, result.retry_after] unless result.allowed
 
       sleep_for(result.wait)
-      [nil, nil]
+      # A turn that comes in a pause passes unused.
+      pause = result.wait.positive? ? paused(rule, key) : 0.0
+      [nil, pause.positive? ? pause : nil]
     end
 
     # What the block returns, or nil if rules of this algorithm cannot do that.
