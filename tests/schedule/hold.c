@@ -679,6 +679,8 @@ static void act_lined_up(unsigned who)
 	look_ahead(e);
 	if (who == 1)
 		leave(e);
+	else
+		enter(KEY); /* denied, where the other has not left */
 	look_ahead(e);
 }
 
