@@ -211,7 +211,7 @@ print(ask(app, "/search", 2), ask(app, "/login"), left(first), left(first), left
         """functions with one text are each its own limit, and a limit that decorates two is one"""
         both = limit("2/day", segment=SEGMENT)
         one, two = (limit("1/day", segment=SEGMENT)(each) for each in (self.test_routes.__func__, self.test_shared.__func__))
-        self.assertNotEqual(one.limit._rule_name, two.limit._rule_name)
+        self.assertNotEqual(one.limit._lines.name, two.limit._lines.name)
         first, second = both(lambda: "first"), both(lambda: "second")
         self.assertEqual((first(), second()), ("first", "second"))
         self.refused(first)
