@@ -39,7 +39,7 @@ is "$(dpkg-deb -f "$debs"/shmlimit_*.deb Maintainer)" "A. Packager <packager@exa
 # What is in them.
 root=$TMP/root
 multiarch=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
-files() { dpkg-deb -c "$debs/$1"_*.deb | awk '$1 !~ /^d/ { print $6 }' | grep -v /usr/share/doc/ | sort | tr '\n' ' '; }
+files() { dpkg-deb -c "$debs/$1"_*.deb | awk '$1 !~ /^d/ { print $6 }' | grep -vE '/usr/share/(doc|lintian)/' | sort | tr '\n' ' '; }
 needs() { dpkg-deb -f "$debs/$1"_*.deb Depends | tr ',' '\n' | sed 's/^ *//; s/ .*//' | sort | tr '\n' ' '; }
 lib=./usr/lib/$multiarch
 is "$(files libshmlimit1)" "$lib/libshmlimit.so.1 $lib/libshmlimit.so.$version " "libshmlimit1 is the shared library"
@@ -56,7 +56,7 @@ units=$(dpkg-deb -c "$debs"/shmlimit_*.deb | sed -n 's|.* \.\(/.*\)/shmlimit.ser
 like "$units" '^(/usr)?/lib/systemd/system$' "units are where the distribution has its own"
 is "$(files shmlimit | tr ' ' '\n' | sed -n "s|^\.$units/||p" | tr '\n' ' ')" "shmlimit-agent@.service shmlimit-nft@.service shmlimit-state@.service \
 shmlimit.service " "shmlimit has the units"
-is "$(files shmlimit | tr ' ' '\n' | grep -v 'systemd\|lintian' | tr '\n' ' ')" "./usr/bin/shmlimit \
+is "$(files shmlimit | tr ' ' '\n' | grep -v systemd | tr '\n' ' ')" "./usr/bin/shmlimit \
 ./usr/share/bash-completion/completions/shmlimit ./usr/share/fish/vendor_completions.d/shmlimit.fish \
 ./usr/share/man/man1/shmlimit.1.gz ./usr/share/man/man7/shmlimit-security.7.gz ./usr/share/man/man7/shmlimit.7.gz \
 ./usr/share/zsh/vendor-completions/_shmlimit " "shmlimit is the command"
