@@ -766,6 +766,16 @@ static struct layout_holder *entry_of(uint64_t number)
 	return (struct layout_holder *)(void *)((char *)l->header + LAYOUT_HOLDERS_OFFSET) + registry_entry(number);
 }
 
+/*
+ * An emulator of user programs clears no page in a child, and its /proc tells a process another
+ * start than its parent.
+ */
+#ifdef UNDER_EMULATOR
+#define UNDER_AN_EMULATOR 1
+#else
+#define UNDER_AN_EMULATOR 0
+#endif
+
 /* A process that entered the rule's only place, of a new key, which is bound to it. */
 static pid_t bound_by_child(int id, int with_result)
 {
@@ -936,7 +946,7 @@ static void bound(void)
 	is(leave(id, &a, T0), 0, "it is left by who has it");
 
 	/* In the same step. */
-	for (int with_result = 0; with_result < 2; with_result++) {
+	for (int with_result = 0; with_result < 2 && !UNDER_AN_EMULATOR; with_result++) {
 		pid = bound_by_child(id, with_result);
 		is(enter(id, &c, T0 + 2 * PERIOD), SHMLIMIT_DENIED,
 		   "a place that was bound at the entry is held while its process lives");
@@ -1021,16 +1031,6 @@ static enum registry_answer asked(uint64_t number)
 	forget_answers();
 	return registry_ask(l, number, registry_now_ns());
 }
-
-/*
- * An emulator of user programs clears no page in a child, and its /proc tells a process another
- * start than its parent.
- */
-#ifdef UNDER_EMULATOR
-#define UNDER_AN_EMULATOR 1
-#else
-#define UNDER_AN_EMULATOR 0
-#endif
 
 static void forked(uint64_t own)
 {
@@ -1144,9 +1144,11 @@ static void registry(void)
 	enter(id, &place, T0);
 	is(bind_to(id, &place, late), -EXFULL, "a place is not bound where all entries are living processes'");
 	is(l->header->unregistered, 1, "that is counted");
-	enter_unregistered(id);
-	is(l->header->unregistered, 2,
-	   "an entry that is to bind its place, and cannot, is counted, one that is denied is not");
+	if (!UNDER_AN_EMULATOR) {
+		enter_unregistered(id);
+		is(l->header->unregistered, 2,
+		   "an entry that is to bind its place, and cannot, is counted, one that is denied is not");
+	}
 	end(pid);
 	forget_answers();
 	is(registers(late, &other), 0, "a process gets the entry of one that is dead");
