@@ -160,7 +160,7 @@ int main(void)
 	play->tenant = hold_rule("tenant");
 	play->seed = rng_below(&rng, UINT64_MAX);
 	crew_start(&crew, WORKERS, work, NULL);
-	for (uint64_t looks = 0, kills = 0; looks < scaled(LOOKS) || kills < scaled(KILLS) || most < PLACES; looks++) {
+	for (uint64_t looks = 0, kills = 0; looks < scaled(LOOKS) || kills < scaled(KILLS); looks++) {
 		unsigned marks = look(&crew);
 
 		over += marks > PLACES;
