@@ -237,8 +237,8 @@ static int bypass(const struct shmlimit *l, const struct attempt *d, struct shml
 }
 
 /*
- * The rule's pauses: is the key in one? Once the last of them is over the rule is said to have
- * none, so that first tries decide again. Then, and if the rule has changed, returns false. A
+ * The rule's pauses: is the key in one? Once the last of them is over, the mark in `published` is
+ * removed, so that first tries decide again. Then, and if the rule has changed, returns false. A
  * request that has tried a place is not asked again: it is to enter or leave that.
  */
 static int look_at_pauses(const struct shmlimit *l, struct attempt *d)

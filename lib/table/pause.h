@@ -6,13 +6,13 @@
  * saved and is swept as any count. WHY NOT in the key's own word: it has no bit for it, and a time
  * that is further ahead than its rule can mean is a clock that stepped back.
  *
- * That a rule may have paused keys is said in `published`, which each decision reads: until when,
- * in units of 2^30 ns, modulo 2^28, rounded up. While it says so no first try decides, and
- * decide_slowly() looks for the key's pause. The first that finds all of them over swaps it away.
+ * A rule with paused keys has a mark in `published`, which each decision reads: the end of the last
+ * pause, in units of 2^30 ns, modulo 2^28, rounded up. While it stands there no first try decides,
+ * and decide_slowly() looks for the key's pause. The first that finds all pauses over removes it.
  * A word that is not 0 and was read before is of one end only, so a swap that comes late fails if
  * a later pause has begun: that ends later.
  *
- * 1. pause_mark(): `published` says until when, at least until the end of this pause.
+ * 1. pause_mark(): the mark is at least the end of this pause.
  * 2. The count begins: the linearization point. Killed before, nothing is paused.
  *
  * Any process that reads `published` after 2 finds the count. One that read it before 1, and asked

@@ -165,7 +165,7 @@ static void counts_and_places(void)
 	is(shmlimit_pause_at(l, count, "k", 1, SECOND, T0), 0, "a count is paused");
 	is(shmlimit_count_at(l, count, "k", 1, &more, &found, T0), SHMLIMIT_DENIED,
 	   "nothing is added to a paused count");
-	ok(found.count == 2 && found.applied == 0, "a count that is denied is said all the same");
+	ok(found.count == 2 && found.applied == 0, "a denial fills in the count, too");
 	is(shmlimit_take_all_at(l, both, 2, &failed, NULL, T0), SHMLIMIT_DENIED, "of all or none it denies all");
 	ok(failed == 1 && shmlimit_peek_at(l, count, "free", 4, 9, NULL, T0) == SHMLIMIT_ALLOWED,
 	   "the other key of all or none has what it had");
@@ -195,7 +195,7 @@ static void refusals(void)
 	is(shmlimit_pause(l, rule, longest, sizeof(longest) + 1, SECOND), -EMSGSIZE, "a key that is too long");
 	is(shmlimit_pause(l, rule, "k", 1, YEAR + 1), -ERANGE, "a pause that is too long");
 	is(shmlimit_paused(l, rule, "k", 0, &left_ns), -EMSGSIZE, "no pause of an empty key");
-	is(left_ns, 7, "of an empty key nothing is said");
+	is(left_ns, 7, "for an empty key left_ns stays as it was");
 	is(shmlimit_pause(l, rule, longest, sizeof(longest), YEAR), 0, "the longest key, for the longest time");
 	is(shmlimit_take(l, rule, longest, sizeof(longest), 1, NULL), SHMLIMIT_DENIED, "a paused key is denied");
 	is(shmlimit_take(l, rule, longest, sizeof(longest) - 1, 1, NULL), SHMLIMIT_ALLOWED, "a shorter key is allowed");

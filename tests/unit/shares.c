@@ -128,7 +128,7 @@ static void said(void)
 	a[2].key[1] = 2;
 	is(enter(&a[2], rules, share, limits, 2, 0), SHMLIMIT_DENIED, "that denies where the share would not");
 	ok(r[1].retry_after_ns > SECOND, "it is told when its own place ends");
-	is(r[1].limit, 1, "it is the limit that is said");
+	is(r[1].limit, 1, "the result has the limit of the request");
 
 	/* Where the limit before holds nothing. */
 	tried[0] = rule_in("tried", 1, SHMLIMIT_DRY_RUN);
