@@ -61,6 +61,15 @@ run shmlimit acquire "$segment" api carol --max-wait 60s
 is $rc 0 "acquire waits until the pause is over"
 is_paused carol
 is $? 1 "the pause of carol is over"
+shmlimit pause "$segment" api carol --for 1s >out
+run shmlimit exec "$segment" api carol --max-wait 10ms -- echo ran
+is "$rc $out" "1 " "exec that may not wait as long does not run its command"
+run shmlimit exec "$segment" api carol --max-wait 60s -- shmlimit peek "$segment" api carol --quiet
+is $rc 0 "exec runs its command when the pause is over"
+shmlimit rule set "$segment" jobs --limit '2 at once'
+shmlimit pause "$segment" jobs carol --for 2h >out
+run shmlimit hold "$segment" jobs carol -- echo ran
+like "$rc $out$err" '^1 shmlimit: rule jobs: denied, and not run: the key is paused for (2h|1h59m)' "hold of a paused key says so"
 
 run shmlimit pause "$segment" api alice
 is "$rc $err" "2 shmlimit: pause: missing --for DURATION, how long the pause lasts, such as --for 30s, or 0 to end it" \

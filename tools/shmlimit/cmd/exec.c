@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "about.h"
@@ -51,15 +50,6 @@ static int parse(const struct call *call, struct request *q)
 	return status == STATUS_OK ? limit_option_read(call, &q->limit) : status;
 }
 
-/* A signal that does not end the process does not end the wait. */
-static void wait_ns(uint64_t ns)
-{
-	struct timespec left = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
-
-	while (nanosleep(&left, &left) != 0 && errno == EINTR)
-		;
-}
-
 /* It starts with what this one was started with: main() ignores two signals. */
 static int become(char **command)
 {
@@ -78,7 +68,8 @@ static int deny(const char *rule, const struct request *q, const struct shmlimit
 	return (int)q->denied_status;
 }
 
-static int reserve(struct shmlimit *limiter, int rule, struct request *q, struct shmlimit_result *r)
+/* Signals that do not end the process do not end the wait. */
+static int acquire(struct shmlimit *limiter, int rule, struct request *q, struct shmlimit_result *r)
 {
 	struct shmlimit_request asked = {
 		.rule = rule, .key = q->key.bytes, .key_len = q->key.len, .cost = q->cost, .limit = &q->limit
@@ -86,9 +77,9 @@ static int reserve(struct shmlimit *limiter, int rule, struct request *q, struct
 	int error;
 
 	if (q->limit.struct_size == 0)
-		return shmlimit_reserve(limiter, rule, q->key.bytes, q->key.len, q->cost, q->max_wait_ns, r);
+		return shmlimit_acquire(limiter, rule, q->key.bytes, q->key.len, q->cost, q->max_wait_ns, r);
 	error = limit_wait_set(limiter, rule, q->max_wait_ns, &q->limit);
-	return error != 0 ? error : shmlimit_decide(limiter, SHMLIMIT_RESERVE, &asked, r);
+	return error != 0 ? error : shmlimit_decide(limiter, SHMLIMIT_ACQUIRE, &asked, r);
 }
 
 /*
@@ -98,7 +89,7 @@ static int reserve(struct shmlimit *limiter, int rule, struct request *q, struct
 static int ask(const struct call *call, struct shmlimit *limiter, int rule, struct request *q)
 {
 	struct shmlimit_result r;
-	int answer = reserve(limiter, rule, q, &r);
+	int answer = acquire(limiter, rule, q, &r);
 
 	if (answer < 0) {
 		fail_decision(call, call->operand[1], answer);
@@ -106,7 +97,6 @@ static int ask(const struct call *call, struct shmlimit *limiter, int rule, stru
 	}
 	if (answer == SHMLIMIT_DENIED)
 		return deny(call->operand[1], q, &r);
-	wait_ns(r.wait_ns);
 	return become(call->operand + 3);
 }
 
@@ -137,7 +127,7 @@ const struct command command_exec = {
 	.details =
 		"Write -- before COMMAND, whose options are its own. exec exits with its status, 1 if the wait\n"
 		"would be too long, 126 or 127 if COMMAND cannot be run, 125 on any other failure. If a signal ends the wait,\n"
-		"or COMMAND cannot be run, its turn passes unused.\n",
+		"or COMMAND cannot be run, the tokens stay taken.\n",
 	.options = options,
 	.run = run,
 	.misused = STATUS_NOT_TRIED,

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "about.h"
 #include "command.h"
 #include "decision.h"
 #include "duration.h"
@@ -249,7 +250,13 @@ static int enter_in_time(struct holder *h, int *number)
 
 static int deny(const struct holder *h)
 {
-	if (h->result.limit == 0)
+	char left[TEXT_LEN];
+	uint64_t left_ns;
+
+	if (shmlimit_paused(h->limiter, h->rule, h->key.bytes, h->key.len, &left_ns) == SHMLIMIT_DENIED)
+		fail("rule %s: denied, and not run: the key is paused for %s", h->call->operand[RULE],
+		     duration_about(left, left_ns));
+	else if (h->result.limit == 0)
 		fail("rule %s: denied, and not run: it is blocked", h->call->operand[RULE]);
 	else if (h->limit.struct_size != 0)
 		fail("rule %s: denied, and not run: %" PRIu64 " or more places are held", h->call->operand[RULE],

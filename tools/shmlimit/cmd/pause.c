@@ -21,7 +21,8 @@ enum { NAME, RULE, KEY };
 enum { FOR, JSON };
 
 static const struct command_option options[] = {
-	[FOR] = { "for", "DURATION", "how long: 30s, 10m; a longer pause stays; 0 ends it" },
+	[FOR] = { "for", "DURATION",
+	          "how long, such as 30s; a shorter pause does not replace a longer one; 0 ends it" },
 	[JSON] = { "json", NULL, "print JSON" },
 	KEY_OPTION_ROWS,
 	KEY_PREFIX_ROW,
@@ -112,9 +113,8 @@ const struct command command_pause = {
 	.name = "pause",
 	.operands = "NAME RULE KEY",
 	.purpose = "let nothing of a key pass until a time",
-	.details =
-		"The pause is in force at once, for all processes; who waits for the key in acquire or exec waits until\n"
-		"it is over. Prints when the pause ends. shmlimit keys NAME --rule '~pause' lists pauses.\n",
+	.details = "The pause is in force at once, for all processes; acquire, exec and hold --wait wait until\n"
+		   "it is over. Prints when the pause ends. shmlimit keys NAME --rule '~pause' lists pauses.\n",
 	.options = options,
 	.run = run,
 };
