@@ -1067,17 +1067,18 @@ int shmlimit_limit_parse(const char *text, struct shmlimit_limit *limit,
  * -E2BIG a flag of a request's place is not known; -EINVAL a request has a share and no place, or
  * no request before it has one; nothing was taken then. Cost: n takes.
  *
- * With `share` a key holds at most that share of the places that are free in the limit before it:
- * with 64 for the site and a share of 4 (4 * SHMLIMIT_SHARE_ONE) for each customer, one that is
- * alone has 52, and of four that ask for all of them each 15 or 16, while 3 are free for others.
- * The limit before it is the last request before this one that has a place, its free places those
- * that this call found; a limit that holds no place (off, on trial, without a slot) bounds nothing.
- * Shares nest. The request's own limit and its rule's bound it too, and
- * *failed says which request denied: the limit itself, or the share. A larger share is a higher
- * priority. A share ends no place, and rounds down. Entries are one step over all processes: what
- * is free is counted after the key's places, and the swap of these proves that none was entered
- * since. A denial by a share looks for dead holders in the limit before it, and may end as soon as
- * any place there is left: its retry_after_ns is a second, or the period if that is shorter.
+ * With `share` a key may enter while it holds fewer places than `share` times the places that are
+ * free in the limit before it: with 64 for the site and a share of 4 (4 * SHMLIMIT_SHARE_ONE) for
+ * each customer, one that is alone gets 52, and of four that ask for all of them each 15 or 16,
+ * while 3 are free for others. The product is rounded down. The limit before it is the last request
+ * before this one that has a place, and its free places are those before this call. A limit that
+ * holds no place (in DRY_RUN, OFF, or without a slot) bounds nothing. Shares nest. The request's
+ * own limit and its rule's bound it too, and *failed says which request denied: the limit itself,
+ * or the share. A larger share is a higher priority. A share ends no place. Entries are one step
+ * over all processes: what is free is counted after the key's places, and the swap of these proves
+ * that none was entered since. A denial by a share looks for dead holders in the limit before it,
+ * and may end as soon as any place there is left: its retry_after_ns is a second, or the period if
+ * that is shorter.
  */
 int shmlimit_take_all(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n,
                       size_t *failed, struct shmlimit_result *results);
@@ -1112,12 +1113,13 @@ int shmlimit_reserve(struct shmlimit *limiter, int rule, const void *key, size_t
 
 /*
  * Reserve, then sleep until the tokens are there. Signals do not shorten the sleep. Returns as
- * shmlimit_reserve() does; r->wait_ns is the time that was waited, and a denial does not wait. This
- * and shmlimit_decide() are the only calls on a limiter that block. They wait only for the
- * debt of its own key, and never longer than `max_wait_ns`, whatever is written to the segment: a
- * process with write access can raise the rule's own longest wait, so a caller that shares the
- * segment with others passes a bound of its own instead of UINT64_MAX. If killed inside: the tokens
- * are taken. Signals: not to be called from handlers.
+ * shmlimit_reserve() does; r->wait_ns is the time that was waited. A denial waits for nothing but a
+ * pause. This and shmlimit_decide() are the only calls on a limiter that block. They wait only for
+ * the debt and the pauses of its own key, and never longer than `max_wait_ns`, whatever is written
+ * to the segment; the rule's own longest wait does not bound the wait for a pause. A process with
+ * write access can raise the rule's own longest wait, so a caller that shares the segment with
+ * others passes a bound of its own instead of UINT64_MAX. If killed inside: the tokens are taken.
+ * Signals: not to be called from handlers.
  */
 int shmlimit_acquire(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
                      uint64_t cost, uint64_t max_wait_ns, struct shmlimit_result *r);
@@ -1156,9 +1158,9 @@ int shmlimit_count(struct shmlimit *limiter, int rule, const void *key, size_t k
                    const struct shmlimit_count_request *request, struct shmlimit_count *out);
 
 /*
- * Enter one of the key's places under a HOLD rule, if fewer than `capacity` are held. The place is
- * held until shmlimit_leave(), or for the rule's period, whichever comes first: a holder that was
- * killed blocks its place no longer than that. A holder that needs more time sets
+ * Enter one of the key's places under a HOLD rule, if fewer than `capacity` are held. A place that
+ * is not bound is held until shmlimit_leave(), or for the rule's period, whichever comes first: a
+ * holder that was killed blocks it no longer than that. A holder that needs more time sets
  * SHMLIMIT_PLACE_BIND in place->flags, or calls shmlimit_renew() before the period is over; once it
  * is, another may have the place.
  *
@@ -1278,16 +1280,17 @@ int shmlimit_refund(struct shmlimit *limiter, int rule, const void *key, size_t 
                     uint64_t tokens, struct shmlimit_result *r);
 
 /*
- * "Not now": nothing of a key passes for the next for_ns nanoseconds, whatever tokens it has: what
- * the key stands for has answered 429 or 503 with Retry-After, say. Takes, reservations, entries,
- * counts and leases are denied, peeks too; retry_after_ns is the time until the pause ends, or the
- * rule's own if that is longer. Charges, refunds, and places that are held go on.
- * shmlimit_acquire() sleeps until the pause is over, also where it has begun to wait before, and
- * then reserves: so all who wait go on by the rule's rate, and not at once.
+ * Pause a key: deny all its requests for the next for_ns nanoseconds, whatever tokens it has; for
+ * example after the server that the key names has answered 429 or 503 with Retry-After. Takes,
+ * reservations, entries, counts and leases are denied, peeks too; retry_after_ns is the time until
+ * the pause ends, or the rule's own if that is longer, and `remaining` is as without a pause.
+ * Charges, refunds and renewals work, and places stay held. shmlimit_acquire() sleeps until the
+ * pause is over, also one that begins while it waits, and then reserves: so callers that wait go on
+ * by the rule's rate, and not all at once.
  *
  * Of two pauses the one that ends later stays. for_ns 0: the key's pause ends now. At most 366
  * days. It ends by itself, and is saved with the segment. A rule that is OFF, BLOCK or DRY_RUN
- * answers as ever. Pauses are keys of a COUNTER rule, ~pause, that the first call makes: protected,
+ * ignores pauses. Pauses are keys of a COUNTER rule, ~pause, that the first call makes: protected,
  * named by the rule, a blank and the key; without it nothing is paused.
  *
  * Returns 0; or SHMLIMIT_DENIED: not paused, since there is no slot for the pause, or ~pause or the
