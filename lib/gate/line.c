@@ -78,13 +78,18 @@ int line_enter(struct shmlimit *l, int of, const struct key *key, uint64_t longe
 {
 	char made[SHMLIMIT_KEY_MAX];
 	size_t length = line_key(of, key, made);
+	int answer;
 
 	line->place = (struct shmlimit_place){ .struct_size = sizeof(line->place), .flags = SHMLIMIT_PLACE_BIND };
 	line->of = of;
 	line->rule = find_or_make(l, longest);
 	if (line->rule < 0)
 		return 1;
-	return shmlimit_enter(l, line->rule, made, length, &line->place, NULL) != SHMLIMIT_DENIED;
+	answer = shmlimit_enter(l, line->rule, made, length, &line->place, NULL);
+	/* A place that outlives its holder would hold up the others for hours. */
+	if (line->place.bind_error != 0)
+		line_leave(l, key, line);
+	return answer != SHMLIMIT_DENIED;
 }
 
 uint64_t line_length(struct shmlimit *l, int of, const struct key *key, uint64_t longest)
@@ -109,7 +114,7 @@ uint64_t line_ahead(struct shmlimit *l, const struct key *key, struct line *line
 	asked.key_len = line_key(line->of, key, made);
 	if (shmlimit_decide(l, SHMLIMIT_PEEK, &asked, &r) >= 0)
 		return r.limit - 1 - r.remaining;
-	line->place.value = 0;
+	line_leave(l, key, line);
 	return 0;
 }
 

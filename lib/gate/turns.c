@@ -11,6 +11,8 @@
 #include "turns.h"
 
 #define SOON_NS UINT64_C(20000000)
+/* No more often is a limit asked that denies a turn, such as one without a slot for the key. */
+#define AGAIN_NS UINT64_C(1000000)
 
 /* WHY not of several limits: the request would pass later than its turn in one of them. */
 static uint64_t soon_ns(const struct gate_request *q)
@@ -135,7 +137,7 @@ static int line_up_dry(const struct waiting *w, struct delayed *at)
 	int answer =
 		one_limit_reserve(w->ref, w->view, w->q, at->which, w->q->limits[at->which]->delay_ns, &at->result);
 
-	at->taken = 1;
+	at->taken = answer == SHMLIMIT_ALLOWED;
 	if (answer == SHMLIMIT_ALLOWED && at->result.retry_after_ns > 0)
 		refusal_dry(w->q, at->which);
 	else if (answer == SHMLIMIT_ALLOWED && at->result.wait_ns > 0)
@@ -180,7 +182,7 @@ static int line_up(const struct waiting *w, struct delayed *at)
 	if (answer == SHMLIMIT_DENIED && (!fits || wait_ns > t.longest_ns))
 		return turn_away(w, at, &t, ahead, wait_ns);
 	at->by_ns = clock_read(CLOCK_MONOTONIC) + wait_ns;
-	if (wait_ns > w->q->longest_ns) {
+	if (wait_ns >= w->q->longest_ns && !w->q->dry_denied) {
 		w->q->longest_ns = wait_ns;
 		w->q->by = w->q->key_index[at->which];
 	}
@@ -200,7 +202,9 @@ int turns_line_up(struct segment_ref *ref, struct view *view, struct gate_reques
 
 		if (answer == SHMLIMIT_ALLOWED && r.retry_after_ns != 0)
 			answer = line_up_dry(&w, at);
-		else if (answer == SHMLIMIT_DENIED || (answer == SHMLIMIT_ALLOWED && others_wait(view, q, at->which)))
+		/* Also where the rule has left its dry run since. */
+		if (answer == SHMLIMIT_DENIED ||
+		    (answer == SHMLIMIT_ALLOWED && !at->taken && others_wait(view, q, at->which)))
 			answer = line_up(&w, at);
 		if (answer != SHMLIMIT_ALLOWED) {
 			turns_leave(view, q);
@@ -249,12 +253,18 @@ static int is_soon(struct waiting *w, struct delayed *at)
 	if (w->now_ns > at->by_ns && w->now_ns - at->by_ns > SOON_NS)
 		ahead = 0;
 	answer = terms_of(w->view, w->q, at->which, &t);
+	if (answer == -ESRCH) {
+		segment_ref_find_rules(w->ref, w->view);
+		answer = terms_of(w->view, w->q, at->which, &t);
+	}
 	if (answer == 0)
 		answer = look_ahead(w->view, w->q, at->which, &t, ahead, &wait_ns);
-	if (answer < 0 || answer == SHMLIMIT_ALLOWED)
+	if (answer < 0)
 		return answer;
 	if (wait_ns > 2 * t.longest_ns || w->now_ns - w->q->begun_ns > 2 * t.longest_ns - wait_ns)
 		return turn_away(w, at, &t, ahead, wait_ns);
+	if (answer == SHMLIMIT_ALLOWED)
+		return answer;
 	if (w->now_ns + wait_ns < at->by_ns)
 		at->by_ns = w->now_ns + wait_ns;
 	at->soon_ns = t.least_ns + soon_ns(w->q);
@@ -286,6 +296,8 @@ static int take_turn(struct waiting *w, struct delayed *at)
 			return answer;
 	}
 	w->again_ns = at->result.retry_after_ns < SOON_NS ? at->result.retry_after_ns : SOON_NS;
+	if (w->again_ns < AGAIN_NS)
+		w->again_ns = AGAIN_NS;
 	return MULTI_TAKE_PENDING;
 }
 

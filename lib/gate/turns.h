@@ -26,7 +26,7 @@ int turns_line_up(struct segment_ref *ref, struct view *view, struct gate_reques
 /*
  * Do all limits with delay= give the request its turn? All of them do, or none. Returns
  * SHMLIMIT_ALLOWED; MULTI_TAKE_PENDING, after q->take.poll_ns it is to ask again; SHMLIMIT_DENIED:
- * it has waited for twice as long as it may, since something else took the tokens; or an error.
+ * it has waited for twice as long as it may, since its tokens were taken otherwise; or an error.
  */
 int turns_take(struct segment_ref *ref, struct view *view, struct gate_request *q, struct shmlimit_gate_answer *out);
 
