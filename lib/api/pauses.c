@@ -66,8 +66,12 @@ static int pause_begin(const struct shmlimit *l, int pauses, const struct paused
 	answer = decide_slowly(l, &q, 0, NULL);
 	if (answer != SHMLIMIT_ALLOWED)
 		return answer;
-	/* It began at a later reading of the clock. */
-	(void)pause_mark(l, of->rule, of->view.published, when_again(l, when).ns + for_ns, now_ns);
+	/*
+	 * It began at a later reading of the clock. Or the rule has changed since the first mark, and
+	 * has none.
+	 */
+	if (!pause_mark(l, of->rule, of->view.published, when_again(l, when).ns + for_ns, now_ns))
+		return -ESTALE;
 	/* By a time before it began: a short one may be over by now. */
 	return decide_paused(l, &of->key, when_given(now_ns)) != 0 ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
 }

@@ -187,8 +187,10 @@ static void give_back(const struct shmlimit *l, const struct shmlimit_request *a
 
 	if (undo->slot == NULL && undo->place.value == 0)
 		return;
-	if (asked->place != NULL)
+	if (asked->place != NULL) {
 		asked->place->value = 0;
+		asked->place->bind_error = 0;
+	}
 	if (asked->limit != NULL && limit_make(asked->limit, &g) == 0)
 		q.limit = &g;
 	q.op = OP_REFUND;
@@ -209,8 +211,10 @@ __attribute__((noinline)) static int check_place(const struct shmlimit_request *
 
 	if (error == 0 && requests[i].share != 0 && above(requests, i) == i)
 		error = -EINVAL;
-	if (error == 0)
+	if (error == 0) {
 		requests[i].place->value = 0;
+		requests[i].place->bind_error = 0;
+	}
 	return error;
 }
 

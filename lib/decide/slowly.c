@@ -246,14 +246,14 @@ static int look_at_pauses(const struct shmlimit *l, struct attempt *d)
 	const struct request *q = d->request;
 	struct pause_key key;
 
-	d->paused_ns = 0;
 	if (paused_is_over(published_paused(d->view.published), q->when.ns)) {
 		if (l->read_only || operation_only_looks(q->op))
 			return 1;
 		(void)word_cas(&l->rules[q->rule].published, d->view.published, d->view.published & ~PUBLISHED_PAUSED);
 		return 0;
 	}
-	if (!operation_passes(q->op) || request_leaves(q))
+	/* A longer key is a pause's own, and no pause is paused. */
+	if (!operation_passes(q->op) || request_leaves(q) || q->key.len > SHMLIMIT_KEY_MAX)
 		return 1;
 	if (!pause_key_make(l, q->rule, d->view.published, q->key, &key))
 		return 0;
@@ -304,6 +304,7 @@ __attribute__((cold, noinline)) int decide_slowly(const struct shmlimit *l, cons
 		generation_read(l, &d.tables);
 		if (!rule_is_on(l, &d.view) && !operation_is_holders(request->op))
 			return bypass(l, &d, r);
+		d.paused_ns = 0;
 		if (published_paused(d.view.published) != 0 && !look_at_pauses(l, &d))
 			continue;
 		/* I8. ORDER after the rule was read: see sweep.h. */

@@ -47,7 +47,7 @@ int pause_mark(const struct shmlimit *l, uint32_t rule, uint64_t published, uint
 /* The longest time of those in a table. */
 static uint64_t longest_in(const struct shmlimit *l, const struct table *t, uint32_t rule, uint64_t now_ns)
 {
-	uint64_t longest_ns = 0;
+	uint64_t longest_ns = 0, wait_ns;
 
 	for (uint64_t i = 0; i < t->lines * SLOTS_PER_LINE; i++) {
 		struct slot_seen seen = slot_read(&t->slots[i]);
@@ -59,8 +59,9 @@ static uint64_t longest_in(const struct shmlimit *l, const struct table *t, uint
 		    params_algorithm(&view.params) != SHMLIMIT_COUNTER)
 			continue;
 		k = look_make(l, t, &t->slots[i], &view.params, when_given(now_ns));
-		if (algorithm_wait(&k, seen.word) > longest_ns)
-			longest_ns = algorithm_wait(&k, seen.word);
+		wait_ns = algorithm_wait(&k, seen.word);
+		if (wait_ns > longest_ns)
+			longest_ns = wait_ns;
 	}
 	return longest_ns;
 }
@@ -86,8 +87,9 @@ uint64_t pause_last(const struct shmlimit *l, uint64_t now_ns)
 void pause_resume(const struct shmlimit *l, uint64_t now_ns)
 {
 	uint64_t paused = pause_last(l, now_ns);
+	int own = rule_find(l, PAUSE_RULE);
 
 	for (uint32_t id = 0, rules = rule_count(l); id < rules && paused != 0; id++)
-		if (published_in_use(load_acquire(&l->rules[id].published)))
+		if ((int)id != own && published_in_use(load_acquire(&l->rules[id].published)))
 			set_bits(&l->rules[id].published, paused);
 }

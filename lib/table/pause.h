@@ -7,13 +7,14 @@
  * that is further ahead than its rule can mean is a clock that stepped back.
  *
  * A rule with paused keys has a mark in `published`, which each decision reads: the end of the last
- * pause, in units of 2^30 ns, modulo 2^28, rounded up. While it stands there no first try decides,
+ * pause, in units of 2^30 ns, modulo 2^28, rounded up. While the mark is set no first try decides,
  * and decide_slowly() looks for the key's pause. The first that finds all pauses over removes it.
  * A word that is not 0 and was read before is of one end only, so a swap that comes late fails if
  * a later pause has begun: that ends later.
  *
  * 1. pause_mark(): the mark is at least the end of this pause.
  * 2. The count begins: the linearization point. Killed before, nothing is paused.
+ * 3. pause_mark() again: if the rule has changed since 1, both begin again for its new version.
  *
  * Any process that reads `published` after 2 finds the count. One that read it before 1, and asked
  * rule_holds() before 1, may pass once: it was on its way when the pause began.

@@ -202,21 +202,30 @@ static struct hold_pair held_as(const struct look *k, const struct hold_place *p
 
 /* ---- Holders ---- */
 
+/* The same of places one after the other: *alive is a holder that is known to live. */
+static int is_next_orphan(const struct look *k, struct hold_pair place, uint64_t i, uint64_t word, uint64_t asked_ns,
+                          uint64_t *alive)
+{
+	/* Server processes have several places each. */
+	if (place.owner == *alive)
+		return 0;
+	if (is_orphan(k, place, i, word, asked_ns))
+		return 1;
+	if (registry_is_number(place.owner) && registry_ask(k->l, place.owner, asked_ns) == HOLDER_ALIVE)
+		*alive = place.owner;
+	return 0;
+}
+
 static int has_orphans(const struct look *k, uint64_t word)
 {
 	uint64_t n = looked_at(k, word), asked_ns = registry_now_ns(), alive = 0;
 	const uint64_t *cells = ring_cells(k);
 
-	/* Server processes have several places each. */
 	for (uint64_t i = 0; i < n; i++) {
 		struct hold_pair place = hold_place_read(cells, i);
 
-		if (place.owner == alive || !hold_is_of(place.value, word))
-			continue;
-		if (is_orphan(k, place, i, word, asked_ns))
+		if (hold_is_of(place.value, word) && is_next_orphan(k, place, i, word, asked_ns, &alive))
 			return 1;
-		if (registry_is_number(place.owner) && registry_ask(k->l, place.owner, asked_ns) == HOLDER_ALIVE)
-			alive = place.owner;
 	}
 	return 0;
 }
@@ -409,12 +418,7 @@ static void hold_ahead(const struct look *k, struct hold_request *asked, uint64_
 		if (!ends_before(place.value, mine.value, i < asked->place.cell) ||
 		    !hold_place_is_held(k->params, place, i, word, k->at.now_ns))
 			continue;
-		/* Server processes have several places each. */
-		if (place.owner != alive && is_orphan(k, place, i, word, asked_ns))
-			continue;
-		if (registry_is_number(place.owner))
-			alive = place.owner;
-		ahead++;
+		ahead += !is_next_orphan(k, place, i, word, asked_ns, &alive);
 	}
 	if (r != NULL && asked->done)
 		hold_report(k->params->capacity, ahead + 1,
