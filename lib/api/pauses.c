@@ -67,8 +67,8 @@ static int pause_begin(const struct shmlimit *l, int pauses, const struct paused
 	if (answer != SHMLIMIT_ALLOWED)
 		return answer;
 	/*
-	 * It began at a later reading of the clock. Or the rule has changed since the first mark, and
-	 * has none.
+	 * It began at a later reading of the clock. Or the rule has changed since the first mark,
+	 * and has none.
 	 */
 	if (!pause_mark(l, of->rule, of->view.published, when_again(l, when).ns + for_ns, now_ns))
 		return -ESTALE;

@@ -11,6 +11,9 @@
 
 #include "../rng.h"
 
+#include "limiter.h"
+#include "rule.h"
+
 #define T0 ((uint64_t)1000 * 86400 * SECOND)
 #define KEYS 4
 #define TICK_NS 1000000 /* an end is rounded up by less */
@@ -339,6 +342,23 @@ static void moves(void)
 	close(fd);
 }
 
+/* The longest key of the longest name, while the rule of pauses is marked as if its keys were paused. */
+static void longest(void)
+{
+	char name[SHMLIMIT_RULE_NAME_MAX + 1] = { 0 }, key[SHMLIMIT_KEY_MAX];
+	int id;
+
+	memset(name, 'n', SHMLIMIT_RULE_NAME_MAX);
+	memset(key, 'k', sizeof(key));
+	id = unit_rule(l, name, 5, 1, SECOND);
+	is(shmlimit_pause(l, id, key, sizeof(key), 3600 * SECOND), 0, "the longest key is paused");
+	set_bits(&l->rules[shmlimit_rule_find(l, "~pause")].published, published_paused(l->rules[id].published));
+	is(shmlimit_pause(l, id, key, sizeof(key), 7200 * SECOND), 0, "the longest key is paused for longer");
+	is(shmlimit_take(l, id, key, sizeof(key), 1, NULL), SHMLIMIT_DENIED, "the longest key is denied");
+	is(shmlimit_pause(l, id, key, sizeof(key), 0), 0, "the pause of the longest key ends");
+	is(shmlimit_take(l, id, key, sizeof(key), 1, NULL), SHMLIMIT_ALLOWED, "the longest key is allowed");
+}
+
 /* A segment that is full of keys that may not be evicted has no room for a pause. */
 static void full(void)
 {
@@ -441,6 +461,7 @@ int main(void)
 	refusals();
 	switches();
 	moves();
+	longest();
 	acquires();
 	full();
 	return tap_done();
