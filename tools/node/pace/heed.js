@@ -6,12 +6,17 @@
 const REFUSALS = [429, 503]
 const SECONDS = /^\d{1,15}$/
 
+// Milliseconds since 1970 of a date of HTTP; NaN: it is none. One form has no zone, and is of GMT. Date.parse() reads numbers, too.
+function time (text) {
+  const date = (text ?? '').trim()
+  return /^[a-z]{3,9},? /i.test(date) ? Date.parse(/GMT$|[+-]\d{4}$/i.test(date) ? date : `${date} GMT`) : NaN
+}
+
 // Of Retry-After: seconds, or a date, which is compared with the server's.
 function told (text, date) {
-  if (SECONDS.test(text.trim())) return Number(text) * 1e3
-  const until = Date.parse(text)
-  const now = date === null ? Date.now() : Date.parse(date)
-  return Number.isNaN(until - now) ? undefined : Math.max(0, until - now)
+  if (/^\d{1,15}(\.\d+)?$/.test(text.trim())) return Number(text) * 1e3
+  const [until, now] = [time(text), time(date)]
+  return Number.isNaN(until) ? undefined : Math.max(0, until - (Number.isNaN(now) ? Date.now() : now))
 }
 
 // Of RateLimit and its forerunners: the time after which there is something again, if nothing is left now.

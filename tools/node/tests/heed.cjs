@@ -30,6 +30,10 @@ function answers () {
   ok(until > 2.9e6 && until <= 3e6, 'a reset may be a time')
   is(retryAfterMs(answer(429)), 1e3, 'a refusal that says nothing is a second')
   is(retryAfterMs(answer(429, { 'Retry-After': 'soon' }), { defaultMs: 5 }), 5, 'what cannot be read is the default')
+  is(['-1', '1e3', '1/2', ''].map((text) => retryAfterMs(answer(429, { 'Retry-After': text }), { defaultMs: 5 })), [5, 5, 5, 5], 'nor is a number a date')
+  is(retryAfterMs(answer(429, { 'Retry-After': '1.5' })), 1500, 'seconds may have a fraction')
+  is(retryAfterMs(answer(429, { 'Retry-After': 'Sun Sep  9 01:47:10 2001', Date: date(1e12) })), 30e3, 'a date in the form of asctime is of GMT')
+  ok(retryAfterMs(answer(429, { 'Retry-After': date(Date.now() + 60e3), Date: 'today' })) > 30e3, 'without a date of the server the clock here counts')
   is(retryAfterMs(answer(200)), 0, 'any other answer asks for nothing')
 }
 

@@ -641,22 +641,23 @@ class Limiter:
         If an exception ends it, the turn passes unused: others may wait behind it. While the key is paused it waits until that
         is over, and reserves then; a turn that comes in a pause passes unused, too.
         """
-        begun_ns, most_ns, waited_ns = 0, max_wait_ns, 0
+        begun_ns, waited_ns = time.monotonic_ns(), 0
         while True:
-            left_ns = self._paused_ns(rule, key)
-            if left_ns == 0 or left_ns > most_ns:
-                r = self.reserve(rule, key, cost, most_ns, limit=limit)
-                if r.wait_ns > 0:
-                    time.sleep(r.wait_ns / 1e9)
-                left_ns = self._paused_ns(rule, key) if r.wait_ns > 0 else 0
-                if left_ns == 0:
-                    return r._replace(wait_ns=r.wait_ns + waited_ns)
-                begun_ns = begun_ns or time.monotonic_ns() - r.wait_ns
-            begun_ns = begun_ns or time.monotonic_ns()
-            if left_ns <= most_ns:
-                time.sleep(left_ns / 1e9)
-            waited_ns = time.monotonic_ns() - begun_ns
             most_ns = max_wait_ns if max_wait_ns == NEVER else max(0, max_wait_ns - waited_ns)
+            r = self.reserve(rule, key, cost, most_ns, limit=limit)
+            if r and r.wait_ns == 0:
+                return r._replace(wait_ns=waited_ns)
+            if r:
+                time.sleep(r.wait_ns / 1e9)
+            left_ns = self._paused_ns(rule, key)
+            if left_ns == 0:
+                return r._replace(wait_ns=r.wait_ns + waited_ns) if r else r
+            waited_ns = time.monotonic_ns() - begun_ns
+            if max_wait_ns == NEVER or left_ns <= max_wait_ns - waited_ns:
+                time.sleep(left_ns / 1e9)
+                waited_ns = time.monotonic_ns() - begun_ns
+            elif not r:
+                return r
 
     def pause(self, rule: str | int, key: Key, seconds: float) -> bool:
         """Let nothing of the key pass for so long, in all processes: what it stands for has answered 429, say. A longer pause

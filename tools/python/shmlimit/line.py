@@ -1,8 +1,8 @@
 """Calls that wait for their turn, of threads and of asyncio alike.
 
-The first call that waits here has a reservation, and the others wait behind it. So processes take turns, one that is killed loses
-one reservation. A call that ends by an exception leaves its turn to the next one here, also to one that comes before that turn;
-without one it passes unused. To give it back would let others pass at the time of the last one in the line.
+The first call that waits here has a reservation, and the others wait behind it. So processes take turns, and a killed process
+loses one reservation of a key. A call that ends by an exception leaves its turn to the next call of this process, also to one that
+comes later but before that turn; otherwise it passes unused. To give it back would let others pass at the time of the last one in the line.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -46,7 +46,7 @@ class RateLimited(Exception):
 
 
 class QueueFull(RateLimited):
-    """As many calls as may wait here do already."""
+    """max_queue calls already wait in this process."""
 
     def __str__(self) -> str:
         return f"limit {self.args[0]}: too many calls wait"
@@ -57,12 +57,15 @@ def seconds(result: Result) -> float | None:
 
 
 class _Waiter:
-    """A call that waits. `wake` can be called in any thread."""
+    """A call that waits. `wake` can be called in any thread. `gone`: it never comes again, since its loop was closed."""
 
-    def __init__(self, cost: int, max_wait_s: float, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, cost: int, max_wait_s: float, wake: Callable[[], None], gone: Callable[[], bool] = lambda: False
+    ) -> None:
         self.cost = cost
         self.deadline = time.monotonic() + max_wait_s
         self.wake = wake
+        self.gone = gone
         self.place: Place | None = None
 
 
@@ -139,10 +142,17 @@ class Lines:
         """As _step(). Raises RateLimited and QueueFull."""
         with self._lock:
             line = self._lines.setdefault(shared_key(key), Line())
+            while line.waiters and line.waiters[0].gone():
+                self._leave(key, line.waiters[0])
+            line = self._lines.setdefault(shared_key(key), line)
             if not line.waiters and line.due <= time.monotonic():
                 line.paid = 0
             line.waiters.append(waiter)
             self.queued += 1
+            is_full = self.queued > self._max_queue
+            if is_full:
+                # It passes at once, or not: it reserves no turn that it would not wait for.
+                waiter.deadline = 0.0
             try:
                 if len(line.waiters) > 1 and self._rule.algorithm in RESERVING and waiter.deadline < math.inf:
                     # The bucket is empty, so this call waits at least for all that wait before it.
@@ -150,16 +160,15 @@ class Lines:
                     at = max(line.due, time.monotonic()) + tokens * self._rule.period_ns / self._rule.refill / 1e9
                     if at > waiter.deadline:
                         raise RateLimited(self.name, at - waiter.deadline)
-                wait_s = self._step(key, waiter)
-                if wait_s > 0 and self.queued > self._max_queue:
-                    raise QueueFull(self.name, None)
-                return wait_s
-            except BaseException:
+                return self._step(key, waiter)
+            except BaseException as error:
                 self._leave(key, waiter)
+                if is_full and isinstance(error, RateLimited):
+                    raise QueueFull(self.name, None) from None
                 raise
 
     def _step(self, key: Key, waiter: _Waiter) -> float:
-        """The seconds after which to come again, unless the waiter is woken before; 0: it is its turn. Raises RateLimited."""
+        """Returns the seconds until the next try, unless the waiter is woken before, or 0 if it is its turn. Raises RateLimited."""
         with self._lock:
             line, wait_s = self._lines[shared_key(key)], math.inf
             if line.waiters[0] is waiter:
@@ -184,6 +193,9 @@ class Lines:
                 return
             line.waiters.remove(waiter)
             self.queued -= 1
+            while line.waiters and line.waiters[0].gone():
+                line.waiters.popleft()
+                self.queued -= 1
             if line.waiters:
                 line.waiters[0].wake()
             elif line.paid == 0:
@@ -211,8 +223,8 @@ class Lines:
         """Wait for the tokens, or for a place, and return it."""
         event = threading.Event()
         waiter = _Waiter(cost, max_wait_s, event.set)
-        wait_s = self._join(key, waiter)
         try:
+            wait_s = self._join(key, waiter)
             while wait_s > 0:
                 event.wait(wait_s)
                 event.clear()
@@ -231,9 +243,9 @@ class Lines:
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(event.set)
 
-        waiter = _Waiter(cost, max_wait_s, wake)
-        wait_s = self._join(key, waiter)
+        waiter = _Waiter(cost, max_wait_s, wake, loop.is_closed)
         try:
+            wait_s = self._join(key, waiter)
             while wait_s > 0:
                 timer = loop.call_later(wait_s, event.set)
                 try:

@@ -45,6 +45,7 @@ class RateLimitDecorator:
         made = Rule(max(1, min(COUNTER_MAX, math.floor(calls))), 0, int(period * 1e9), algorithm=Algorithm.COUNTER)
         self._limit = limit(made, rule=rule, segment=segment)
         self._key = key
+        self._period = period
         self._raise_on_limit = raise_on_limit
 
     def __call__(self, function: Function) -> Function:
@@ -56,7 +57,7 @@ class RateLimitDecorator:
                 self._limit.take(self._key)
             except RateLimited as error:
                 if self._raise_on_limit:
-                    raise RateLimitException("too many calls", error.retry_after_s or 0.0) from None
+                    raise RateLimitException("too many calls", self._period if error.retry_after_s is None else error.retry_after_s) from None
                 return None
             return function(*args, **kwargs)
 

@@ -5,6 +5,7 @@ SPDX-License-Identifier: BSD-2-Clause
 
 from __future__ import annotations
 
+import datetime
 import email.utils
 import random
 import re
@@ -20,16 +21,21 @@ class _Pauses(Protocol):
     def pause(self, rule: str | int, key: Key, seconds: float) -> bool: ...
 
 
-def _seconds(text: str, date: str | None) -> float | None:
-    """Of Retry-After: seconds, or a date, which is compared with the server's."""
-    if re.fullmatch(r"\d{1,15}", text.strip()):
-        return float(text)
+def _time(date: str | None) -> float | None:
+    """Seconds since 1970 of a date of HTTP, in each of its three forms; None: it is none."""
     try:
-        until = email.utils.parsedate_to_datetime(text).timestamp()
-        now = email.utils.parsedate_to_datetime(date).timestamp() if date else time.time()
+        at = email.utils.parsedate_to_datetime(date or "")
+        return (at if at.tzinfo else at.replace(tzinfo=datetime.timezone.utc)).timestamp()
     except (TypeError, ValueError, OverflowError):
         return None
-    return max(0.0, until - now)
+
+
+def _seconds(text: str, date: str | None) -> float | None:
+    """Of Retry-After: seconds, or a date, which is compared with the server's."""
+    if re.fullmatch(r"\d{1,15}(\.\d+)?", text.strip()):
+        return float(text)
+    until, now = _time(text), _time(date)
+    return None if until is None else max(0.0, until - (time.time() if now is None else now))
 
 
 def _reset(headers: Any) -> float | None:

@@ -188,7 +188,25 @@ class Waiting(Laws):
         self.assertEqual(self.owed_hours(paced), 2)
         nobody = self.limit("1/hour", rule="nobody", max_queue=0)
         nobody.acquire()
-        self.assertRaises(QueueFull, nobody.acquire)
+        for _ in range(3):
+            self.assertRaises(QueueFull, nobody.acquire)
+        self.assertEqual(self.owed_hours(nobody), 1)
+
+    def test_closed_loop(self):
+        """a task of a loop that was closed keeps no other waiting"""
+        paced = self.limit("20/s burst 1", max_wait_s=60)
+        paced.acquire()
+        loop = asyncio.new_event_loop()
+
+        async def begin():
+            return asyncio.ensure_future(paced.acquire_async()), await asyncio.sleep(0)
+
+        task = loop.run_until_complete(begin())
+        self.assertEqual(paced.queued, 1)
+        loop.close()
+        paced.acquire()
+        self.assertEqual(paced.queued, 0)
+        del task
 
     def test_max_wait(self):
         """a call that would wait for too long behind others is refused at once, and one that waits for a place when that time is over"""

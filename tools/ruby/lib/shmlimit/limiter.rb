@@ -137,20 +137,20 @@ module Shmlimit
       begun = now
       waited = 0.0
       loop do
-        left = max_wait && [max_wait - waited, 0].max
-        pause = paused(rule, key)
-        if pause.zero? || (left && pause > left)
-          result = _reserve(rule, key, cost, left, limit)
-          waits = result.allowed && result.wait.positive?
-          sleep_for(result.wait) if waits
-          pause = waits ? paused(rule, key) : 0.0
-          if pause.zero?
-            result.wait += waited
-            return result
-          end
+        result = _reserve(rule, key, cost, max_wait && [max_wait - waited, 0].max, limit)
+        sleep_for(result.wait) if result.allowed && result.wait.positive?
+        pause = result.allowed && result.wait.zero? ? 0.0 : paused(rule, key)
+        if pause.zero?
+          result.wait += waited if result.allowed
+          return result
         end
-        sleep_for(pause) unless left && pause > left
         waited = now - begun
+        if max_wait.nil? || pause <= max_wait - waited
+          sleep_for(pause)
+          waited = now - begun
+        elsif !result.allowed
+          return result
+        end
       end
     end
 
