@@ -1024,10 +1024,10 @@ int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t ke
  * result, `limit` and `remaining` are the request's own; with SHMLIMIT_LIMIT_UNLIMITED both are
  * UINT64_MAX, with _BLOCK 0, and nothing is stored, and no place is held.
  *
- * Returns as those calls do, or, with nothing changed: -EINVAL request is NULL, the verb or a flag
- * is unknown, the limit or the place too small, the limit has places and a rate, a peek has a limit
- * and a place, or a verb that is neither take nor peek a place; -ETIME a peek's place is not held,
- * or its rule is off; -E2BIG a member is set that this library does not know; -EDOM capacity,
+ * Returns as those calls do, or, with nothing changed: -EINVAL request is NULL or has a share, the
+ * verb or a flag is unknown, the limit or the place too small, the limit has places and a rate, a
+ * peek has a limit and a place, or a verb that is neither take nor peek a place; -ETIME a peek's
+ * place is not held, or its rule is off; -E2BIG a flag of the place is not known; -EDOM capacity,
  * refill or period_ns is 0, or neither the request nor its GCRA rule has a limit; -ERANGE the
  * capacity is above SHMLIMIT_CAPACITY_MAX, or of places above SHMLIMIT_WINDOW_MAX, or the time to
  * full or max_wait_ns above 366 days; -EOPNOTSUPP the request has a rate and its rule is not of
@@ -1301,8 +1301,10 @@ int shmlimit_refund(struct shmlimit *limiter, int rule, const void *key, size_t 
  * A request that had read the rule before and swaps its key's word after may pass once; after this
  * call has returned none does that begins then. If killed inside: the key is paused or not.
  * Threads, fork: as shmlimit_take(). Signals: not to be called from handlers. Cost: two takes. A
- * rule whose keys were never paused decides as if there were no pauses; while a key of a rule is
- * paused, and up to three seconds after, a decision under it costs three or four.
+ * rule without pauses decides as if there were none. A decision under one with pauses costs two or
+ * three takes more, until a few seconds after the last of them would have ended, also if it was
+ * ended before. So do those under a rule that is set, or in a segment that is loaded, while there
+ * are pauses.
  */
 int shmlimit_pause(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
                    uint64_t for_ns);
@@ -1323,9 +1325,9 @@ int shmlimit_paused(struct shmlimit *limiter, int rule, const void *key, size_t 
  * every key of every rule (`rule` SHMLIMIT_ALL_RULES, `key` NULL). Returns the number of keys that
  * were in the table, at most INT_MAX, or an error: -ESRCH for any other id that no rule has,
  * -EINVAL a key with all rules. 0 means that there was nothing to reset: each of these keys already
- * had all its tokens. A key that has refilled may still be counted. A concurrent decision falls
- * before or after the reset, for each key by itself. If killed inside: each key is as it was, or
- * full. Cost: for one key, a look-up; else one pass over the table.
+ * had all its tokens. A key that has refilled may still be counted. All rules: pauses end, too. A
+ * concurrent decision falls before or after the reset, for each key by itself. If killed inside:
+ * each key is as it was, or full. Cost: for one key, a look-up; else one pass over the table.
  */
 int shmlimit_reset(struct shmlimit *limiter, int rule, const void *key, size_t key_len);
 

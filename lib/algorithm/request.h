@@ -168,7 +168,7 @@ struct request {
 		const struct count_request *count;
 		struct hold_request *hold;
 	};
-	struct undo *undo; /* TAKE only: to be filled in, or NULL */
+	struct undo *undo; /* TAKE, and ENTER without `before`: to be filled in, or NULL */
 };
 
 /* What has no hash yet and, with when_clock(), no time. */

@@ -239,9 +239,7 @@ static int acquire_by_limit(struct shmlimit *l, const struct shmlimit_request *a
 	struct rule_view view;
 	int error;
 
-	if (l == NULL || asked == NULL || asked->place != NULL)
-		return -EINVAL;
-	if (asked->share != 0)
+	if (l == NULL || asked == NULL || asked->place != NULL || asked->share != 0)
 		return -EINVAL;
 	if (asked->limit != NULL)
 		return acquire(l, asked, asked->limit->max_wait_ns, r);

@@ -22,12 +22,12 @@
  *	cell_cas            full       load_acquire of a cell; slot_unchanged before, slot_cas after
  *	load_word           *          load_again: what is read by the one stays before the other
  *	publish             full       load_acquire; slot_cas then load_again, in a claim
- *	word_cas            full       the same, of the header's state
+ *	word_cas            full       the same, of the header's state and a rule's `published`
  *	pair_cas            full       load_acquire, of a process's own list of tables, of a place, of a holder
  *	load_is_older       none       sweep_lower(), by a rule writer's sweep before publish()
  *	load_relaxed        none       statistics, switches: any recent value will do; stored keys
  *	store_relaxed       none       what publish or word_cas announces after it; names
- *	add_relaxed         none       counters; take_ticket; set_bits and clear_bits, of the switch
+ *	add_relaxed         none       counters; take_ticket; set_bits and clear_bits, of switches
  *
  * WHY NOT the compiler's __atomic for 16 bytes: gcc calls libatomic for it,
  * which may take a lock that lives in one process. Built for ThreadSanitizer,

@@ -143,7 +143,7 @@ static inline const struct layout_rule *rule_glance_in_force(const struct shmlim
  * Is it in force still? To be asked after the parameters were copied, and after a
  * slot was read whose word shall be taken for one of this version: its tag has
  * two bits of it, and may be of four later.
- * ORDER pairs with publish() in rule_writer.c and rules.c.
+ * ORDER pairs with publish() and word_cas() in rule_writer.c.
  */
 static inline int rule_record_holds(const struct layout_rule *record, const struct rule_view *view)
 {

@@ -68,8 +68,8 @@ int pause_key_make(const struct shmlimit *l, uint32_t rule, uint64_t published, 
                    struct pause_key *out);
 
 /*
- * Say in the rule's `published`, which was *published when its name was read, that a pause may last
- * until end_ns. Returns false where it is another version.
+ * Mark the rule, whose `published` was this when its name was read, as one with a pause until
+ * end_ns. Returns false where it is another version.
  */
 int pause_mark(const struct shmlimit *l, uint32_t rule, uint64_t published, uint64_t end_ns, uint64_t now_ns);
 

@@ -185,19 +185,26 @@ int main(void)
 	is(badly, 0, "workers die by the killer alone");
 	is(play->errors, 0, "no call fails");
 	is(play->unbound, 0, "each place is bound in the step that enters it");
-	/* That a holder is dead may be known after 10 ms only. The watchdog ends the wait. */
-	while (free_again < PLACES) {
-		struct shmlimit_request q[2];
+	/* All places of the total and of each tenant. That a holder is dead may be known after 10 ms only. */
+	for (unsigned tenant = 0; tenant <= TENANTS; tenant++)
+		for (unsigned tries = 0, n = 0; n < PLACES && tries < 6000; tries++) {
+			struct timespec moment = { 0, 5000000 };
+			struct shmlimit_request q[2];
 
-		last.place[0] = (struct shmlimit_place){ .struct_size = sizeof(last.place[0]) };
-		last.place[1] = last.place[0];
-		fill(q, &last);
-		if (shmlimit_take_all(play->l, q, 1, NULL, NULL) == SHMLIMIT_ALLOWED)
-			free_again++;
-		else
-			sched_yield();
-	}
-	is(free_again, PLACES, "all places are free at the end");
+			last.tenant = (int)tenant;
+			last.place[0] = (struct shmlimit_place){ .struct_size = sizeof(last.place[0]) };
+			last.place[1] = last.place[0];
+			fill(q, &last);
+			q[1].share = 0;
+			if (shmlimit_take_all(play->l, tenant < TENANTS ? &q[1] : &q[0], 1, NULL, NULL) ==
+			    SHMLIMIT_ALLOWED) {
+				n++;
+				free_again++;
+			} else {
+				nanosleep(&moment, NULL);
+			}
+		}
+	is(free_again, PLACES * (TENANTS + 1), "all places of the total and of each tenant are free at the end");
 	diag("%" PRIu64 " entries; %" PRIu64 " denied by the total, %" PRIu64 " by shares; %u at work at most",
 	     (uint64_t)play->allowed, (uint64_t)play->denied_total, (uint64_t)play->denied_share, most);
 	stage_hide();

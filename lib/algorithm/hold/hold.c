@@ -276,9 +276,9 @@ static int hold_ask(const struct look *k, const struct request *q, uint64_t word
 }
 
 /*
- * The same, and no more than the request's share. The limit that this is of is looked at after the
- * word was read: no entry of the key is missed that it does not know of. Before a denial its dead
- * holders are left out.
+ * How many places of the key there may be: bound_of(), or the request's share if that is less. The
+ * limit above is counted after the word was read, so the swap of the word fails if the key got a
+ * place since. Before a denial dead holders are left out there.
  */
 static uint64_t most_of(const struct look *k, const struct request *q, uint64_t held)
 {
@@ -498,8 +498,8 @@ static int hold_step_back(const struct look *k, struct slot_seen seen)
 }
 
 /*
- * Who tried a place loses its swap of the word from now on, and the place is not held. Returns
- * whether *seen is the slot still, as it is then.
+ * The entry that tried a place loses its swap of the word from now on, and the place is not held.
+ * Returns whether *seen is the slot still, as it is then.
  */
 static int displace(const struct look *k, struct slot_seen *seen, uint64_t i, struct hold_pair place)
 {

@@ -22,28 +22,29 @@
  *
  *  1. Enter: read the word, then the places. Fewer than `capacity` in force, or than the bound that
  *     the call brings: look at the slot again and swap a place that is not in force for a new
- *     value, and its owner for the holder, if the call names one. Then swap the word for a later stamp, whose reach covers the place. That admits. If it
- *     fails, swap the place back and start over.
+ *     value, and its owner for the holder, if the call names one. Then swap the word for a later
+ *     stamp, whose reach covers the place. That admits. If it fails, swap the place back and start
+ *     over.
  *  2. Renew: the same, from exactly the value that was entered. The owner stays.
  *  3. Leave: swap exactly the value that was entered for one that is not held.
- *  4. Step back: a denied entry swaps each place that ends later than the rule can mean for one that
- *     ends a period from now, with the same nonce, and is `short`. So a clock that stepped back
- *     locks a key out for a period at most, and the holder finds its place still (hold_is_same()).
- *  5. Sweep (sweep.c): swap each place that has ended for one that is not held, as leaving does; one
- *     that lasts, if its holder is not known to live. Else its time would come round beside a
+ *  4. Step back: a denied entry swaps each place that ends later than the rule can mean for one
+ *     that ends a period from now, with the same nonce, and is `short`. So a clock that stepped
+ *     back locks a key out for a period at most, and the holder finds its place still
+ *     (hold_is_same()).
+ *  5. Sweep (sweep.c): swap each place that has ended for one that is not held, as leaving does;
+ *     one that lasts, if its holder is not known to live. Else its time would come round beside a
  *     place of the key that is renewed for years.
  *  6. Reclaim (table.c): read the word, then the places. None is in force: swap exactly that word.
- *  7. Bind: swap the owner, then the word, as renewing does. The value stays, so that any process that has a copy of
- *     it can leave the place. Without the word's swap an entry that saw the place end, before it was
- *     bound, would leave it out of reach after.
+ *  7. Bind: swap the owner, then the word, as renewing does. The value stays, so that any process
+ *     that has a copy of it can leave the place. Without the word's swap an entry that saw the
+ *     place end, before it was bound, would leave it out of reach after.
  *  8. Bury: a denied entry asks for the holder of each place that has one. If it is dead, or is not
  *     known to live and the place has ended: swap exactly that place for one that is not held, as
  *     leaving does.
- *
- *  9. Displace: a place beyond reach whose time is over, and which has a holder, was tried by an entry
- *     that is late, and would last from the swap of the word on. An entry or a sweep that is to have it
- *     swaps the word for a later stamp first, so that the late entry fails (tests/model/hold,
- *     TRIED_IS_FREE). Without a holder the place is over, also once it is valid.
+ *  9. Displace: a place beyond reach whose time is over, and which has a holder, was tried by an
+ *     entry that is late, and would last from the swap of the word on. An entry or a sweep that is
+ *     to have it swaps the word for a later stamp first, so that the late entry fails
+ *     (tests/model/hold, TRIED_IS_FREE). Without a holder the place is over, also once it is valid.
  *
  * INVARIANT I13. Never more than `capacity` places of a key are in force. All entries are in cells
  * below the capacity, and a cell has one value. Where the capacity was lowered, places beyond it

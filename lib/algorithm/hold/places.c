@@ -48,7 +48,7 @@ FAST int enter_by(const struct shmlimit *l, const struct request *request, const
 	return answer;
 }
 
-/* `share` and `undo` are constants NULL or not, as `limit` of enter_by(). */
+/* `undo` is a constant NULL or not, as `limit` of enter_by(). */
 FAST int enter_asked(const struct shmlimit *l, const struct shmlimit_request *asked, struct when when,
                      const struct hold_share *share, struct undo *undo, struct shmlimit_result *r)
 {
