@@ -379,6 +379,31 @@ static void stopped(void)
 	leave(first);
 }
 
+/* A place of a line, which a request that does not wait any more has left. */
+static void switched_off(void)
+{
+	uint64_t begun = now_ns;
+	struct shmlimit_result r;
+	char key[32];
+	int line;
+
+	open_gate("create=yes rule=r0 rate=\"10/s burst 1\" delay=2s");
+	for (int i = 0; i < 4; i++)
+		(void)come(0);
+	is(waiting(), 3, "three requests wait");
+	line = shmlimit_rule_find(l, "~line128");
+	snprintf(key, sizeof(key), "%d:user:42", shmlimit_rule_find(l, "r0"));
+	is(shmlimit_peek(l, line, key, strlen(key), 1, &r), SHMLIMIT_ALLOWED, "there is room in their line");
+	is(r.limit - r.remaining, 3, "each has a place there");
+	is(shmlimit_enable(l, 0), 0, "the segment is switched off");
+	while (waiting() > 0 && next_event(begun + 10 * SECOND, 0))
+		;
+	is(waiting(), 0, "they go on then");
+	is(shmlimit_enable(l, 1), 0, "the segment is switched on");
+	is(shmlimit_peek(l, line, key, strlen(key), 1, &r), SHMLIMIT_ALLOWED, "the line is there still");
+	is(r.limit - r.remaining, 0, "all places of the line are free");
+}
+
 int main(void)
 {
 	static const struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
@@ -387,6 +412,7 @@ int main(void)
 	l = unit_create("gate.line", &options);
 	moves_up();
 	stopped();
+	switched_off();
 	histories();
 	shmlimit_gate_close(gate);
 	return tap_done();
