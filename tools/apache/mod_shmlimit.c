@@ -37,6 +37,7 @@ struct gate {
     const char *segment;
     apr_array_header_t *words;     /* chars of its spec, before those of limits */
     server_rec *server;            /* that named it first */
+    int has_backend;
     struct shmlimit_gate *handle;  /* the child's; NULL: out of memory */
 };
 
@@ -373,7 +374,9 @@ static int shmlimit_header_parser(request_rec *r)
     answer.buffer = buffer;
     answer.buffer_size = sizeof(buffer);
     held.struct_size = sizeof(held);
-    answered = shmlimit_gate_begin(gate, keys, (size_t)n, &answer, &held, &pending);
+    /* A backend's answer wakes the thread that waits for it; one that polled would sleep too long. */
+    answered = conf->scope->gate->has_backend ? -EAGAIN
+                                              : shmlimit_gate_begin(gate, keys, (size_t)n, &answer, &held, &pending);
     while (answered == SHMLIMIT_GATE_PENDING) {
         if (wait_for_turn(r, answer.retry_after_ns)) {
             shmlimit_gate_cancel(gate, pending, &held);
@@ -510,6 +513,8 @@ static const char *set_segment(cmd_parms *cmd, void *conf, int argc, char *const
     gate->words = apr_array_make(cmd->pool, 256, 1);
     add_word(gate->words, apr_pstrcat(cmd->pool, "segment=", argv[0], NULL));
     wrong = add_words(cmd, gate->words, argc - 1, argv + 1, words_check_gate);
+    for (int i = 1; i < argc; i++)
+        gate->has_backend |= strncmp(argv[i], "backend=", 8) == 0;
     return wrong != NULL ? wrong : share_gate(cmd, scope, gate);
 }
 
