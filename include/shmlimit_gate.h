@@ -87,7 +87,11 @@ struct shmlimit_gate_key {
 	 */
 	const char *rate;
 	uint32_t rate_length; /* bytes; 0: there is no text */
-	uint32_t reserved32;  /* must be zero */
+	/*
+	 * Of a limit with share=: this request's share, in thousandths, such as 4 *
+	 * SHMLIMIT_SHARE_ONE; 0: the share in the spec.
+	 */
+	uint32_t share;
 	const struct shmlimit_limit *parsed;
 };
 
@@ -283,7 +287,9 @@ int shmlimit_gate_ask(struct shmlimit_gate *gate, const struct shmlimit_gate_key
  * would be without that word. Where other processes cannot know whether this one lives, a place
  * ends with the period of its rule. The cost of such a limit must be 1. Its field RateLimit says
  * how many places are free; it has no Retry-After, since nobody knows when a place will become
- * free.
+ * free. All places are entered in one step, or none. A limit with share= is asked after those
+ * before it, also where it denied last; its policy is the limit of its rule, and its field
+ * RateLimit says how many more its share allowed.
  *
  * Limits with the word estimate=N take N tokens, and are settled afterwards: see
  * shmlimit_gate_settle().
@@ -291,7 +297,7 @@ int shmlimit_gate_ask(struct shmlimit_gate *gate, const struct shmlimit_gate_key
  * Set the struct_size of *held first; held->count is 0 when nothing is held, and held->bill_count
  * when nothing is to be settled, also after an error. With shmlimit_gate_ask() a request takes a
  * place, too, which ends only with the period, and pays its estimate. More errors: -EINVAL `held`
- * is NULL or its struct_size is too small.
+ * is NULL or its struct_size is too small; or, of shmlimit_gate_ask(), a limit has a share.
  */
 int shmlimit_gate_enter(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
                         struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held);

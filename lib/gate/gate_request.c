@@ -26,6 +26,12 @@ static int is_asked_again(int answer, int tries)
 	return answer == -ESRCH ? tries < 2 : answer == -EOPNOTSUPP && tries < 4;
 }
 
+/* Where the limit before it has no room in the segment, a limit is bounded by its own rule. */
+static uint32_t share_of(const struct gate_request *q, size_t which)
+{
+	return q->left_out != 0 && which > 0 && (q->left_out & UINT32_C(1) << (which - 1)) ? 0 : q->shares[which];
+}
+
 /* Take from all limits of the list, whose requests this fills in, or from none; or continue. */
 static int take(struct segment_ref *ref, struct view *view, struct gate_request *q, const size_t *list,
                 struct multi_request m)
@@ -43,6 +49,7 @@ static int take(struct segment_ref *ref, struct view *view, struct gate_request 
 		for (size_t i = 0; i < m.n; i++) {
 			keys[i] = q->key_index[list[i]];
 			requests[i] = one_limit_request(view, q, list[i]);
+			requests[i].share = share_of(q, list[i]);
 		}
 		if (q->held != NULL)
 			answer = held_take(&q->take, q->pending, &m, keys, q->held);
@@ -52,7 +59,9 @@ static int take(struct segment_ref *ref, struct view *view, struct gate_request 
 			answer = multi_take_begin(&q->take, &m, 0);
 		q->pending = answer == MULTI_TAKE_PENDING;
 	}
-	if (answer == -EDOM || answer == -EOPNOTSUPP)
+	if (answer < 0 && q->shares[list[*m.failed]] != 0)
+		one_limit_report_share(ref, q, list[*m.failed], answer);
+	else if (answer == -EDOM || answer == -EOPNOTSUPP)
 		one_limit_report(ref, q, list[*m.failed], answer);
 	return answer;
 }
@@ -115,7 +124,8 @@ static int enforce(struct shmlimit_gate *gate, struct view *view, struct gate_re
 	struct multi_request m = { .n = q->enforced_count, .failed = &failed, .results = q->results };
 	int answer;
 
-	if (!q->pending)
+	/* A share is one of the limit before it. */
+	if (!q->pending && !q->has_shares)
 		denier_first(gate, q);
 	answer = take(&gate->segment_ref, view, q, q->enforced, m);
 	if (answer == MULTI_TAKE_PENDING)
@@ -160,13 +170,59 @@ RARE static void bill(const struct gate_request *q, size_t which, const struct s
 		};
 }
 
+/*
+ * Places that the limit had free before this request, which has entered it; UINT64_MAX: it holds
+ * none there. BOUND: each time for an earlier limit.
+ */
+RARE static uint64_t free_before(struct segment_ref *ref, struct view *view, const struct gate_request *q, size_t which)
+{
+	uint64_t most, held, free;
+	struct shmlimit_result r;
+	uint32_t i = 0;
+
+	while (i < q->held->count && q->held->places[i].key != q->key_index[which])
+		i++;
+	if (i == q->held->count)
+		return which == 0 ? UINT64_MAX : free_before(ref, view, q, which - 1);
+	if (one_limit_peek(ref, view, q, which, &r) < 0)
+		return UINT64_MAX;
+	most = r.limit;
+	held = r.limit - r.remaining;
+	free = q->shares[which] == 0 || which == 0 ? UINT64_MAX : free_before(ref, view, q, which - 1);
+	if (free < UINT64_MAX && free * q->shares[which] / SHMLIMIT_SHARE_ONE < most)
+		most = free * q->shares[which] / SHMLIMIT_SHARE_ONE;
+	return held <= most ? most - held + 1 : 0;
+}
+
+/*
+ * A share in a dry run: the request's own limit becomes what the share allows now. WHY NOT in one
+ * step with the limit before it: that one decides, and this one must not have it denied. Returns 0:
+ * the share would deny.
+ */
+RARE static int rehearse_share(struct segment_ref *ref, struct view *view, struct gate_request *q, size_t which)
+{
+	uint64_t free = which == 0 ? UINT64_MAX : free_before(ref, view, q, which - 1);
+	uint64_t most = free * q->shares[which] / SHMLIMIT_SHARE_ONE;
+
+	q->shares[which] = 0;
+	if (free == UINT64_MAX)
+		return 1;
+	if (!q->has_limit[which] || q->own_limits[which].capacity > most)
+		q->own_limits[which] = (struct shmlimit_limit){ .struct_size = sizeof(q->own_limits[which]),
+			                                        .flags = SHMLIMIT_LIMIT_PLACES,
+			                                        .capacity = most };
+	q->has_limit[which] = 1;
+	return most > 0;
+}
+
 static void rehearse(struct shmlimit_gate *gate, struct view *view, struct gate_request *q, size_t which)
 {
-	struct shmlimit_result r;
+	struct shmlimit_result r = { .remaining = 0 };
 	size_t failed = 0;
 	struct multi_request m = { .n = 1, .failed = &failed, .results = &r };
 	int peeks = q->limits[which]->peek;
-	int answer = peeks ? one_limit_peek(&gate->segment_ref, view, q, which, &r)
+	int answer = q->shares[which] != 0 && !rehearse_share(&gate->segment_ref, view, q, which) ? SHMLIMIT_DENIED
+	             : peeks ? one_limit_peek(&gate->segment_ref, view, q, which, &r)
 	             : q->limits[which]->delay_ns > 0
 	                     ? one_limit_reserve(&gate->segment_ref, view, q, which, q->limits[which]->delay_ns, &r)
 	                     : take(&gate->segment_ref, view, q, &which, m);
@@ -302,15 +358,18 @@ static void choose_enforced(const struct segment_ref *ref, const struct view *vi
 
 	q->others = 0;
 	q->no_room = 0;
+	q->left_out = 0;
 	for (size_t i = 0; i < q->n; i++) {
 		int no_room = lacked && !q->limits[i]->peek ? segment_ref_no_room(ref, view, q->limits[i]->rule) : 0;
 
-		if (no_room != 0)
+		if (no_room != 0) {
 			q->no_room = no_room;
-		else if (q->limits[i]->plain)
+			q->left_out |= UINT32_C(1) << i;
+		} else if (q->limits[i]->plain) {
 			q->enforced[enforced++] = i;
-		else if (!q->limits[i]->dry_run)
+		} else if (!q->limits[i]->dry_run) {
 			add_other(q, i);
+		}
 	}
 	q->enforced_count = enforced;
 }
@@ -362,11 +421,17 @@ static int read_keys(struct shmlimit_gate *gate, const struct shmlimit_gate_key 
 		if (key->limit >= spec->limit_count || (key->bytes == NULL && key->length > 0) ||
 		    (key->rate == NULL && key->rate_length > 0))
 			return -EINVAL;
-		if (key->reserved32 != 0)
-			return -E2BIG;
 		if (key->length == 0)
 			continue;
 		q->limits[q->n] = &spec->limits[key->limit];
+		q->shares[q->n] = q->limits[q->n]->share;
+		if (key->share != 0 && q->limits[q->n]->share == 0)
+			return -EINVAL;
+		if (key->share != 0)
+			q->shares[q->n] = key->share;
+		if (q->shares[q->n] != 0 && q->held == NULL)
+			return -EINVAL;
+		q->has_shares |= q->shares[q->n] != 0;
 		if (q->limits[q->n]->dry_run)
 			q->dry_count++;
 		q->costs[q->n] = key->cost != 0 ? key->cost : q->limits[q->n]->cost;
@@ -480,6 +545,7 @@ int gate_request_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_ke
 	q->take.cancelled = 0;
 	q->segment = 0;
 	q->moved = 0;
+	q->has_shares = 0;
 	q->least = UINT64_MAX;
 	q->dry_denied = q->dry_delayed = q->dry_error = q->no_room = 0;
 	error = read_keys(gate, keys, n, q);

@@ -50,6 +50,11 @@ struct gate_request {
 	uint64_t costs[SHMLIMIT_REQUESTS_MAX];
 	int has_limit[SHMLIMIT_REQUESTS_MAX]; /* the request brings one, or rate_error= decides: */
 	struct shmlimit_limit own_limits[SHMLIMIT_REQUESTS_MAX];
+	/*
+	 * of the places free in the limit before, in thousandths; 0: none. And whether any has one
+	 */
+	uint32_t shares[SHMLIMIT_REQUESTS_MAX];
+	int has_shares;
 	size_t key_index[SHMLIMIT_REQUESTS_MAX]; /* in the caller's keys */
 	struct key keys[SHMLIMIT_REQUESTS_MAX];
 	struct shmlimit_gate_held *held; /* NULL: no places are held */
@@ -60,6 +65,8 @@ struct gate_request {
 	int dry_denied, dry_delayed, dry_error;
 	size_t by;
 	int no_room; /* why a limit is left out of this request; 0: none is */
+	/* a bit for each that is */
+	uint32_t left_out;
 	enum step step;
 	size_t at;        /* in STEP_REHEARSE: the limit that is next */
 	int pending;      /* the step waits for an agent */

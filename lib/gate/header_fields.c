@@ -44,7 +44,8 @@ static int read_key(const struct view *view, const struct gate_request *q, size_
                     struct fixed_key *key)
 {
 	key->id = __atomic_load_n(&view->ids[q->limits[i]->rule], __ATOMIC_RELAXED);
-	key->quota = r->limit;
+	/* What a share allows differs with each request, and stands in no policy. */
+	key->quota = q->shares[i] != 0 ? 0 : r->limit;
 	return shmlimit_rule_version(view->limiter, key->id, &key->version);
 }
 
@@ -63,6 +64,7 @@ __attribute__((noinline, cold)) static int make_fixed(const struct view *view, c
 {
 	const struct spec_limit *limit = q->limits[i];
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	struct shmlimit_result says = *r;
 	struct fixed_key key, again;
 	const struct traits *traits;
 
@@ -85,10 +87,12 @@ __attribute__((noinline, cold)) static int make_fixed(const struct view *view, c
 	/* A ban lasts as long as the call that counts says. The period is only the longest time. */
 	if (limit->peek && traits->takes_times)
 		rule.refill = 0;
+	if (q->shares[i] != 0)
+		says.limit = rule.capacity;
 	to->struct_size = sizeof(*to);
 	/* Clients get no fields of a dry run. */
 	if (rule.mode == SHMLIMIT_ENFORCE) {
-		if (shmlimit_fields(q->spec->rules[limit->rule].name, &rule, SHMLIMIT_ALLOWED, r, to) != 0)
+		if (shmlimit_fields(q->spec->rules[limit->rule].name, &rule, SHMLIMIT_ALLOWED, &says, to) != 0)
 			return 0;
 		shape->length = (uint32_t)strlen(to->policy);
 		shape->name_length = (uint32_t)(strrchr(to->limit, '"') + 1 - to->limit);

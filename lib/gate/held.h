@@ -11,8 +11,10 @@
 
 /*
  * Like multi_take_begin() and, if resumed, multi_take_continue(), but of each HOLD rule a place is
- * entered, and added to *held, with keys[i] for q->requests[i]. The places come first, since
- * leaving one undoes it exactly. If a limit denies, the places entered here are left again.
+ * entered, all of them in one step, and added to *held, with keys[i] for q->requests[i]. The places
+ * come first, since leaving one undoes it exactly. If a limit denies, the places entered here are
+ * left again. A request with a share: -EOPNOTSUPP its rule is no HOLD rule; -EINVAL no request
+ * before it has places.
  */
 int held_take(struct multi_take *take, int resumed, const struct multi_request *q, const size_t *keys,
               struct shmlimit_gate_held *held);

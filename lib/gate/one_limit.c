@@ -14,6 +14,12 @@ void one_limit_report(struct segment_ref *ref, const struct gate_request *q, siz
 		rate_report(ref, q->limits[i], &q->own_limits[i], error);
 }
 
+void one_limit_report_share(struct segment_ref *ref, const struct gate_request *q, size_t i, int error)
+{
+	if (error == -EINVAL || error == -EOPNOTSUPP)
+		rate_report_share(ref, q->limits[i], error);
+}
+
 int one_limit_peek(struct segment_ref *ref, struct view *view, const struct gate_request *q, size_t which,
                    struct shmlimit_result *r)
 {

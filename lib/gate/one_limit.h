@@ -26,6 +26,9 @@ static inline struct shmlimit_request one_limit_request(const struct view *view,
 /* A request that brings a limit where none is wanted, or none where one is. */
 void one_limit_report(struct segment_ref *ref, const struct gate_request *q, size_t i, int error);
 
+/* A request whose limit has share=, and its rule no places, or no limit before it has. */
+void one_limit_report_share(struct segment_ref *ref, const struct gate_request *q, size_t i, int error);
+
 /* Takes nothing. A missing rule allows: the first ban creates it. */
 int one_limit_peek(struct segment_ref *ref, struct view *view, const struct gate_request *q, size_t which,
                    struct shmlimit_result *r);

@@ -129,6 +129,15 @@ void rate_report(struct segment_ref *ref, const struct spec_limit *limit, const 
 		say_rate(ref, limit, "%s: requests that need it %s", why, without_limit(ref));
 }
 
+void rate_report_share(struct segment_ref *ref, const struct spec_limit *limit, int error)
+{
+	if (segment_ref_may_report(ref, limit->rule))
+		say_rate(ref, limit, "share= needs %s: requests that need it %s",
+		         error == -EINVAL ? "a limit of places before it in the same request"
+		                          : "a rule of places (rate=\"20 at once\")",
+		         without_limit(ref));
+}
+
 /* The text is read again, for what is wrong with it: so only where that is reported. */
 static void report_unreadable(struct segment_ref *ref, const struct spec_limit *limit,
                               const struct shmlimit_gate_key *key)

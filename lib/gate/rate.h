@@ -39,6 +39,7 @@ int rate_find(struct rates *rates, struct segment_ref *ref, const struct spec_li
  * brought `own`, and its rule is of another algorithm, which of a rate is reported when the rule is
  * found if the spec has algorithm=gcra.
  */
+void rate_report_share(struct segment_ref *ref, const struct spec_limit *limit, int error);
 void rate_report(struct segment_ref *ref, const struct spec_limit *limit, const struct shmlimit_limit *own, int error);
 
 #endif

@@ -335,11 +335,11 @@ static void open_global(struct segment_ref *ref, struct view *view)
 	const struct spec *s = ref->spec;
 	struct shmlimit_global_options options = {
 		.struct_size = sizeof(options),
-		.on_failure = s->share_milli != 0 ? SHMLIMIT_GLOBAL_LOCAL
+		.on_failure = s->local_milli != 0 ? SHMLIMIT_GLOBAL_LOCAL
 		              : s->fail_open      ? SHMLIMIT_GLOBAL_ALLOW
 		                                  : SHMLIMIT_GLOBAL_ERROR,
 		.deadline_ns = UINT64_C(1000) * s->deadline_us,
-		.local_milli = s->share_milli,
+		.local_milli = s->local_milli,
 		.prefix = s->backend_prefix,
 		.flags = (s->agent != SPEC_AGENT_NO ? SHMLIMIT_GLOBAL_OPTION_AGENT_THREAD : 0) |
 		         (s->no_wait ? SHMLIMIT_GLOBAL_OPTION_NO_WAIT : 0),

@@ -20,6 +20,7 @@
 
 #define NTH_MAX 1000 /* addresses of a list */
 #define DELAY_MAX_NS UINT64_C(3600000000000)
+#define SHARE_MAX UINT32_C(1000000) /* more bounds nothing: a rule has fewer places */
 
 /*
  * A word of a spec. read() stores its value in *spec or *limit. It returns NULL, or how to correct
@@ -142,14 +143,14 @@ static const char *read_deadline(struct spec *spec, struct spec_limit *limit, co
 	return unit != NULL && strcmp(unit, "s") == 0 ? NULL : "must be deadline=Nms or deadline=Nus, 100us to 10000ms";
 }
 
-static const char *read_share(struct spec *spec, struct spec_limit *limit, const char *value)
+static const char *read_local_share(struct spec *spec, struct spec_limit *limit, const char *value)
 {
 	uint64_t n = 0;
 	const char *end = number(value, 1, 1000, '\0', &n);
 
 	(void)limit;
-	spec->share_milli = (unsigned)n;
-	return end != NULL ? NULL : "must be share=N, thousandths, 1 to 1000";
+	spec->local_milli = (unsigned)n;
+	return end != NULL ? NULL : "must be local_share=N, thousandths, 1 to 1000";
 }
 
 static const char *read_proxy_warning(struct spec *spec, struct spec_limit *limit, const char *value)
@@ -277,6 +278,15 @@ static const char *read_jitter(struct spec *spec, struct spec_limit *limit, cons
 	return unit != NULL && *unit == '\0' ? NULL : "must be jitter=N%, 0 to 100";
 }
 
+static const char *read_share(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	if (spec->limit_count == 0)
+		return "must follow a limit's rule=; local_share= is this host's share while the backend is gone";
+	return number_thousandths(value, SHARE_MAX, &limit->share) != NULL
+	               ? NULL
+	               : "must be share=N, such as 4 or 0.5: 0.001 to 1000000 times the places that are free";
+}
+
 static const char *read_nodelay(struct spec *spec, struct spec_limit *limit, const char *value)
 {
 	(void)spec;
@@ -390,6 +400,7 @@ static const struct option of_limits[] = {
 	{ "nodelay", read_nodelay },
 	{ "denials=", read_denials },
 	{ "jitter=", read_jitter },
+	{ "share=", read_share },
 	{ NULL, NULL },
 };
 
@@ -405,7 +416,7 @@ static const struct option of_gates[] = {
 	{ "backend_prefix=", read_backend_prefix },
 	{ "backend=", read_backend },
 	{ "deadline=", read_deadline },
-	{ "share=", read_share },
+	{ "local_share=", read_local_share },
 	{ "agent=", read_agent },
 	{ "wait=", read_wait },
 	{ "proxy_warning=", read_proxy_warning },
@@ -425,7 +436,7 @@ static const struct option *find_option(const struct option *options, const char
 
 #define WRONG_SIZE sizeof(((struct shmlimit_gate_wrong *)0)->text)
 static const char limit_words[] =
-	"must be cost=, estimate=, charge_max=, prefix=, nth=, status=, fields=, jitter=, dry_run, peek, delay=, denials=, rate_error=, local; with create=yes rate=, algorithm=, protected";
+	"must be cost=, estimate=, charge_max=, prefix=, nth=, status=, fields=, jitter=, dry_run, peek, delay=, denials=, rate_error=, share=, local, rate=, algorithm=, protected";
 _Static_assert(sizeof(limit_words) <= WRONG_SIZE, "all words are listed");
 
 /* Words that a limit cannot have both. */
@@ -477,7 +488,7 @@ static const char *read_word(struct spec *spec, const char *word)
 	}
 	return spec->limit_count > 0
 	               ? limit_words
-	               : "must be fail=open or fail=closed, owner=USER, backend=URL, deadline=Nms, wait=0, share=N, "
+	               : "must be fail=open or fail=closed, owner=USER, backend=URL, deadline=Nms, wait=0, local_share=N, "
 	                 "agent=no, proxy_warning=no, x_fields or create=yes, with mode=, group=, slots=";
 }
 
@@ -552,7 +563,7 @@ static int read_words(struct spec *spec, const char *text, struct shmlimit_gate_
  * what cannot be shared, rather than limit each host by itself: N hosts would admit N times the
  * limit. Returns NULL, or how to correct the rate, which has its algorithm.
  */
-static const char *share_rate(const struct spec *spec, const struct spec_limit *limit, struct shmlimit_rule *rate)
+static const char *rate_of_hosts(const struct spec *spec, const struct spec_limit *limit, struct shmlimit_rule *rate)
 {
 	const struct traits *traits = traits_of(rate->algorithm);
 
@@ -620,7 +631,7 @@ static const char *set_without_rate(struct spec *spec, const struct spec_limit *
 {
 	struct spec_rule *rule = &spec->rules[limit->rule];
 	struct shmlimit_rule rate = { .struct_size = sizeof(rate), .algorithm = limit->algorithm };
-	const char *right = share_rate(spec, limit, &rate);
+	const char *right = rate_of_hosts(spec, limit, &rate);
 
 	if (right == NULL)
 		right = debt_rate(rule, &rate);
@@ -653,7 +664,7 @@ static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
 		return spec->problem.text;
 	if (traits_of(rate.algorithm)->is_places && limit->cost != 1)
 		return "needs cost=1";
-	right = share_rate(spec, limit, &rate);
+	right = rate_of_hosts(spec, limit, &rate);
 	if (right != NULL)
 		return right;
 	/* Again, for the algorithm that it has now. */
@@ -685,6 +696,64 @@ static const char *check_delay(const struct spec *spec, const struct spec_limit 
 	if (limit->peek)
 		return "a limit with peek takes nothing, and cannot have a delay=";
 	return spec->backend != NULL ? "delay= is for limits of one host, and cannot be used with backend=" : NULL;
+}
+
+/*
+ * May the limit have places? Where its rule has no rate here, it may be of places in the segment.
+ */
+static int may_have_places(const struct spec *spec, const struct spec_limit *limit)
+{
+	const struct spec_rule *rule = &spec->rules[limit->rule];
+
+	return !limit->peek && !rule->gcra && (!rule->has_rate || traits_of(rule->rate.algorithm)->is_places);
+}
+
+/*
+ * Check a limit's share, and give a rule without a rate that of the limit before it, whose places
+ * it shares. Returns NULL, or how to correct the share.
+ */
+static const char *set_share(struct spec *spec, size_t which)
+{
+	const struct spec_limit *limit = &spec->limits[which];
+	struct spec_rule *rule = &spec->rules[limit->rule];
+	const struct spec_rule *shared;
+	struct shmlimit_rule rate;
+	size_t i = which;
+
+	if (limit->share == 0)
+		return NULL;
+	if (limit->cost != 1 || limit->estimated)
+		return "is of places, and needs cost=1";
+	if (limit->peek)
+		return "is of places, and peek takes none";
+	if (limit->delay_ns != 0)
+		return "cannot have a delay=, since nobody knows when a place will become free";
+	if (limit->has_algorithm)
+		return "is of places, which have no other algorithm=";
+	if (spec->backend != NULL && !limit->local)
+		return "counts on one host: with backend= it needs the word local";
+	while (i > 0 && !may_have_places(spec, &spec->limits[i - 1]))
+		i--;
+	if (i == 0)
+		return "needs a limit of places before it, such as rate=\"64 at once\"";
+	if (spec->limits[i - 1].dry_run && !limit->dry_run)
+		return "is of a limit in a dry run, so it needs dry_run too";
+	shared = &spec->rules[spec->limits[i - 1].rule];
+	if (shared == rule)
+		return "is of its own rule: the limit before it needs another one";
+	if (rule->has_rate && !traits_of(rule->rate.algorithm)->is_places)
+		return "needs a rate= of places, such as \"20 at once\", or none";
+	if (!shared->has_rate || (rule->has_rate && !rule->follows))
+		return NULL;
+	rate = shared->rate;
+	rate.flags &= ~SHMLIMIT_RULE_PROTECTED;
+	rate.flags |= (rule->rate.flags | limit->flags) & SHMLIMIT_RULE_PROTECTED;
+	rule->rate.flags |= limit->flags;
+	if (rule->has_rate && memcmp(&rate, &rule->rate, sizeof(rate)) != 0)
+		return "is of two limits with different rates: write a rate=, or use two rules";
+	rule->rate = rate;
+	rule->has_rate = rule->follows = 1;
+	return NULL;
 }
 
 /* Check what depends on more than one word. */
@@ -741,6 +810,14 @@ static int check_whole(struct spec *spec, struct shmlimit_gate_wrong *wrong)
 		else
 			snprintf(text, sizeof(text), "rule=%s: rate=\"%.30s\" %s", rule->name, spec->limits[i].rate,
 			         right);
+		return say_wrong(wrong, spec->limits[i].offset, 0, text);
+	}
+	for (size_t i = 0; i < spec->limit_count; i++) {
+		const char *right = set_share(spec, i);
+
+		if (right == NULL)
+			continue;
+		snprintf(text, sizeof(text), "rule=%s: share= %s", spec->rules[spec->limits[i].rule].name, right);
 		return say_wrong(wrong, spec->limits[i].offset, 0, text);
 	}
 	for (size_t i = 0; i < spec->limit_count; i++) {

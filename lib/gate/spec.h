@@ -24,6 +24,7 @@ struct spec_rule {
 	int local;              /* a limit says that it is this host's */
 	int gcra;               /* a limit says that requests bring theirs */
 	int estimated;          /* a limit has an estimate */
+	int follows;            /* its rate is that of the limit before it, which it has a share of */
 	uint64_t delay_ns;      /* the longest of its limits */
 	uint64_t charge_max_ns; /* likewise; 0: none has one */
 };
@@ -56,6 +57,8 @@ struct spec_limit {
 	uint64_t delay_ns;   /* a request that must wait, waits this long at most; 0: it is denied */
 	/* no charge makes a key wait longer; 0: see debt_of_charges() */
 	uint64_t charge_max_ns;
+	/* of the places that are free in the limit before it, in thousandths; 0: not by shares */
+	uint32_t share;
 	uint64_t given; /* a bit for each word that stands after its rule= */
 };
 
@@ -76,7 +79,7 @@ struct spec {
 	const char *backend;             /* the URL, or NULL */
 	const char *backend_prefix;      /* of the backend's keys; NULL: the default */
 	unsigned deadline_us;            /* 0: the default */
-	unsigned share_milli;            /* 0: no share; fail_open decides */
+	unsigned local_milli;            /* this host's share without the backend; 0: none; fail_open decides */
 	/* no request waits for the backend: `fail` decides at once */
 	int no_wait;
 	enum spec_agent agent;

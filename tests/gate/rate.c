@@ -142,8 +142,8 @@ static void structures(void)
 	key.rate_length = 3;
 	is(ask_of(gate, key), -EINVAL, "a text must be given");
 	key = with("parsed", "1/s");
-	key.reserved32 = 1;
-	is(ask_of(gate, key), -E2BIG, "what is reserved must be zero");
+	key.share = 1;
+	is(ask_of(gate, key), -EINVAL, "a limit without share= takes no share");
 	shmlimit_gate_close(gate);
 	shmlimit_destroy(unit_name);
 }

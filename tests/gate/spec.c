@@ -96,7 +96,7 @@ static void together(void)
 	static const char *const once[] = {
 		"cost=2",        "estimate=2", "prefix=32,64",   "status=503",     "fields=denied", "dry_run",
 		"peek",          "rate=5/s",   "rate_error=5/s", "algorithm=gcra", "local",         "protected",
-		"charge_max=1h", "delay=1s",   "nodelay",        "denials=d",      "jitter=5%",
+		"charge_max=1h", "delay=1s",   "nodelay",        "denials=d",      "jitter=5%",     "share=4",
 	};
 	static const char *const of_gates[] = { "fail=open", "create=yes", "mode=660", "slots=64", "x_fields" };
 	char text[200];
@@ -122,12 +122,71 @@ static void together(void)
 	   0, "a limit may change each default");
 }
 
+/* A share is of a limit of places before it. */
+static void shares(void)
+{
+	static const struct {
+		const char *words, *right; /* NULL: the spec is right */
+	} specs[] = {
+		{ "rule=all rate=\"64 at once\" rule=each share=4", NULL },
+		{ "rule=all rate=\"64 at once\" rule=each share=0.5", NULL },
+		{ "rule=all rate=\"64 at once\" rule=each share=0.001", NULL },
+		{ "rule=all rate=\"64 at once\" rule=each share=1000000", NULL },
+		{ "rule=all rate=\"64 at once\" rule=each rate=\"20 at once\" share=4", NULL },
+		{ "rule=all rate=\"64 at once\" rule=login rate=5/m rule=each share=4", NULL },
+		{ "rule=all rate=\"64 at once\" rule=org share=4 rule=user share=2", NULL },
+		{ "rule=all rate=\"64 at once\" rule=each share=4 rule=all rule=each share=8", NULL },
+		{ "rule=all rule=each share=4", NULL },
+		{ "rule=all rate=\"64 at once\" dry_run rule=each share=4 dry_run", NULL },
+		{ "rule=all rate=\"64 at once\" rule=each share=4 dry_run", NULL },
+		{ "rule=each share=4", "needs a limit of places before it, such as rate=\"64 at once\"" },
+		{ "rule=each share=4 rule=all rate=\"64 at once\"", "needs a limit of places before it" },
+		{ "rule=all rate=64/s rule=each share=4", "needs a limit of places before it" },
+		{ "rule=all algorithm=gcra rule=each share=4", "needs a limit of places before it" },
+		{ "rule=all rate=\"64 at once\" rule=each rate=20/s share=4", "needs a rate= of places" },
+		{ "rule=all rate=\"64 at once\" rule=each share=4 cost=2", "is of places, and needs cost=1" },
+		{ "rule=all rate=\"64 at once\" rule=each share=4 estimate=1", "is of places, and needs cost=1" },
+		{ "rule=all rate=\"64 at once\" rule=each share=4 peek", "is of places, and peek takes none" },
+		{ "rule=all rate=\"64 at once\" rule=each share=4 delay=1s", "cannot have a delay=" },
+		{ "rule=all rate=\"64 at once\" rule=each share=4 algorithm=gcra", "have no other algorithm=" },
+		{ "rule=all rate=\"64 at once\" rule=all share=4", "is of its own rule" },
+		{ "rule=all rate=\"64 at once\" dry_run rule=each share=4", "so it needs dry_run too" },
+		{ "rule=all rate=\"64 at once\" rule=each share=4 rule=few rate=\"8 at once\" rule=each share=4",
+		  "is of two limits with different rates" },
+	};
+	char text[200];
+	struct spec s;
+
+	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+		snprintf(text, sizeof(text), "segment=web create=yes %s", specs[i].words);
+		if (specs[i].right != NULL)
+			is_wrong(text, "", specs[i].right);
+		else
+			is(check(text), 0, "%s is a right spec", text);
+	}
+	is_wrong("segment=web create=yes backend=redis://host rule=all rate=\"64 at once\" local rule=each share=4", "",
+	         "rule=each: share= counts on one host: with backend= it needs the word local");
+	is_wrong("segment=web share=4 rule=all", "share=4", "must follow a limit's rule=; local_share= is this host's");
+	is(check("segment=web create=yes backend=redis://host rule=all rate=\"64 at once\" local rule=each share=4 local"),
+	   0, "limits of this host may have shares beside others of all hosts");
+	if (spec_read(
+		    "segment=web create=yes rule=all rate=\"64 at once at most 5m each\" rule=each share=2.75 protected",
+		    &s, &wrong) != 0)
+		bail("spec_read");
+	is(s.limits[1].share, 2750, "a share is kept in thousandths");
+	ok(s.rules[1].has_rate && s.rules[1].rate.capacity == 64 &&
+	           s.rules[1].rate.flags == (SHMLIMIT_RULE_CUT_OFF | SHMLIMIT_RULE_PROTECTED),
+	   "its rule has the rate of the limit before it, and flags of its own");
+	is(s.rules[0].rate.flags, SHMLIMIT_RULE_CUT_OFF, "the limit before it does not get its flags");
+	spec_free(&s);
+}
+
 static void words(void)
 {
 	/* clang-format off */
 	static const char *const of_gates[] = { "fail", "fail=", "fail=shut", "backend", "backend=", "backend=localhost",
 		"backend=http://host", "backend_prefix=", "backend_prefix={a}", "backend_prefix=12345678901234567890123456789012345678901234567890123456789012345", "deadline=", "deadline=5", "deadline=5m", "deadline=5s", "deadline=0ms", "deadline=99us", "deadline=10000001us",
-		"deadline=10001ms", "owner=", "owner=65534", "owner=no-such-user", "share=0", "share=1001", "share=10%", "agent=", "proxy_warning=yes", "agent=yes", "agent=none", "wait=", "wait=1", "wait=5ms",
+		"deadline=10001ms", "owner=", "owner=65534", "owner=no-such-user", "local_share=0", "local_share=1001", "local_share=10%", "share=250", "agent=", "proxy_warning=yes", "agent=yes", "agent=none", "wait=", "wait=1", "wait=5ms",
 		"create", "create=", "create=maybe", "mode=", "mode=0", "mode=0200", "mode=0577", "mode=1000", "mode=8", "mode=0660x", "group=",
 		"group=no-such-group", "slots=15", "slots=", "x_fields=1", "segment=", "segment=a/b" };
 	/* clang-format on */
@@ -136,7 +195,7 @@ static void words(void)
 		"cost=18446744073709551616", "cost=99999999999999999999999", "prefix=", "prefix=32", "prefix=32,",
 		"prefix=,64", "prefix=33,64", "prefix=32,129", "prefix=32,64,", "nth=", "nth=0", "nth=-0", "nth=+1", "nth=1001", "nth=-1001", "nth=last", "status=399", "status=600",
 		"status=", "dry_run=1", "Dry_run", "peek=1", "protected=1", "burst=5", "fields=", "fields=never", "rate=", "rate=5", "rate=5/minut",
-		"algorithm=", "algorithm=log", "delay=", "delay=2", "delay=2h", "delay=-1s", "nodelay=1", "charge_max=", "charge_max=0s", "charge_max=5", "charge_max=367d", "charge_max=-1h", "jitter=", "jitter=5", "jitter=101%", "jitter=5%%", "denials=", "denials=si*te", "local=1", "segment=web", "fail=open", "rule=", "rule=si*te" };
+		"algorithm=", "algorithm=log", "delay=", "delay=2", "delay=2h", "delay=-1s", "nodelay=1", "charge_max=", "charge_max=0s", "charge_max=5", "charge_max=367d", "charge_max=-1h", "jitter=", "jitter=5", "jitter=101%", "jitter=5%%", "denials=", "denials=si*te", "share=", "share=0", "share=0.0", "share=-1", "share=4x", "share=.5", "share=4.", "share=0.0001", "share=1000000.001", "share=1000001", "share=4.5.1", "share=1e3", "share=99999999999999999999", "local=1", "segment=web", "fail=open", "rule=", "rule=si*te" };
 	/* clang-format on */
 	char text[128];
 
@@ -181,6 +240,7 @@ static void words(void)
 	is(check("segment=web rule=r nth=-1000 prefix=32,64"), 0, "the place in a list may come before the prefix");
 	together();
 	shared();
+	shares();
 	is(check("segment=web"), 0, "a spec may have no rules");
 	is(shmlimit_gate_check(NULL, &wrong), -EINVAL, "a spec is a text");
 	is(shmlimit_gate_check("segment=web", NULL), 0, "a caller need not ask what is wrong");
@@ -224,7 +284,7 @@ static void meanings(void)
 
 	setenv("SHMLIMIT_BACKEND", "unix:///run/redis.sock", 1);
 	if (spec_read(
-		    "segment=w create=yes mode=0660 group=root slots=128 x_fields owner=root backend=- deadline=20ms share=250 agent=thread proxy_warning=no "
+		    "segment=w create=yes mode=0660 group=root slots=128 x_fields owner=root backend=- deadline=20ms local_share=250 agent=thread proxy_warning=no "
 		    "rule=r local rate=\"7 per minute\" algorithm=window rule=q cost=18446744073709551615",
 		    &s, &none) != 0)
 		bail("spec_read");
@@ -237,7 +297,7 @@ static void meanings(void)
 	   "a limit may be a window");
 	is(s.agent, SPEC_AGENT_THREAD, "a thread may be the host's agent");
 	is(s.proxy_quiet, 1, "a proxy need not be reported");
-	ok(s.deadline_us == 20000 && s.share_milli == 250 && strcmp(s.backend, "unix:///run/redis.sock") == 0,
+	ok(s.deadline_us == 20000 && s.local_milli == 250 && strcmp(s.backend, "unix:///run/redis.sock") == 0,
 	   "the backend may come from the environment");
 	ok(s.limits[1].cost == UINT64_MAX, "a cost has 64 bits");
 	spec_free(&s);
@@ -261,7 +321,7 @@ static void bounds(void)
 		{ "mode=%" PRIo64, 0, 0600, 0777 },
 		{ "deadline=%" PRIu64 "us", 0, 100, 10000000 },
 		{ "deadline=%" PRIu64 "ms", 0, 1, 10000 },
-		{ "share=%" PRIu64, 0, 1, 1000 },
+		{ "local_share=%" PRIu64, 0, 1, 1000 },
 		{ "cost=%" PRIu64, 1, 1, UINT64_MAX },
 		{ "status=%" PRIu64, 1, 400, 599 },
 		{ "prefix=%" PRIu64 ",64", 1, 0, 32 },

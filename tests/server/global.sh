@@ -187,10 +187,10 @@ done
 # A share.
 use nginx
 kill_backend
-start nginx -e "$(with fail=closed) ; s|deadline=|share=20 deadline=|"
+start nginx -e "$(with fail=closed) ; s|deadline=|local_share=20 deadline=|"
 client=$(from 10.0.3.1)
 crowd "$url/index.html?[1-100]" -H "$client" >"$TMP/codes"
-is "$(count 200) $(count 429)" "20 80" "share=20 lets pass two hundredths of the limit meanwhile"
+is "$(count 200) $(count 429)" "20 80" "local_share=20 lets pass two hundredths of the limit meanwhile"
 stop
 
 wrong() {
@@ -201,7 +201,7 @@ wrong() {
 wrong backend=http://host '"backend=http://host" must be backend=- or backend=URL; a URL begins with redis://, rediss://, redis.sentinel://, rediss.sentinel://, unix:// or redis.unix://'
 wrong backend=- '"backend=-" needs SHMLIMIT_BACKEND in the environment'
 wrong deadline=5 '"deadline=5" must be deadline=Nms or deadline=Nus, 100us to 10000ms'
-wrong share=1001 '"share=1001" must be share=N, thousandths, 1 to 1000'
+wrong local_share=1001 '"local_share=1001" must be local_share=N, thousandths, 1 to 1000'
 configure_nginx -e "s|fail=open|backend=-|"
 SHMLIMIT_BACKEND=$backend_url run check_nginx
 is "$rc" 0 "backend=- is what the environment says"

@@ -30,7 +30,9 @@ limits() { printf '%s\n' "$1" | sed '/egment web/d'; }
 
 host=nginx
 if [ -f "$nginx_module" ] && command -v nginx >/dev/null; then
-	places=$(block tools/nginx/README.md nginx 'at once')
+	places=$(block tools/nginx/README.md nginx '20 at once')
+	accepts "shares" "$(segment "$places")
+		server { $(block tools/nginx/README.md nginx 'share=4') }"
 	accepts "wait, ban, and how many at once" "$(segment "$places")
 		server { $(limits "$places") $(block tools/nginx/README.md nginx 'location /search') $(block tools/nginx/README.md nginx 'rule=ban')
 			$(block tools/nginx/README.md nginx 'charge=$bytes_sent')
@@ -41,7 +43,9 @@ else
 fi
 host=apache
 if [ -f "$apache_module" ] && command -v apache2 >/dev/null; then
-	accepts "wait, ban, and how many at once" "$(block tools/apache/README.md apache 'at once')
+	accepts "shares" "$(segment "$(block tools/apache/README.md apache '20 at once')")
+		$(block tools/apache/README.md apache 'share=4')"
+	accepts "wait, ban, and how many at once" "$(block tools/apache/README.md apache '20 at once')
 		$(block tools/apache/README.md apache /search) $(block tools/apache/README.md apache 'Rule ban')"
 	accepts "many hosts" "$(block tools/apache/README.md indented backend=)"
 else

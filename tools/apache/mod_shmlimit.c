@@ -69,6 +69,8 @@ typedef struct {
     const char *rule;
     ap_expr_info_t *key;
     ap_expr_info_t *rate;          /* of each request; NULL: the rule's own */
+    ap_expr_info_t *share;         /* of each request; NULL: the limit's */
+    apr_uint32_t *share_logged;    /* the second in which a value was last; 0: none was */
     ap_expr_info_t *charge;        /* what it used; NULL: the cost is known before */
     const char *charge_text;       /* as it is written */
     apr_uint32_t *charge_logged;   /* the second in which a value was last; 0: none was */
@@ -78,6 +80,7 @@ typedef struct {
 typedef struct {
     apr_array_header_t *limits;    /* of shmlimit_limit; NULL if there are none here */
     struct scope *scope;           /* whose limits these are */
+    int places;                    /* one may be of places */
     int off;                       /* there are to be none here */
 } shmlimit_dir_conf;
 
@@ -175,6 +178,30 @@ static const char *value_of(request_rec *r, const char *rule, const char *what, 
     return NULL;
 }
 
+/* Once a minute in each child, whichever thread comes first. */
+static int may_log(apr_uint32_t *logged)
+{
+    apr_uint32_t now = (apr_uint32_t)apr_time_sec(apr_time_now()), before = apr_atomic_read32(logged);
+
+    return (before == 0 || now - before >= 60) && apr_atomic_cas32(logged, now, before) == before;
+}
+
+/* The share of the request; 0: it has none, and the limit's decides. */
+static uint32_t share_of(request_rec *r, const shmlimit_limit *limit)
+{
+    const char *text = limit->share != NULL ? value_of(r, limit->rule, "share", limit->share) : NULL;
+    int wrong;
+    uint32_t share;
+
+    if (text == NULL)
+        return 0;
+    share = words_share(text, strlen(text), &wrong);
+    if (wrong && may_log(limit->share_logged))
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "rule \"%s\": \"%s\" is no share: the limit's own decides",
+                      limit->rule, text);
+    return share;
+}
+
 /* Fill the keys that are not empty, and of which limits they are. Returns how many, or -1. */
 static int find_keys(request_rec *r, const shmlimit_dir_conf *conf, struct shmlimit_gate_key *keys,
                      const shmlimit_limit **from)
@@ -194,7 +221,8 @@ static int find_keys(request_rec *r, const shmlimit_dir_conf *conf, struct shmli
         from[n] = limit;
         keys[n++] = (struct shmlimit_gate_key){ .limit = conf->scope->first + limit->limit, .bytes = text,
                                                 .length = (uint32_t)strlen(text), .rate = rate,
-                                                .rate_length = rate != NULL ? (uint32_t)strlen(rate) : 0 };
+                                                .rate_length = rate != NULL ? (uint32_t)strlen(rate) : 0,
+                                                .share = share_of(r, limit) };
     }
     return n;
 }
@@ -270,14 +298,6 @@ static struct places *keep_places(request_rec *r, struct shmlimit_gate *gate, co
     }
     apr_pool_cleanup_register(r->pool, places, leave_places, apr_pool_cleanup_null);
     return places;
-}
-
-/* Once a minute in each child, whichever thread comes first. */
-static int may_log(apr_uint32_t *logged)
-{
-    apr_uint32_t now = (apr_uint32_t)apr_time_sec(apr_time_now()), before = apr_atomic_read32(logged);
-
-    return (before == 0 || now - before >= 60) && apr_atomic_cas32(logged, now, before) == before;
 }
 
 /* What the request has used of a limit, or SHMLIMIT_GATE_NOT_KNOWN. */
@@ -557,6 +577,15 @@ static int has_word(int argc, char *const argv[], const char *name)
     return 0;
 }
 
+/* Is the rate one of places, or is there none? */
+static int may_have_places(int argc, char *const argv[])
+{
+    for (int i = 0; i < argc; i++)
+        if (strncmp(argv[i], "rate=", 5) == 0)
+            return words_has_places(argv[i] + 5);
+    return 1;
+}
+
 /*
  * Read the words that are this module's own, such as "rate=%{reqenv:RATE}", and replace them by what the spec has. There is
  * room for two more words. Returns what is wrong.
@@ -564,13 +593,17 @@ static int has_word(int argc, char *const argv[], const char *name)
 static const char *read_own_words(cmd_parms *cmd, int *argc, char *argv[], shmlimit_limit *limit)
 {
     const char *wrong = NULL;
-    int n = 0;
+    int n = 0, has_places = 0;
 
     for (int i = 0; i < *argc && wrong == NULL; i++) {
         char *word = argv[i], *end;
 
+        has_places |= strncmp(word, "rate=", 5) == 0 && words_has_places(word + 5);
+
         if (strncmp(word, "rate=", 5) == 0 && strstr(word, "%{") != NULL) {
             wrong = read_expression(cmd, word, &limit->rate);
+        } else if (strncmp(word, "share=", 6) == 0 && strstr(word, "%{") != NULL) {
+            wrong = read_expression(cmd, word, &limit->share);
         } else if (strncmp(word, "charge=", 7) == 0) {
             wrong = read_expression(cmd, word, &limit->charge);
             limit->charge_text = word;
@@ -588,7 +621,9 @@ static const char *read_own_words(cmd_parms *cmd, int *argc, char *argv[], shmli
         wrong = check_words(cmd, n, argv, limit);
     if (limit->scale == 0)
         limit->scale = 1;
-    if (limit->rate != NULL && !has_word(n, argv, "algorithm="))
+    if (limit->share != NULL && !has_word(n, argv, "share="))
+        argv[n++] = apr_pstrdup(cmd->pool, "share=1"); /* of requests without one */
+    if (limit->rate != NULL && !has_places && !has_word(n, argv, "algorithm="))
         argv[n++] = apr_pstrdup(cmd->pool, "algorithm=gcra"); /* in place of rate= */
     if (limit->charge != NULL && !has_word(n, argv, "estimate="))
         argv[n++] = apr_pstrdup(cmd->pool, "estimate=1"); /* in place of charge= */
@@ -648,12 +683,15 @@ static const char *add_rule(cmd_parms *cmd, void *dir_conf, int argc, char *cons
     if (wrong != NULL)
         return apr_psprintf(cmd->pool, "ShmlimitRule: key \"%s\": %s", argv[1], wrong);
     limit.charge_logged = apr_pcalloc(cmd->pool, sizeof(*limit.charge_logged));
+    limit.share_logged = apr_pcalloc(cmd->pool, sizeof(*limit.share_logged));
     words = apr_palloc(cmd->pool, ((apr_size_t)argc + 2) * sizeof(argv[0]));
     memcpy(words, argv, (apr_size_t)argc * sizeof(argv[0]));
     argc -= 2;
     wrong = read_own_words(cmd, &argc, words + 2, &limit);
     if (wrong != NULL)
         return wrong;
+    if (!conf->places && has_word(argc, words + 2, "share="))
+        return "ShmlimitRule: a share= needs a limit of places before it here, such as \"rate=64 at once\"";
     APR_ARRAY_PUSH(scope->lines, shmlimit_line) = (shmlimit_line){ .offset = (size_t)scope->limit_words->nelts,
                                                                    .file = cmd->directive->filename,
                                                                    .line = cmd->directive->line_num };
@@ -661,6 +699,8 @@ static const char *add_rule(cmd_parms *cmd, void *dir_conf, int argc, char *cons
     wrong = add_words(cmd, scope->limit_words, argc, words + 2, words_check_limit);
     if (wrong != NULL)
         return wrong;
+    /* A rule without a rate may be one that was made elsewhere. */
+    conf->places |= !has_word(argc, words + 2, "algorithm=") && may_have_places(argc, words + 2);
     scope->limits++;
     APR_ARRAY_PUSH(conf->limits, shmlimit_limit) = limit;
     return NULL;

@@ -46,6 +46,8 @@ typedef struct {
     ngx_str_t                    rule;
     ngx_http_complex_value_t     key;
     ngx_http_complex_value_t    *rate;        /* NULL if it is the rule's own */
+    ngx_http_complex_value_t    *share;       /* NULL if it is the spec's */
+    time_t                       share_logged; /* when a value was last */
     ngx_http_complex_value_t    *charge;      /* NULL if the cost is known before */
     ngx_str_t                    charge_text; /* as it is written */
     time_t                       charge_logged; /* when a value was last */
@@ -57,6 +59,7 @@ typedef struct {
 
 typedef struct {
     ngx_array_t                 *limits;      /* NULL if not set */
+    ngx_uint_t                   places;      /* one may be of places */
     ngx_uint_t                   off;         /* there are to be none here */
     ngx_uint_t                   log_level;   /* of a request that is denied */
 } ngx_http_shmlimit_conf_t;

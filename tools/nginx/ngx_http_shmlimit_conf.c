@@ -366,6 +366,10 @@ typedef struct {
     ngx_uint_t  charge_max;
     ngx_str_t  *algorithm;      /* NULL if none is set, as are all here */
     ngx_str_t  *rate;           /* with variables */
+    ngx_str_t  *constant;       /* the other */
+    ngx_uint_t  places;         /* which is "20 at once" */
+    ngx_str_t  *share;          /* with variables */
+    ngx_uint_t  shares;         /* there is another */
 } ngx_http_shmlimit_words_t;
 
 
@@ -425,6 +429,19 @@ ngx_http_shmlimit_own_word(ngx_conf_t *cf, ngx_str_t *value,
         rc = ngx_http_shmlimit_complex(cf, value, 5, &limit->rate);
         words->rate = value;
 
+    } else if (ngx_strncmp(value->data, "rate=", 5) == 0) {
+        words->constant = value;
+        words->places = words_has_places((char *) value->data + 5);
+
+    } else if (ngx_strncmp(value->data, "share=", 6) == 0
+               && ngx_http_script_variables_count(value) > 0)
+    {
+        rc = ngx_http_shmlimit_complex(cf, value, 6, &limit->share);
+        words->share = value;
+
+    } else if (ngx_strncmp(value->data, "share=", 6) == 0) {
+        words->shares = 1;
+
     } else if (ngx_strncmp(value->data, "charge=", 7) == 0) {
         rc = ngx_http_shmlimit_charge(cf, value, limit);
         value->len = 0;
@@ -452,7 +469,9 @@ ngx_http_shmlimit_own_word(ngx_conf_t *cf, ngx_str_t *value,
 
 /*
  * Check what the words say together. A limit of each request is GCRA's: where
- * that is not written, the word of the rate becomes it.
+ * that is not written, the word of the rate becomes it, unless another rate has
+ * places. In the place of a share of each request stands that of requests
+ * without one.
  */
 static char *
 ngx_http_shmlimit_check_words(ngx_conf_t *cf,
@@ -470,11 +489,21 @@ ngx_http_shmlimit_check_words(ngx_conf_t *cf,
                "takes before its charge";
     }
 
+    if (words->share != NULL && words->shares) {
+        words->share->len = 0;
+
+    } else if (words->share != NULL) {
+        ngx_str_set(words->share, "share=1");
+    }
+
     if (words->rate == NULL) {
         return NGX_CONF_OK;
     }
 
-    if (words->algorithm == NULL) {
+    if (words->places) {
+        words->rate->len = 0;
+
+    } else if (words->algorithm == NULL) {
         ngx_str_set(words->rate, "algorithm=gcra");
 
     } else if (ngx_strcmp(words->algorithm->data, "algorithm=gcra") == 0) {
@@ -602,6 +631,8 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     limit->rate = NULL;
+    limit->share = NULL;
+    limit->share_logged = 0;
     limit->charge = NULL;
     limit->charge_logged = 0;
     limit->sent = NGX_HTTP_SHMLIMIT_NOT_SENT;
@@ -644,6 +675,16 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     if (rule == NULL) {
         return "needs one rule=NAME";
     }
+
+    if ((words.share != NULL || words.shares) && !loc_conf->places) {
+        return "has a share=, which needs a limit of places before it here, "
+               "such as rate=\"64 at once\"";
+    }
+
+    /* A rule without a rate may be one that was made elsewhere. */
+    loc_conf->places |= words.places
+                        || (words.constant == NULL && words.rate == NULL
+                            && words.algorithm == NULL);
 
     if (limit->scale == 0) {
         limit->scale = 1;

@@ -204,6 +204,42 @@ ngx_http_shmlimit_check_forwarded(ngx_http_request_t *r,
 }
 
 
+/* The share of this request. Where it has none, which is logged once a minute, the limit's decides. */
+static ngx_int_t
+ngx_http_shmlimit_share(ngx_http_request_t *r,
+    ngx_http_shmlimit_limit_t *limit, uint32_t *share)
+{
+    int        wrong;
+    ngx_str_t  text, shown;
+
+    if (ngx_http_complex_value(r, limit->share, &text) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    *share = words_share((char *) text.data, text.len, &wrong);
+
+    if (wrong && (limit->share_logged == 0
+                  || ngx_time() - limit->share_logged >= 60))
+    {
+        limit->share_logged = ngx_time();
+
+        /* WHY a copy: others read the variable too. */
+        shown.len = text.len;
+        shown.data = ngx_pstrdup(r->pool, &text);
+        if (shown.data == NULL) {
+            return NGX_ERROR;
+        }
+
+        ngx_http_shmlimit_printable(shown.data, shown.len);
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "shmlimit: rule \"%V\": \"%V\" is no share: the "
+                      "limit's own decides", &limit->rule, &shown);
+    }
+
+    return NGX_OK;
+}
+
+
 ngx_int_t
 ngx_http_shmlimit_handler(ngx_http_request_t *r)
 {
@@ -265,7 +301,7 @@ ngx_http_shmlimit_handler(ngx_http_request_t *r)
         keys[n].cost = 0;
         keys[n].rate = NULL;
         keys[n].rate_length = 0;
-        keys[n].reserved32 = 0;
+        keys[n].share = 0;
         keys[n].parsed = NULL;
 
         if (limits[i].rate != NULL) {
@@ -276,6 +312,13 @@ ngx_http_shmlimit_handler(ngx_http_request_t *r)
 
             keys[n].rate = (char *) text.data;
             keys[n].rate_length = text.len;
+        }
+
+        if (limits[i].share != NULL
+            && ngx_http_shmlimit_share(r, &limits[i], &keys[n].share)
+               != NGX_OK)
+        {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
         n++;

@@ -211,10 +211,10 @@ export class GlobalCounts {
     backendPrefix?: string
     /** The longest time that a call waits for the backend; default 50. */
     deadlineMs?: number
-    /** While the backend does not answer; default deny, or local with a share. */
+    /** While the backend does not answer; default deny, or local with a localShare. */
     onFailure?: 'deny' | 'allow' | 'local' | 'error'
     /** This host's part of a bound then, in thousandths. */
-    share?: number
+    localShare?: number
     /** Trust a segment of this user id too. */
     owner?: number
   })

@@ -341,14 +341,14 @@ class Limiter {
 class GlobalCounts {
   #handle
 
-  constructor (segment, { owner = 0, backend, backendPrefix = 'shmlimit:', deadlineMs = 0, onFailure, share = 0 }) {
-    onFailure ??= share === 0 ? 'deny' : 'local'
+  constructor (segment, { owner = 0, backend, backendPrefix = 'shmlimit:', deadlineMs = 0, onFailure, localShare = 0 }) {
+    onFailure ??= localShare === 0 ? 'deny' : 'local'
     if (!isName(backend)) throw new TypeError('backend must be a URL: redis://HOST')
     if (!ON_FAILURE.includes(onFailure)) throw new RangeError(`onFailure: '${onFailure}' must be one of ${ON_FAILURE.join(', ')}`)
-    if (onFailure === 'local' ? !(Number.isInteger(share) && share >= 1 && share <= 1000) : share !== 0) {
-      throw new RangeError(`share: ${share} must be 1 to 1000 thousandths, with onFailure 'local', which needs it`)
+    if (onFailure === 'local' ? !(Number.isInteger(localShare) && localShare >= 1 && localShare <= 1000) : localShare !== 0) {
+      throw new RangeError(`localShare: ${localShare} must be 1 to 1000 thousandths, with onFailure 'local', which needs it`)
     }
-    const handle = native.hostsOpen(segment, owner, backend, backendPrefix, deadlineMs, ON_FAILURE.indexOf(onFailure), share)
+    const handle = native.hostsOpen(segment, owner, backend, backendPrefix, deadlineMs, ON_FAILURE.indexOf(onFailure), localShare)
     this.#handle = check(handle, 'backend', segment)
     forgotten.register(this, () => native.hostsClose(handle), this)
   }

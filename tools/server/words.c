@@ -69,7 +69,16 @@ const char *words_check_limit(const char *word, struct shmlimit_gate_wrong *wron
 		return "is a second rule";
 	if (strncmp(word, "charge_max=", 11) == 0)
 		return check("segment=x rule=x estimate=1", word, wrong);
+	if (strncmp(word, "share=", 6) == 0)
+		return check("segment=x create=yes rule=all rate=1\\ at\\ once rule=x", word, wrong);
 	return check("segment=x create=yes rule=x", word, wrong);
+}
+
+int words_has_places(const char *rate)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+
+	return shmlimit_rule_parse(rate, &rule, NULL) == 0 && rule.algorithm == SHMLIMIT_HOLD;
 }
 
 /* Read one number from *at, times `scale`, rounded up. Returns 0 if it is none, or too large. */
@@ -118,6 +127,19 @@ uint64_t words_used(const char *text, size_t length, uint64_t scale)
 		numbers = 1;
 	}
 	return numbers ? sum : SHMLIMIT_GATE_NOT_KNOWN;
+}
+
+uint32_t words_share(const char *text, size_t length, int *wrong)
+{
+	const char *at = text;
+	uint64_t share;
+
+	*wrong = length > 0 && !(length == 1 && text[0] == '-');
+	if (!read_number(&at, text + length, SHMLIMIT_SHARE_ONE, &share) || at != text + length || share == 0 ||
+	    share > 1000000000)
+		return 0;
+	*wrong = 0;
+	return (uint32_t)share;
 }
 
 const char *words_event(const struct shmlimit_gate_answer *answer, int *delayed)

@@ -31,6 +31,15 @@ const char *words_check_limit(const char *word, struct shmlimit_gate_wrong *wron
  */
 uint64_t words_used(const char *text, size_t length, uint64_t scale);
 
+/* Is the text of a rate= a number of places, such as "20 at once"? */
+int words_has_places(const char *rate);
+
+/*
+ * The share of a request, such as "4" or "0.5", in thousandths, at most 1000000000; 0: it is none. *wrong: and not empty or
+ * "-", which is a value that is missing.
+ */
+uint32_t words_share(const char *text, size_t length, int *wrong);
+
 /*
  * What an error log says of a request that was denied or delayed, or would have been in a dry run, before "by rule"; NULL of all
  * others. *delayed: it was not denied, and is logged one level lower.

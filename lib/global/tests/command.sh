@@ -100,7 +100,7 @@ run shmlimit global take "$segment.2" "$url" login other $patient
 is "$rc $err" "0 " "a rule that is changed is in force at once"
 take login other
 is "$rc $err" "0 " "a host with another rule shares the key's time"
-for i in 1 2 3 4 5; do run shmlimit global take "$segment.2" unix:///nowhere/redis.sock login shared $patient --on-failure local --share 250 --quiet; done
+for i in 1 2 3 4 5; do run shmlimit global take "$segment.2" unix:///nowhere/redis.sock login shared $patient --on-failure local --local-share 250 --quiet; done
 is $rc 1 "without a backend a host has its share"
 is "$(shmlimit rule show "$segment.2" '~local:login' | sed -n 's/^capacity: //p')" 4 "a host's share is a rule of its own"
 run shmlimit global take "$segment.2" unix:///nowhere/redis.sock login shared $patient --on-failure error
@@ -116,7 +116,7 @@ members reset . "$out"
 like "$(shmlimit inspect "$segment")" 'lease' "inspect shows what was leased"
 
 # Internal rules: the breaker's and the hosts' shares are not the user's.
-run shmlimit global take "$segment.2" unix:///nowhere/redis.sock login third $patient --on-failure local --share 1000 --quiet
+run shmlimit global take "$segment.2" unix:///nowhere/redis.sock login third $patient --on-failure local --local-share 1000 --quiet
 for i in 1 2 3; do run shmlimit global take "$segment.2" unix:///nowhere/redis.sock login third $patient --quiet; done
 like "$(shmlimit rule list "$segment.2" | awk '{ print $1 }' | tr '\n' ' ')" '~local:login .*~backend|~backend .*~local:login' \
 	"internal rules are in the list of rules"
@@ -278,9 +278,9 @@ done <<END
 END
 run shmlimit global take "$segment" "$url" login key --on-failure cry
 is "$rc $err" "2 shmlimit: --on-failure cry: must be deny, allow, local or error" "no such way to fail"
-for half in "--on-failure local" "--share 250"; do
+for half in "--on-failure local" "--local-share 250"; do
 	run shmlimit global take "$segment" "$url" login key $half
-	is "$rc $err" "2 shmlimit: --on-failure local and --share: each needs the other" "$half alone is refused"
+	is "$rc $err" "2 shmlimit: --on-failure local and --local-share: each needs the other" "$half alone is refused"
 done
 
 # The event loop of the manual.

@@ -14,7 +14,7 @@ const YEAR_MS = 366 * 86400e3 // with this capacity, the longest time of a resol
 const LONGEST_MS = 10 * YEAR_MS
 const SHORTEST_MS = 0.001
 const OPTIONS = ['slots', 'mode', 'group', 'owner']
-const BACKEND = ['backend', 'backendPrefix', 'deadlineMs', 'onFailure', 'share']
+const BACKEND = ['backend', 'backendPrefix', 'deadlineMs', 'onFailure', 'localShare']
 const KEY_MAX = 1024
 const LOOK_EVERY_MS = 1000
 

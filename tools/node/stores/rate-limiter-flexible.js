@@ -31,9 +31,9 @@ function whole (points) {
 class RateLimiterShmlimit extends RateLimiterStoreAbstract {
   #counters
 
-  constructor ({ segment, rule, slots, mode, group, owner, backend, backendPrefix, deadlineMs, onFailure, share, ...options }) {
+  constructor ({ segment, rule, slots, mode, group, owner, backend, backendPrefix, deadlineMs, onFailure, localShare, ...options }) {
     super(options)
-    this.#counters = new Counters({ segment, rule, slots, mode, group, owner, backend, backendPrefix, deadlineMs, onFailure, share },
+    this.#counters = new Counters({ segment, rule, slots, mode, group, owner, backend, backendPrefix, deadlineMs, onFailure, localShare },
       { rule: 'rate-limiter-flexible', limit: this.keyPrefix })
     this.#counters.only(!(options.blockDuration > 0), 'blockDuration')
   }

@@ -130,13 +130,13 @@ async function flexibleLaws () {
 async function outage () {
   const gone = { backend: `unix://${process.env.TMP}/nobody`, deadlineMs: 50 }
   const ask = async (host, more) => (await express(host, 4, { ...gone, ...more }).increment('k')).totalHits <= 4
-  is([await ask('deny'), await ask('allow', { onFailure: 'allow' }), await ask('local', { share: 500 })], [false, true, true], 'without the backend onFailure decides')
-  const local = express('share', 4, { ...gone, share: 500 })
+  is([await ask('deny'), await ask('allow', { onFailure: 'allow' }), await ask('local', { localShare: 500 })], [false, true, true], 'without the backend onFailure decides')
+  const local = express('share', 4, { ...gone, localShare: 500 })
   const answers = []
   for (let i = 0; i < 3; i++) answers.push((await local.increment('k')).totalHits <= 4)
   is(answers, [true, true, false], 'a share is kept')
   is(await rejected(express('error', 4, { ...gone, onFailure: 'error' }).increment('k')), "ShmlimitError EHOSTDOWN: EHOSTDOWN: the limit's Redis server does not answer, count 'express-rate-limit'", 'onFailure error is an error')
-  for (const wrong of [{ share: 5, onFailure: 'deny' }, { onFailure: 'local' }, { onFailure: 'perhaps' }, { backend: undefined, share: 5 }, { backend: 'http://h' }, { perhaps: 1 }]) {
+  for (const wrong of [{ localShare: 5, onFailure: 'deny' }, { onFailure: 'local' }, { onFailure: 'perhaps' }, { backend: undefined, localShare: 5 }, { backend: 'http://h' }, { perhaps: 1 }]) {
     ok(/^(Type|Range|Shmlimit)Error/.test(thrown(() => express('wrong', 4, wrong))), `wrong options are refused: ${Object.keys(wrong)}`)
   }
   const counts = new GlobalCounts(`${name}.one`, { backend })

@@ -94,12 +94,12 @@ foreach ([0, 1, 0, 1] as $host) {
 }
 is($statuses, [200, 200, 429, 429], 'Laravel: a named limiter refuses what one of its limits refuses on all hosts');
 
-foreach (['deny' => [false, []], 'allow' => [true, ['on_failure' => 'allow']], 'local' => [true, ['share' => 500]]] as $word => [$admits, $more]) {
+foreach (['deny' => [false, []], 'allow' => [true, ['on_failure' => 'allow']], 'local' => [true, ['local_share' => 500]]] as $word => [$admits, $more]) {
     $gone = limiter("gone.$word", ...['backend' => $nobody, ...$more]);
     is($gone->attempt('gone', 4, fn () => true, 3600), $admits, "Laravel: without the backend on_failure $word decides");
 }
 is(array_map(fn () => $gone->attempt('share', 4, fn () => true, 3600), [1, 2, 3]), [true, true, false], 'Laravel: a share is kept');
-foreach (['share' => ['share' => 0, 'on_failure' => 'local'], 'on_failure' => ['on_failure' => 'perhaps'], 'options' => ['backend' => null, 'share' => 5]] as $what => $options) {
+foreach (['share' => ['local_share' => 0, 'on_failure' => 'local'], 'on_failure' => ['on_failure' => 'perhaps'], 'options' => ['backend' => null, 'local_share' => 5]] as $what => $options) {
     ok(str_starts_with(thrown(fn () => limiter('wrong', ...$options)), 'InvalidArgumentException: '), "Laravel: wrong $what are refused");
 }
 

@@ -168,6 +168,6 @@ is($ask(backend: "$nobody.gate"), 'failed', 'a gate answers that it failed while
 ok(str_contains(file_get_contents($log), "backend " . substr($nobody, 7)), 'a backend that is gone is logged');
 is($ask(backend: $nobody, failOpen: true), 'passed', 'a gate that fails open lets requests pass while its backend is gone');
 is($ask(backend: $nobody, dryRun: true), 'passed', 'a dry run lets requests pass while its backend is gone');
-is($ask(backend: $nobody, spec: 'share=500'), 'passed', 'a gate with a share decides by itself');
+is($ask(backend: $nobody, spec: 'local_share=500'), 'passed', 'a gate with a share decides by itself');
 ok(!str_contains(print_r(new Gate($segment, backend: 'redis://:secret@host'), true), 'secret'), 'no dump of a gate has the password');
 done_testing();

@@ -47,7 +47,7 @@ struct gate_key {
 	const void *bytes;
 	uint64_t cost;
 	const char *rate;
-	uint32_t rate_length, reserved32;
+	uint32_t rate_length, share;
 	const void *parsed;
 };
 

@@ -72,6 +72,10 @@ class Limit:
     denials: str | None = None
     """A rule of the algorithm "counter" that counts each denial of this limit for a minute: shmlimit bans --over bans by it."""
 
+    share: float | None = None
+    """Of places that all share, such as 4: a key enters while it holds fewer than this many times the places that are free in the limit
+    before it in the gate, whose rate is "64 at once" and whose key is the same for all. It needs no `rate`."""
+
     def creates(self) -> bool:
         """Does it say what the rule is?"""
         return self.rate is not None or self.algorithm == "gcra"
@@ -87,6 +91,7 @@ class Limit:
         words += [f"charge_max={round(self.charge_max * 1000)}ms"] if self.charge_max is not None else []
         words += [f"delay={round(self.delay * 1000)}ms"] if self.delay else []
         words += [_word("denials", self.denials)] if self.denials is not None else []
+        words += [f"share={self.share:g}"] if self.share is not None else []
         return " ".join(words + ["peek"] * self.peek + ["protected"] * self.protected + ["local"] * self.local)
 
 
@@ -146,7 +151,7 @@ class Gate:
         backend: str | None = None,
         backend_prefix: str | None = None,
         deadline_ms: int | None = None,
-        share: int | None = None,
+        local_share: int | None = None,
         agent_thread: bool | None = None,
         wait: bool = True,
         proxy_warning: bool | str = True,
@@ -165,7 +170,7 @@ class Gate:
             "backend": backend,
             "backend_prefix": backend_prefix,
             "deadline": None if deadline_ms is None else f"{deadline_ms}ms",
-            "share": share,
+            "local_share": local_share,
             "agent": None if agent_thread is None else "thread" if agent_thread else "no",
             "wait": None if wait else 0,
             "status": int(status),

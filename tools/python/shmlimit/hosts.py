@@ -29,9 +29,9 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     "backend_prefix": str,
     "deadline_ms": float,
     "on_failure": _on_failure,
-    "share": int,
+    "local_share": int,
 }
-"""Of a URI. `share` is the host's part of a limit while the backend does not answer, in thousandths: it means on_failure=local."""
+"""Of a URI. `local_share` is the host's part of a limit while the backend does not answer, in thousandths: it means on_failure=local."""
 
 
 def backend_of(options: dict[str, Any]) -> Backend | None:
@@ -40,10 +40,10 @@ def backend_of(options: dict[str, Any]) -> Backend | None:
         return None
     if not options.get("backend"):
         raise ValueError(f"{', '.join(options)}: there is no backend")
-    share = options.get("share", 0)
+    share = options.get("local_share", 0)
     on_failure = options.get("on_failure", OnFailure.LOCAL if share else OnFailure.DENY)
     if (share != 0 or on_failure == OnFailure.LOCAL) and not (on_failure == OnFailure.LOCAL and 1 <= share <= 1000):
-        raise ValueError(f"share={share}: must be 1 to 1000 thousandths, with on_failure=local, which needs it")
+        raise ValueError(f"local_share={share}: must be 1 to 1000 thousandths, with on_failure=local, which needs it")
     backend = Backend(
         options["backend"],
         on_failure=on_failure,

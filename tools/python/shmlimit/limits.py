@@ -7,7 +7,7 @@ storage_options: mode, octal as text or a number, group, slots, owner; proxy_war
 behind a proxy all clients are one. An unknown one is refused.
 
 With backend=redis://... all hosts with that backend share the limits: fixed windows exactly, and funnels as leases. Moving
-windows are refused. Further options are backend_prefix, deadline_ms, on_failure (deny, allow, local or error) and share: see hosts.py.
+windows are refused. Further options are backend_prefix, deadline_ms, on_failure (deny, allow, local or error) and local_share: see hosts.py.
 An answer to "would this be allowed" (test(), and what Flask-Limiter's header fields have) is what this host knows of the count.
 In a URI write & of the backend's own as %26, and ? as %3F.
 

@@ -62,7 +62,7 @@ start_backend
 begin 1 ''
 begin 2 '&on_failure=deny'
 begin 3 '&on_failure=allow'
-begin 4 '&share=400'
+begin 4 '&local_share=400'
 begin 5 '&on_failure=error' ', in_memory_fallback_enabled=True'
 
 everywhere ada 10

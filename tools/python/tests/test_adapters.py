@@ -156,9 +156,9 @@ class LimitsLaws(Laws):
     def test_backend_options(self):
         """limits: what cannot be shared by hosts is refused at start, and no message has the backend's password"""
         where = f"shmlimit://{SEGMENT}"
-        for query in ("on_failure=deny", "share=400", "backend_prefix=a", "backend=", "backend=redis://h&backed=1", "bakend=redis://h",
-                      "backend=redis://h&on_failure=perhaps", "backend=redis://h&on_failure=local", "backend=redis://h&share=0.5", "backend=redis://h&share=1001",
-                      "backend=redis://h&share=1&on_failure=allow", "backend=redis://:secret@h&deadline_ms=soon", "backend=redis://:secret@h:99999", "backend=redis://:secret@h/first",
+        for query in ("on_failure=deny", "local_share=400", "backend_prefix=a", "backend=", "backend=redis://h&backed=1", "bakend=redis://h",
+                      "backend=redis://h&on_failure=perhaps", "backend=redis://h&on_failure=local", "backend=redis://h&local_share=0.5", "backend=redis://h&local_share=1001",
+                      "backend=redis://h&local_share=1&on_failure=allow", "backend=redis://:secret@h&deadline_ms=soon", "backend=redis://:secret@h:99999", "backend=redis://:secret@h/first",
                       "backend=redis://h&deadline_ms=11000"):  # fmt: skip
             for scheme in "", "async+":
                 with self.assertRaises(self.limits.errors.ConfigurationError) as raised:

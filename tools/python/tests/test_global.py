@@ -329,7 +329,7 @@ class GateLaws(unittest.TestCase):
         """without its backend a limit denies, or lets pass where the gate fails open, or has a share; and it is logged"""
         self.assertEqual(self.ask(self.gate("there", backend=NOBODY), 1), ["failed"])
         self.assertEqual(self.ask(self.gate("there", backend=NOBODY, fail_open=True), 3), ["passed"] * 3)
-        self.assertEqual(self.ask(self.gate("there", backend=NOBODY, share=500), 2), ["passed", "rejected"])
+        self.assertEqual(self.ask(self.gate("there", backend=NOBODY, local_share=500), 2), ["passed", "rejected"])
         self.assertIn(f"ERROR:shmlimit:backend {TMP}/nobody", "\n".join(self.logged))
         self.assertEqual(self.ask(self.gate("there"), 1), ["failed"])
 
@@ -428,7 +428,7 @@ class DjangoLaws(unittest.TestCase):
         cache = self.host(".1", backend=NOBODY, deadline_ms=100)
         self.assertIs(cache.add(self.key, 1), False)
         self.assertRaises(ValueError, cache.incr, self.key)
-        cache = self.host(".2", backend=NOBODY, deadline_ms=100, share=1000)
+        cache = self.host(".2", backend=NOBODY, deadline_ms=100, local_share=1000)
         self.assertTrue(cache.add(self.key, 1))
         self.assertEqual([cache.incr(self.key), cache.get(self.key)], [2, 2])
 
@@ -437,7 +437,7 @@ class DjangoLaws(unittest.TestCase):
         from django.core.exceptions import ImproperlyConfigured
         from shmlimit.django_cache import CounterCache
 
-        for options in {"share": 250}, {"backend": URL, "on_failure": "maybe"}:
+        for options in {"local_share": 250}, {"backend": URL, "on_failure": "maybe"}:
             self.assertRaisesRegex(ImproperlyConfigured, "^CACHES: web: ", CounterCache, "web", {"OPTIONS": options})
 
 

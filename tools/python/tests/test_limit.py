@@ -516,14 +516,14 @@ class LimitLaws(unittest.TestCase):
     def throttle_of_hosts(self, drf, settings, throttle):
         """With a backend that is not there: what on_failure says, not what this host's funnel would."""
         throttle.rate = "5/m"
-        for options, allowed in ({}, 0), ({"on_failure": "allow"}, 30), ({"share": 400}, 2):
+        for options, allowed in ({}, 0), ({"on_failure": "allow"}, 30), ({"local_share": 400}, 2):
             settings.SHMLIMIT = {"name": SEGMENT, "backend": "unix:///nobody", **options}
             drf._shared.cache_clear()
             throttle.get_cache_key = lambda self, request, view, key=str(options): key
             self.assertEqual(sum(throttle().allow_request(None, None) for _ in range(30)), allowed, options)
         throttle.request_rate = lambda self, request, view: "5/m"
         self.assertRaises(drf.ImproperlyConfigured, throttle().allow_request, None, None)
-        for wrong in {"backend": "unix:///nobody", "on_failure": "perhaps"}, {"share": 400}, {"bakend": "redis://h"}:
+        for wrong in {"backend": "unix:///nobody", "on_failure": "perhaps"}, {"local_share": 400}, {"bakend": "redis://h"}:
             settings.SHMLIMIT = {"name": SEGMENT, **wrong}
             drf._shared.cache_clear()
             self.assertRaises((ValueError, TypeError), throttle().allow_request, None, None)

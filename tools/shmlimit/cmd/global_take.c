@@ -22,7 +22,7 @@ static const struct command_option options[] = {
 	[COST] = { "cost", "N", "tokens to ask for (default 1; 0 takes nothing, and shows what this host has)" },
 	[ON_FAILURE] = { "on-failure", "WHAT",
 	                 "answer while the backend fails: deny (default), allow, local or error" },
-	[SHARE] = { "share", "N", "local, which needs it: this host's share in thousandths of the limit" },
+	[SHARE] = { "local-share", "N", "local, which needs it: this host's share in thousandths of the limit" },
 	[JSON] = { "json", NULL, "print the answer as JSON" },
 	[QUIET] = { "quiet", NULL, "print nothing; the exit status is the answer" },
 	KEY_OPTION_ROWS,
@@ -49,10 +49,10 @@ static int parse(const struct call *call, struct shmlimit_global_options *o, str
 	if (status == STATUS_OK && call->option[ON_FAILURE] != NULL)
 		status = choice_parse("--on-failure", call->option[ON_FAILURE], choices_on_failure, &o->on_failure);
 	if (status == STATUS_OK && call->option[SHARE] != NULL)
-		status = number_parse("--share", call->option[SHARE], 1, 1000, &share);
+		status = number_parse("--local-share", call->option[SHARE], 1, 1000, &share);
 	o->local_milli = (uint32_t)share;
 	if (status == STATUS_OK && (o->on_failure == SHMLIMIT_GLOBAL_LOCAL) != (share != 0))
-		return fail("--on-failure local and --share: each needs the other");
+		return fail("--on-failure local and --local-share: each needs the other");
 	return status;
 }
 

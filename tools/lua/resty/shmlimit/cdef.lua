@@ -119,7 +119,7 @@ struct shmlimit_gate_key {
 	const void *bytes;
 	uint64_t cost;
 	const char *rate;
-	uint32_t rate_length, reserved32;
+	uint32_t rate_length, share;
 	const struct shmlimit_limit *parsed;
 };
 struct shmlimit_gate_field {

@@ -17,7 +17,7 @@ final class Segment
     private const ESRCH = 3;
     private const KEY_MAX = 1024;
 
-    public const BACKEND = ['backend', 'backend_prefix', 'deadline_ms', 'on_failure', 'share'];
+    public const BACKEND = ['backend', 'backend_prefix', 'deadline_ms', 'on_failure', 'local_share'];
 
     private ?Limiter $limiter = null;
     private ?GlobalLimiter $everywhere = null;
@@ -57,7 +57,7 @@ final class Segment
 
     /**
      * The backend that these options say, as in a configuration: `backend`, its URL; `backend_prefix`; `deadline_ms`; `on_failure`,
-     * which is deny, allow, local or error; and `share`, this host's part of a limit while the backend does not answer, in thousandths, which
+     * which is deny, allow, local or error; and `local_share`, this host's part of a limit while the backend does not answer, in thousandths, which
      * means local. null: none of them is given. While no agent runs on this host, threads of these processes are it.
      */
     public static function backend(array $options): ?Backend
@@ -71,14 +71,14 @@ final class Segment
             $what = $unknown !== [] ? reset($unknown) . ' is not an option' : 'there is no backend';
             throw new \InvalidArgumentException("$what; there are " . implode(', ', self::BACKEND));
         }
-        $share = (int) ($options['share'] ?? 0);
+        $share = (int) ($options['local_share'] ?? 0);
         $word = $options['on_failure'] ?? ($share !== 0 ? 'local' : 'deny');
         $onFailure = ['deny' => OnFailure::Deny, 'allow' => OnFailure::Allow, 'local' => OnFailure::Local, 'error' => OnFailure::Error][$word] ?? null;
         if ($onFailure === null) {
             throw new \InvalidArgumentException("on_failure $word: must be deny, allow, local or error");
         }
         if ($onFailure === OnFailure::Local ? $share < 1 || $share > 1000 : $share !== 0) {
-            throw new \InvalidArgumentException("share $share: must be 1 to 1000 thousandths, with on_failure local, which needs it");
+            throw new \InvalidArgumentException("local_share $share: must be 1 to 1000 thousandths, with on_failure local, which needs it");
         }
         return new Backend(
             (string) $options['backend'],
