@@ -23,6 +23,7 @@ static const char key[] = "client:192.168.100.1";
 static struct shmlimit *precise, *coarse, *windows, *places;
 static int open_rule, shut_rule, dry_rule, coarse_rule, window_rule, full_rule, warmup_rule, all_rule[4];
 static int taken_rule, leased_rule, refused_rule, counted_rule, empty_rule, half_rule, last_rule, bound_rule;
+static int total_rule, tenant_rule;
 static uint64_t now_ns;
 static struct layout_slot cell;
 static uint64_t secret[2] = { 1, 2 };
@@ -278,6 +279,43 @@ static void run_hold_denied(uint64_t n)
 		bench_expect(shmlimit_enter(places, bound_rule, key, KEY_LEN, &hold, NULL), SHMLIMIT_DENIED);
 }
 
+/*
+ * A place of all, of which 32 are held by this process, and one of the key's, which holds none, or
+ * as many as its share is: in one step.
+ */
+static const char greedy[] = "client:192.168.100.2";
+
+static void enter_two(uint64_t n, const char *whose, uint32_t share, int answer)
+{
+	struct shmlimit_place place[2] = { { .struct_size = sizeof(place[0]), .flags = SHMLIMIT_PLACE_BIND },
+		                           { .struct_size = sizeof(place[1]), .flags = SHMLIMIT_PLACE_BIND } };
+	struct shmlimit_request both[2] = { { total_rule, 0, "all", 3, 1, NULL, &place[0] },
+		                            { tenant_rule, share, whose, KEY_LEN, 1, NULL, &place[1] } };
+
+	while (n--) {
+		bench_expect(shmlimit_take_all(places, both, 2, NULL, NULL), answer);
+		if (answer != SHMLIMIT_ALLOWED)
+			continue;
+		bench_expect(shmlimit_leave(places, tenant_rule, whose, KEY_LEN, &place[1]), 0);
+		bench_expect(shmlimit_leave(places, total_rule, "all", 3, &place[0]), 0);
+	}
+}
+
+static void run_two(uint64_t n)
+{
+	enter_two(n, key, 0, SHMLIMIT_ALLOWED);
+}
+
+static void run_share(uint64_t n)
+{
+	enter_two(n, key, SHMLIMIT_SHARE_ONE, SHMLIMIT_ALLOWED);
+}
+
+static void run_share_denied(uint64_t n)
+{
+	enter_two(n, greedy, SHMLIMIT_SHARE_ONE, SHMLIMIT_DENIED);
+}
+
 /* With a result all places are looked at, to say how many are left. */
 static void run_hold_result(uint64_t n)
 {
@@ -382,6 +420,9 @@ static struct contender {
 	{ .name = "enter, bound + leave", .run = run_hold_bound },
 	{ .name = "enter + bind + leave", .run = run_hold_bind },
 	{ .name = "enter, 64 bound, denied", .run = run_hold_denied },
+	{ .name = "enter two + leave", .run = run_two },
+	{ .name = "... one by a share", .run = run_share },
+	{ .name = "... denied by its share", .run = run_share_denied },
 	{ .name = "throttle", .run = run_throttle },
 	{ .name = "throttle, two triples", .run = run_throttle_two },
 	{ .name = "take_all, one limit", .run = run_all_of_one },
@@ -453,6 +494,8 @@ static void prepare(void)
 	half_rule = set(places, "half", &held);
 	last_rule = set(places, "last", &held);
 	bound_rule = set(places, "bound", &held);
+	total_rule = set(places, "total", &held);
+	tenant_rule = set(places, "tenant", &held);
 }
 
 static void deposit(int rule)
@@ -480,6 +523,12 @@ static void refill(void)
 
 		bench_expect(shmlimit_enter(places, bound_rule, key, KEY_LEN, &bound, NULL), SHMLIMIT_ALLOWED);
 		bench_expect(shmlimit_bind(places, bound_rule, key, KEY_LEN, &bound, 0), 0);
+	}
+	for (int i = 0; i < PLACES / 2; i++) {
+		struct shmlimit_place bound = { .struct_size = sizeof(bound), .flags = SHMLIMIT_PLACE_BIND };
+
+		bench_expect(shmlimit_enter(places, total_rule, "all", 3, &bound, NULL), SHMLIMIT_ALLOWED);
+		bench_expect(shmlimit_enter(places, tenant_rule, greedy, KEY_LEN, &bound, NULL), SHMLIMIT_ALLOWED);
 	}
 	deposit(leased_rule);
 	deposit(taken_rule);

@@ -74,6 +74,45 @@ wait $third
 is "$? $(ls | grep later)" "0 later" "a command that waits runs when a place is left"
 is "$(free r key)" 2 "all places are free when the commands have ended"
 
+# By a share of the places of another limit.
+shmlimit rule set "$segment" all --algorithm hold --capacity 4 --period 1h
+shmlimit rule set "$segment" each --algorithm hold --capacity 4 --period 1h
+rm -f go
+share() { shmlimit hold "$segment" each "$@" --share 1 --of all -- sh -c 'until [ -e go ]; do sleep 0.01; done' & }
+share alice
+until_free all all 3
+share alice
+until_free all all 2
+run shmlimit hold "$segment" each alice --share 1 --of all -- touch ran
+is "$rc $err" "1 shmlimit: rule each: denied, and not run: the key's share of rule all is 2 now, and held" \
+	"a key that holds its share is denied, which is said"
+is "$(ls | grep ran) $(free all all) $(free each alice)" " 2 2" "a denial by a share leaves the place of the other limit"
+run shmlimit hold "$segment" each bob --share 0.5 --of all=all -- sh -c 'shmlimit peek "$0" all all --json | jq .remaining' "$segment"
+is "$rc $out$err" "0 1" "another key enters, and holds a place of both limits"
+shmlimit hold "$segment" each carol --share 100 --of all -- sh -c 'until [ -e go ]; do sleep 0.01; done' &
+until_free all all 1
+shmlimit hold "$segment" each carol --share 100 --of all -- sh -c 'until [ -e go ]; do sleep 0.01; done' &
+until_free all all 0
+run shmlimit hold "$segment" each dave --share 100 --of all -- touch ran
+is "$rc $err" "1 shmlimit: rule all: denied, and not run: all 4 places are held" "a denial by the other limit names it"
+touch go
+wait
+is "$(free all all) $(free each alice) $(free each carol)" "4 4 4" "all places of both limits are free when the commands have ended"
+for wrong in "--share 1" "--of all"; do
+	run shmlimit hold "$segment" each k $wrong -- true
+	is "$rc $err" "125 shmlimit: --share and --of: each needs the other" "$wrong alone is refused"
+done
+for wrong in 0 -1 x 0.0001 1000001 4.; do
+	run shmlimit hold "$segment" each k --share "$wrong" --of all -- true
+	is "$rc $err" "125 shmlimit: --share $wrong: must be 0.001 to 1000000, with up to three decimals" "--share $wrong is refused"
+done
+run shmlimit hold "$segment" each k --share 1 --of =all -- true
+is "$rc $err" "125 shmlimit: --of =all: must be RULE or RULE=KEY" "--of without a rule is refused"
+run shmlimit hold "$segment" each k --share 1 --of none -- true
+is "$rc $err" "125 shmlimit: rule none: no such rule in segment $segment" "--of of a rule that is missing is refused"
+run shmlimit hold "$segment" each k --share 1 --of funnel -- true
+is "$rc $err" "125 shmlimit: rule funnel: has no places: must be set with --algorithm hold" "--of of a rule without places is refused"
+
 # Killed.
 shmlimit rule set "$segment" one --algorithm hold --capacity 1 --period 1h
 shmlimit hold "$segment" one key -- sh -c 'echo $$ >pid; exec sleep 1000' &

@@ -118,6 +118,11 @@ static void dry_runs(void)
 	is(left("each", "a"), 12, "that request holds no place of it");
 	leave_all(g);
 	shmlimit_gate_close(g);
+	g = fresh("create=yes slots=64 rule=all rate=\"64 at once\" rule=each share=0.001 dry_run");
+	is(request(g, 'a', 0, both, 2), SHMLIMIT_ALLOWED, "a share of nothing in a dry run lets requests go on");
+	is(answer.outcome, SHMLIMIT_GATE_REJECTED_DRY_RUN, "a share of nothing would deny the first");
+	leave_all(g);
+	shmlimit_gate_close(g);
 	g = fresh("create=yes slots=64 rule=all rate=\"64 at once\" dry_run rule=each share=4 dry_run");
 	is(fill(g, 'a', 0), 52 + 1, "both limits may be in a dry run");
 	is(answer.denied_by, 1, "the one that would deny is named");

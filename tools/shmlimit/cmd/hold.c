@@ -30,14 +30,18 @@
 #define ASK_AGAIN_NS (20 * MS)
 /* A place is renewed when a third of its period is over, so that two renewals may be late. */
 #define RENEWALS 3
+#define LEVELS 2 /* --of, and the key's own */
+#define SHARE_MAX UINT64_C(1000000)
 
 enum { SEGMENT, RULE, KEY, COMMAND };
-enum { WAIT, DENIED_STATUS, LIMIT };
+enum { WAIT, DENIED_STATUS, LIMIT, SHARE, OF };
 
 static const struct command_option options[] = {
 	[WAIT] = { "wait", "DURATION", "longest wait for a place: 2s, 500ms (default 0)" },
 	[DENIED_STATUS] = { "denied-status", "N", "exit with N if there was no place, 0 to 255 (default 1)" },
 	[LIMIT] = { "limit", "PLACES", "enter by this limit: '20 at once' (default and most: the rule's capacity)" },
+	[SHARE] = { "share", "N", "hold at most N times the places that are free in --of: 4, 0.5" },
+	[OF] = { "of", "RULE[=KEY]", "the limit that --share is of; a place of it is held too (KEY: all)" },
 	KEY_OPTION_ROWS,
 	KEY_PREFIX_ROW,
 	{ 0 },
@@ -46,34 +50,44 @@ static const struct command_option options[] = {
 struct holder {
 	const struct call *call;
 	struct shmlimit *limiter;
-	int rule;
-	struct key key;
+	char of[SHMLIMIT_RULE_NAME_MAX + 1]; /* the rule of --of */
+	struct key key, of_key;
 	uint64_t wait_ns, denied_status;
 	struct shmlimit_limit limit; /* --limit, if its struct_size is set */
-	struct shmlimit_place place;
-	struct shmlimit_result result;
+	/* those of --of, if it is given, and of the key: the last */
+	size_t n, denied_by;
+	struct shmlimit_request asked[LEVELS];
+	struct shmlimit_place places[LEVELS];
+	struct shmlimit_result results[LEVELS];
 	sigset_t awaited, before; /* signals that this process waits for; its mask when it began */
 	pid_t child;              /* that runs the command */
 	uint64_t entered_ns;      /* by monotonic_ns() */
 	int is_lost;              /* the command has no place, and it was said */
 };
 
+/* All, or none. */
 static int enter(struct holder *h)
 {
-	struct shmlimit_request asked = {
-		.rule = h->rule, .key = h->key.bytes, .key_len = h->key.len, .cost = 1, .place = &h->place
-	};
-
-	if (h->limit.struct_size != 0)
-		asked.limit = &h->limit;
-	h->place = (struct shmlimit_place){ .struct_size = sizeof(h->place) };
+	for (size_t i = 0; i < h->n; i++) {
+		h->places[i] = (struct shmlimit_place){ .struct_size = sizeof(h->places[i]) };
+		h->asked[i].place = &h->places[i];
+	}
 	h->entered_ns = monotonic_ns();
-	return shmlimit_decide(h->limiter, SHMLIMIT_TAKE, &asked, &h->result);
+	h->denied_by = h->n - 1;
+	if (h->n == 1)
+		return shmlimit_decide(h->limiter, SHMLIMIT_TAKE, h->asked, h->results);
+	return shmlimit_take_all(h->limiter, h->asked, h->n, &h->denied_by, h->results);
 }
 
 static void leave(const struct holder *h)
 {
-	(void)shmlimit_leave(h->limiter, h->rule, h->key.bytes, h->key.len, &h->place);
+	for (size_t i = h->n; i-- > 0;)
+		(void)shmlimit_leave(h->limiter, h->asked[i].rule, h->asked[i].key, h->asked[i].key_len, &h->places[i]);
+}
+
+static const char *rule_of(const struct holder *h, size_t i)
+{
+	return i + 1 < h->n ? h->of : h->call->operand[RULE];
 }
 
 /* ---- Signals ---- */
@@ -126,23 +140,31 @@ static void become(const struct holder *h)
  */
 static void bind_to_child(struct holder *h)
 {
-	int error = shmlimit_bind(h->limiter, h->rule, h->key.bytes, h->key.len, &h->place, (uint32_t)h->child);
+	for (size_t i = 0; i < h->n; i++) {
+		const struct shmlimit_request *asked = &h->asked[i];
+		int error = shmlimit_bind(h->limiter, asked->rule, asked->key, asked->key_len, &h->places[i],
+		                          (uint32_t)h->child);
 
-	/* -ECHILD: it has ended already. -ETIME: keep() reports that. */
-	if (error != 0 && error != -ECHILD && error != -ETIME)
-		fail("rule %s: the place is not bound to the command: %s: if hold is killed, it ends with its period",
-		     h->call->operand[RULE], shmlimit_strerror(error));
+		/* -ECHILD: it has ended already. -ETIME: keep() reports that. */
+		if (error != 0 && error != -ECHILD && error != -ETIME)
+			fail("rule %s: the place is not bound to the command: %s: if hold is killed, it ends with its period",
+			     rule_of(h, i), shmlimit_strerror(error));
+	}
 }
 
 static void renew(struct holder *h)
 {
-	int error = shmlimit_renew(h->limiter, h->rule, h->key.bytes, h->key.len, &h->place);
+	int is_lost = h->is_lost;
 
-	if (error != -ETIME && !h->is_lost)
+	for (size_t i = 0; i < h->n; i++)
+		is_lost |= shmlimit_renew(h->limiter, h->asked[i].rule, h->asked[i].key, h->asked[i].key_len,
+		                          &h->places[i]) == -ETIME;
+	if (!is_lost)
 		return;
 	/*
 	 * It was reset or evicted, or this process did not run for a period: another place will do.
 	 */
+	leave(h);
 	if (enter(h) == SHMLIMIT_ALLOWED) {
 		h->is_lost = 0;
 		bind_to_child(h);
@@ -172,7 +194,7 @@ static uint64_t keep(struct holder *h, int is_due)
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
 	uint64_t passed_ns = monotonic_ns() - h->entered_ns;
 
-	if (shmlimit_rule_get(h->limiter, h->rule, &rule) != 0)
+	if (shmlimit_rule_get(h->limiter, h->asked[h->n - 1].rule, &rule) != 0)
 		return 1000 * MS;
 	if ((rule.flags & SHMLIMIT_RULE_CUT_OFF) == 0) {
 		if (is_due)
@@ -250,22 +272,24 @@ static int enter_in_time(struct holder *h, int *number)
 
 static int deny(const struct holder *h)
 {
+	const struct shmlimit_request *asked = &h->asked[h->denied_by];
+	uint64_t limit = h->results[h->denied_by].limit, left_ns;
+	const char *rule = rule_of(h, h->denied_by);
 	char left[TEXT_LEN];
-	uint64_t left_ns;
 
-	if (shmlimit_paused(h->limiter, h->rule, h->key.bytes, h->key.len, &left_ns) == SHMLIMIT_DENIED)
-		fail("rule %s: denied, and not run: the key is paused for %s", h->call->operand[RULE],
-		     duration_about(left, left_ns));
-	else if (h->result.limit == 0)
-		fail("rule %s: denied, and not run: it is blocked", h->call->operand[RULE]);
-	else if (h->limit.struct_size != 0)
-		fail("rule %s: denied, and not run: %" PRIu64 " or more places are held", h->call->operand[RULE],
-		     h->result.limit);
-	else if (h->result.limit == 1)
-		fail("rule %s: denied, and not run: its only place is held", h->call->operand[RULE]);
+	if (shmlimit_paused(h->limiter, asked->rule, asked->key, asked->key_len, &left_ns) == SHMLIMIT_DENIED)
+		fail("rule %s: denied, and not run: the key is paused for %s", rule, duration_about(left, left_ns));
+	else if (asked->share != 0)
+		fail("rule %s: denied, and not run: the key's share of rule %s is %" PRIu64 " now, and held", rule,
+		     h->of, limit);
+	else if (limit == 0)
+		fail("rule %s: denied, and not run: it is blocked", rule);
+	else if (asked->limit != NULL)
+		fail("rule %s: denied, and not run: %" PRIu64 " or more places are held", rule, limit);
+	else if (limit == 1)
+		fail("rule %s: denied, and not run: its only place is held", rule);
 	else
-		fail("rule %s: denied, and not run: all %" PRIu64 " places are held", h->call->operand[RULE],
-		     h->result.limit);
+		fail("rule %s: denied, and not run: all %" PRIu64 " places are held", rule, limit);
 	return (int)h->denied_status;
 }
 
@@ -278,9 +302,9 @@ static int hold(struct holder *h)
 	if (answer == -EOPNOTSUPP && h->limit.struct_size != 0 && h->limit.flags == 0)
 		fail("--limit %s: must be a number of places, such as '20 at once'", h->call->option[LIMIT]);
 	else if (answer == -EOPNOTSUPP)
-		fail("rule %s: has no places: must be set with --algorithm hold", h->call->operand[RULE]);
+		fail("rule %s: has no places: must be set with --algorithm hold", rule_of(h, h->denied_by));
 	else if (answer < 0)
-		fail_rule(h->call->operand[SEGMENT], h->call->operand[RULE], answer);
+		fail_rule(h->call->operand[SEGMENT], rule_of(h, h->denied_by), answer);
 	else if (answer == SHMLIMIT_DENIED)
 		status = number == 0 ? deny(h) : STATUS_NOT_TRIED;
 	else
@@ -289,6 +313,54 @@ static int hold(struct holder *h)
 		raise(number); /* blocked: it is let through here */
 	sigprocmask(SIG_SETMASK, &h->before, NULL);
 	return status;
+}
+
+/* The rule and the key of --of. Returns a status. */
+static int read_of(struct holder *h)
+{
+	const char *text = h->call->option[OF], *key = strchr(text, '=');
+	size_t length = key != NULL ? (size_t)(key - text) : strlen(text);
+
+	if (length == 0 || length > SHMLIMIT_RULE_NAME_MAX)
+		return fail("--of %s: must be RULE or RULE=KEY", text);
+	memcpy(h->of, text, length);
+	h->of[length] = '\0';
+	return key_text_parse(key != NULL ? key + 1 : "all", &h->of_key);
+}
+
+/* Returns a status. */
+static int read_share(struct holder *h)
+{
+	if ((h->call->option[SHARE] == NULL) != (h->call->option[OF] == NULL))
+		return fail("--share and --of: each needs the other");
+	h->n = 1;
+	if (h->call->option[SHARE] == NULL)
+		return STATUS_OK;
+	h->n = LEVELS;
+	if (thousandths_parse("--share", h->call->option[SHARE], SHARE_MAX, &h->asked[1].share) != STATUS_OK)
+		return STATUS_ERROR;
+	return read_of(h);
+}
+
+/* Returns a status. */
+static int find_rules(struct holder *h)
+{
+	struct key *keys[LEVELS] = { h->n == LEVELS ? &h->of_key : &h->key, &h->key };
+
+	for (size_t i = 0; i < h->n; i++) {
+		int rule, status = rule_find(h->limiter, h->call->operand[SEGMENT], rule_of(h, i), &rule);
+
+		if (status != STATUS_OK)
+			return status;
+		key_choose(h->limiter, rule, keys[i]);
+		h->asked[i].rule = rule;
+		h->asked[i].key = keys[i]->bytes;
+		h->asked[i].key_len = keys[i]->len;
+		h->asked[i].cost = 1;
+	}
+	if (h->limit.struct_size != 0)
+		h->asked[h->n - 1].limit = &h->limit;
+	return STATUS_OK;
 }
 
 static int run(const struct call *call)
@@ -303,14 +375,14 @@ static int run(const struct call *call)
 	if (status == STATUS_OK)
 		status = limit_option_read(call, &h.limit);
 	if (status == STATUS_OK)
+		status = read_share(&h);
+	if (status == STATUS_OK)
 		status = segment_open(call->operand[SEGMENT], 0, &h.limiter);
 	if (status != STATUS_OK)
 		return STATUS_NOT_TRIED;
 	status = STATUS_NOT_TRIED;
-	if (rule_find(h.limiter, call->operand[SEGMENT], call->operand[RULE], &h.rule) == STATUS_OK) {
-		key_choose(h.limiter, h.rule, &h.key);
+	if (find_rules(&h) == STATUS_OK)
 		status = hold(&h);
-	}
 	shmlimit_close(h.limiter);
 	return status;
 }
@@ -319,11 +391,13 @@ const struct command command_hold = {
 	.name = "hold",
 	.operands = "NAME RULE KEY COMMAND...",
 	.purpose = "run a command while it holds a place",
-	.details = "Write -- before COMMAND, whose options are its own. The place is held while COMMAND runs, unless\n"
-		   "the rule cuts it off, and given back when it ends. Exits with the status of COMMAND (128 + N if\n"
-		   "signal N ended it), 1 if no place was free, 126 or 127 if COMMAND cannot be run, 125 on any other\n"
-		   "failure. If hold itself is killed, the place ends with COMMAND. A place that cannot be bound to\n"
-		   "COMMAND ends after a period.\n",
+	.details =
+		"Write -- before COMMAND, whose options are its own. The place is held while COMMAND runs, unless\n"
+		"the rule cuts it off, and given back when it ends. Exits with the status of COMMAND (128 + N if\n"
+		"signal N ended it), 1 if no place was free, 126 or 127 if COMMAND cannot be run, 125 on any other\n"
+		"failure. If hold itself is killed, the place ends with COMMAND. A place that cannot be bound to\n"
+		"COMMAND ends after a period. With --share the key holds at most that many times the places that are\n"
+		"free in another limit, of which a place is held, too.\n",
 	.options = options,
 	.run = run,
 	.misused = STATUS_NOT_TRIED,

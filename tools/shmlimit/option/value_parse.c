@@ -30,6 +30,22 @@ int number_parse(const char *what, const char *text, uint64_t min, uint64_t max,
 	return STATUS_OK;
 }
 
+int thousandths_parse(const char *what, const char *text, uint64_t max, uint32_t *value)
+{
+	uint64_t whole, fraction, scale, v = 0;
+	const char *t = text;
+	int error = decimal_scan(&t, &whole, &fraction, &scale);
+
+	if (error == 0)
+		error = decimal_times(whole, fraction, scale, 1000, &v);
+	if (error == 0 && (*t != '\0' || v < 1 || v > 1000 * max))
+		error = -ERANGE;
+	if (error != 0)
+		return fail("%s %s: must be 0.001 to %" PRIu64 ", with up to three decimals", what, text, max);
+	*value = (uint32_t)v;
+	return STATUS_OK;
+}
+
 static int fail_duration(const char *what, const char *whole, const char *at, int error)
 {
 	char most[DURATION_TEXT_MAX];
