@@ -38,7 +38,7 @@ configure_nginx() {
 configure_apache() {
 	cat >"$TMP/apache.conf" <<-END
 		$(apache_begin prefork alias proxy proxy_http rewrite)
-		$(apache_workers 4)
+		$(apache_workers $workers)
 		MaxConnectionsPerChild $recycle
 		Listen 127.0.0.1:$port
 		DocumentRoot $TMP/html
@@ -83,15 +83,15 @@ common() {
 
 start_upstream
 recycle=0
-for what in nginx apache; do
+for what in apache nginx; do
 	eval "module=\$${what}_module"
 	command -v $what >/dev/null || command -v ${what}2 >/dev/null || module=
 	if [ ! -f "$module" ]; then
 		ok 0 "$what: places are left # SKIP $what, or its module, is missing"
 		continue
 	fi
-	at_once=20
-	[ $what = nginx ] || at_once=3
+	workers=$WORKERS
+	[ $what = apache ] || at_once=20
 	common
 	if [ $what = nginx ]; then
 		endings internal
@@ -99,7 +99,7 @@ for what in nginx apache; do
 	else
 		not_here internal
 		stop
-		recycle=2
+		recycle=2 workers=4
 		start apache
 		within four
 		before=$(workers)

@@ -4,7 +4,7 @@ requests were at work than there are places, and all places are free at the end.
 usage: endings_random.py PORT MASTER PLACES WORK KINDS COMMAND... (the command prints "remaining: N", as shmlimit peek does; KINDS are
     some of the names below, with commas; workers are the children of the process MASTER)
 
-REQUESTS in the environment is how many (300), KILLS how many workers are killed by SIGKILL while they run (4), SEED what is drawn.
+REQUESTS in the environment is how many that are not denied for want of a place (300), KILLS how many workers are killed by SIGKILL while they run (4), SEED what is drawn.
 
 A request whose path ends in "?work" is at work while its application has a connection to the Unix socket WORK, which the kernel closes
 when the worker is killed. It reads a byte from there, and gets it when its work is to end. So all work ends by this program's will,
@@ -15,6 +15,7 @@ SPDX-License-Identifier: BSD-2-Clause
 
 import os
 import random
+import re
 import selectors
 import signal
 import socket
@@ -69,11 +70,17 @@ class Client(socket.socket):
     def read(self):
         part = self.recv(65536)
         self.got += part
-        if self.again and self.got.endswith(b"ok\n"):
+        if not part or (self.again and self.is_answered() and not self.got.startswith(b"HTTP/1.1 200")):
+            self.end()
+        elif self.again and self.is_answered():
             self.got = b""
             self.ask()
-        elif not part:
-            self.end()
+
+    def is_answered(self):
+        """Of a response after which the connection stays open. A denied request is not followed by another."""
+        head, end, body = self.got.partition(b"\r\n\r\n")
+        length = re.search(rb"(?i)\ncontent-length: *(\d+)", head)
+        return end and (len(body) >= int(length[1]) if length else body.endswith(b"0\r\n\r\n"))
 
     def end(self):
         status = self.got.split(b" ", 2)[1:2]
@@ -150,6 +157,10 @@ def end_one():
         draw.choice(gone).end()
 
 
+def served():
+    return counts["done"] - counts["denied"]
+
+
 def happened():
     return counts["denied"] and (counts["hits"] or not KILLS) and counts["kills"] >= KILLS and counts["at_work"] == PLACES
 
@@ -163,8 +174,8 @@ events.register(listener, selectors.EVENT_READ)
 
 # Turn by turn: requests begin until one is denied, so all places are taken, and then some end.
 to_end, denied, quiet = 0, 0, 0
-while clients or works or counts["done"] < REQUESTS:
-    finishing = counts["done"] >= REQUESTS and (happened() or counts["done"] >= 10 * REQUESTS)
+while clients or works or served() < REQUESTS:
+    finishing = served() >= REQUESTS and (happened() or served() >= 10 * REQUESTS)
     while len(clients) < CLIENTS and not finishing:
         counts["begun"] += 1
         Client()
@@ -176,7 +187,7 @@ while clients or works or counts["done"] < REQUESTS:
     quiet = 0 if ready else quiet + 1
     if to_end == 0 and (counts["denied"] > denied or quiet > 40):
         to_end, denied = draw.randint(1, 2 * PLACES), counts["denied"]
-        if counts["kills"] < KILLS and counts["done"] * KILLS >= counts["kills"] * REQUESTS:
+        if counts["kills"] < KILLS and served() * KILLS >= counts["kills"] * REQUESTS:
             kill()
     if to_end or finishing:
         to_end = max(to_end - 1, 0)

@@ -119,7 +119,7 @@ run_fpm() {
 		listen = $TMP/socket
 		listen.mode = 0666
 		pm = static
-		pm.max_children = 4
+		pm.max_children = $workers
 		pm.max_requests = $requests
 		request_terminate_timeout = $timeout
 		catch_workers_output = yes
@@ -151,6 +151,7 @@ for how in FFI "the extension"; do
 		ok 0 "$what: places are left # SKIP the extension was not built: php-dev is not installed"
 		continue
 	fi
+	workers=$WORKERS
 	serve 0 600 0
 	endings normal keep_alive stream head exception exception_during denied redirect error internal gone_before gone_during body_abandoned
 	for path in exit fatal memory time; do
@@ -161,7 +162,7 @@ for how in FFI "the extension"; do
 		within all_free
 		is "$? $(echo "$answers" | grep -c 429)" "0 0" "$what: scripts that end by $path leave their places"
 	done
-	at_random 3 normal,keep_alive,stream,head,exception,exception_during,denied,redirect,error,internal,gone_before,gone_during,body_abandoned
+	at_random $at_once normal,keep_alive,stream,head,exception,exception_during,denied,redirect,error,internal,gone_before,gone_during,body_abandoned
 	begins
 	ends reload cut_off USR2
 	begins
@@ -169,6 +170,7 @@ for how in FFI "the extension"; do
 	wait "$master"
 	end_nginx
 	# Each child serves a few requests; a request that is cut off by the time-out ends its child.
+	workers=4
 	serve 3 1 1
 	endings timeout
 	before=$(workers)

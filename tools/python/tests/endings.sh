@@ -144,13 +144,14 @@ END
 
 configure_gunicorn() { :; }
 run_gunicorn() {
-	exec setpriv --pdeathsig TERM gunicorn --chdir "$TMP" --pid "$TMP/gunicorn.pid" --bind "127.0.0.1:$port" --workers 4 --threads "$threads" \
+	exec setpriv --pdeathsig TERM gunicorn --chdir "$TMP" --pid "$TMP/gunicorn.pid" --bind "127.0.0.1:$port" --workers $workers --threads "$threads" \
 		--worker-class "$class" --timeout "$timeout" --graceful-timeout 1 --max-requests "$requests" "$application:app" 2>"$TMP/gunicorn.err"
 }
 
 # server APPLICATION CLASS THREADS
 server() {
-	application=$1 class=$2 threads=$3 what="$1, ${2##*.}" timeout=600 requests=0
+	application=$1 class=$2 threads=$3 what="$1, ${2##*.}" timeout=600 requests=0 workers=4
+	[ $class != sync ] || workers=$WORKERS
 	start gunicorn
 }
 lifecycle() {
@@ -172,6 +173,7 @@ lifecycle() {
 	all_endings
 }
 
+booted() { [ "$(workers | wc -l)" -eq $workers ]; }
 create_places
 
 common='normal stream head exception exception_during denied redirect error gone_before gone_during body_abandoned'
@@ -179,15 +181,15 @@ random=$(echo "$common" | tr ' ' ,)
 for kind in "sync 1" "gthread 8" "gevent 1"; do
 	# shellcheck disable=SC2086 # class and threads
 	server wsgi $kind
-	within four
+	within booted
 	# shellcheck disable=SC2086 # a list of names
 	endings $common
 	not_here websocket websocket_server websocket_refused
 	if [ "$class" = sync ]; then
-		at_random 3 "$random"
+		at_random $at_once "$random"
 		not_here keep_alive
 		stop
-		timeout=2
+		timeout=2 workers=4
 		start gunicorn
 		endings timeout
 		stop
