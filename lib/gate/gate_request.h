@@ -76,7 +76,7 @@ struct gate_request {
 	/* where the first of them was, while they are asked */
 	size_t moved;
 	struct shmlimit_result results[SHMLIMIT_REQUESTS_MAX]; /* of those that are enforced */
-	size_t others; /* limits with peek or delay=, outside of a dry run; if there are none, the next four mean nothing */
+	size_t others; /* limits with peek or delay=, outside of a dry run; if there are none, the next five mean nothing */
 	struct delayed delayed[SHMLIMIT_REQUESTS_MAX]; /* those with delay= */
 	size_t delayed_count;
 	uint64_t begun_ns;   /* when the request began to wait, by the monotonic clock */

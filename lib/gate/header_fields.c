@@ -8,6 +8,7 @@
 
 #include "field_text.h"
 #include "header_fields.h"
+#include "refusal.h"
 #include "traits.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -125,11 +126,8 @@ void header_fields_add(struct view *view, struct gate_request *q, size_t i, int 
 	struct fixed_shape shape;
 	uint64_t t_s;
 
-	/* A rule in a dry run that denies is at its limit. */
-	if (answer == SHMLIMIT_ALLOWED && r->retry_after_ns > 0) {
-		q->dry_denied = 1;
-		q->by = q->key_index[i];
-	}
+	if (answer == SHMLIMIT_ALLOWED && r->retry_after_ns > 0)
+		refusal_dry(q, i);
 	if (out->buffer == NULL || (answer == SHMLIMIT_ALLOWED && q->limits[i]->denied_only))
 		return;
 	if ((!find_fixed(view, q, i, r, &shape, fields) && !make_fixed(view, q, i, r, &shape, fields)) ||

@@ -83,12 +83,6 @@ void refusal_make(struct segment_ref *ref, struct view *view, struct gate_reques
 	header_fields_add(view, q, which, SHMLIMIT_DENIED, r, out);
 }
 
-void refusal_dry(struct gate_request *q, size_t which)
-{
-	q->dry_denied = 1;
-	q->by = q->key_index[which];
-}
-
 void refusal_dry_delay(struct gate_request *q, size_t which)
 {
 	if (!q->dry_denied && !q->dry_delayed && !(q->others > 0 && q->waited))

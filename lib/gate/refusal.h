@@ -18,8 +18,14 @@ static inline void refusal_note_remaining(struct gate_request *q, const struct s
 void refusal_make(struct segment_ref *ref, struct view *view, struct gate_request *q, size_t which,
                   struct shmlimit_result *r, struct shmlimit_gate_answer *out);
 
-/* A limit in a dry run would have denied the request, or made it wait. */
-void refusal_dry(struct gate_request *q, size_t which);
+/* A limit in a dry run would have denied the request: it is at its limit. */
+static inline void refusal_dry(struct gate_request *q, size_t which)
+{
+	q->dry_denied = 1;
+	q->by = q->key_index[which];
+}
+
+/* It would have made it wait. */
 void refusal_dry_delay(struct gate_request *q, size_t which);
 
 #endif

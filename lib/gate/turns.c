@@ -37,7 +37,7 @@ struct waiting {
 struct terms {
 	uint64_t capacity, full_ns; /* the time in which an empty limit is full */
 	uint64_t longest_ns;        /* that a request may wait */
-	uint64_t turns;             /* in that time, and some */
+	struct line_size line;      /* as many turns as are in that time, and some */
 	uint64_t least_ns;          /* that it waits even if the limit is full: its cost is above the capacity */
 };
 
@@ -65,7 +65,7 @@ static int terms_of(const struct view *view, const struct gate_request *q, size_
 	refill = request.limit != NULL ? request.limit->refill : rule.refill != 0 ? rule.refill : rule.capacity;
 	t->full_ns = times(t->capacity, request.limit != NULL ? request.limit->period_ns : rule.period_ns, refill);
 	each_ns = times(cost, t->full_ns, t->capacity);
-	t->turns = t->longest_ns / (each_ns | (each_ns == 0)) + 2;
+	t->line = (struct line_size){ t->longest_ns / (each_ns | (each_ns == 0)) + 2, t->longest_ns };
 	t->least_ns = cost > t->capacity ? times(cost - t->capacity, t->full_ns, t->capacity) : 0;
 	return 0;
 }
@@ -145,13 +145,20 @@ static int line_up_dry(const struct waiting *w, struct delayed *at)
 	return answer;
 }
 
-/* Others may wait though there is room: they have not looked yet since another left. */
-static int others_wait(const struct view *view, const struct gate_request *q, size_t which)
+/*
+ * Others may wait though there is room: they have not looked yet since another left. WHY NOT ask
+ * where there is room for another one, too: whoever looks next passes as well, unless it is
+ * stopped; and most requests that pass meet such a limit.
+ */
+static int others_wait(const struct view *view, const struct gate_request *q, size_t which,
+                       const struct shmlimit_result *r)
 {
 	struct terms t;
 
+	if (r->remaining / 2 >= q->costs[which])
+		return 0;
 	return terms_of(view, q, which, &t) == 0 &&
-	       line_length(view->limiter, one_limit_request(view, q, which).rule, &q->keys[which], t.turns) != 0;
+	       line_length(view->limiter, one_limit_request(view, q, which).rule, &q->keys[which], &t.line) != 0;
 }
 
 /* Wait at the end of the line, unless that is for too long. */
@@ -169,12 +176,12 @@ static int line_up(const struct waiting *w, struct delayed *at)
 	at->waits = 1;
 	fits = wait_ns <= t.longest_ns && t.least_ns <= t.longest_ns;
 	if (fits) {
-		fits = line_enter(w->view->limiter, rule, &w->q->keys[at->which], t.turns, &at->line);
+		fits = line_enter(w->view->limiter, rule, &w->q->keys[at->which], &t.line, &at->line);
 		/*
 		 * WHY NOT line_ahead(): others of the same moment may be ahead only by what it
 		 * takes them for.
 		 */
-		ahead = line_length(w->view->limiter, rule, &w->q->keys[at->which], t.turns);
+		ahead = line_length(w->view->limiter, rule, &w->q->keys[at->which], &t.line);
 		ahead -= ahead != 0 && at->line.place.value != 0;
 	}
 	if (ahead != 0)
@@ -204,7 +211,7 @@ int turns_line_up(struct segment_ref *ref, struct view *view, struct gate_reques
 			answer = line_up_dry(&w, at);
 		/* Also where the rule has left its dry run since. */
 		if (answer == SHMLIMIT_DENIED ||
-		    (answer == SHMLIMIT_ALLOWED && !at->taken && others_wait(view, q, at->which)))
+		    (answer == SHMLIMIT_ALLOWED && !at->taken && others_wait(view, q, at->which, &r)))
 			answer = line_up(&w, at);
 		if (answer != SHMLIMIT_ALLOWED) {
 			turns_leave(view, q);
@@ -245,19 +252,23 @@ static int is_soon(struct waiting *w, struct delayed *at)
 		at->taken = 0;
 	if (at->taken || !at->waits)
 		return SHMLIMIT_ALLOWED;
-	/*
-	 * Those that are ahead when all of them should have passed are stopped, and keep no other
-	 * waiting.
-	 */
 	ahead = line_ahead(w->view->limiter, &w->q->keys[at->which], &at->line);
-	if (w->now_ns > at->by_ns && w->now_ns - at->by_ns > SOON_NS)
-		ahead = 0;
 	answer = terms_of(w->view, w->q, at->which, &t);
 	if (answer == -ESRCH) {
 		segment_ref_find_rules(w->ref, w->view);
 		answer = terms_of(w->view, w->q, at->which, &t);
 	}
-	if (answer == 0)
+	/*
+	 * Those that are ahead when all of them should have passed, and did not take what there is
+	 * room for, are stopped, and keep no other waiting. Without room, something else took it.
+	 */
+	if (answer == 0 && ahead != 0 && w->now_ns > at->by_ns && w->now_ns - at->by_ns > SOON_NS) {
+		answer = look_ahead(w->view, w->q, at->which, &t, 0, &wait_ns);
+		ahead = wait_ns <= SOON_NS ? 0 : ahead;
+		if (answer == SHMLIMIT_DENIED && ahead != 0)
+			at->by_ns = w->now_ns + wait_ns;
+	}
+	if (answer >= 0)
 		answer = look_ahead(w->view, w->q, at->which, &t, ahead, &wait_ns);
 	if (answer < 0)
 		return answer;

@@ -185,6 +185,13 @@ while clients or works or served() < REQUESTS:
             key.fileobj.ready(mask)
     count_works()
     quiet = 0 if ready else quiet + 1
+    if quiet % 40 == 39:
+        # A server may have lost connections together with the worker that had them: the eldest clients go away.
+        for client in clients[: (len(clients) - len(works) + 1) // 2]:
+            counts["given_up"] += 1
+            client.end()
+        if counts["given_up"] > 100 + CLIENTS * counts["kills"]:
+            sys.exit(f"requests do not end; SEED={SEED}; {counts}")
     if to_end == 0 and (counts["denied"] > denied or quiet > 40):
         to_end, denied = draw.randint(1, 2 * PLACES), counts["denied"]
         if counts["kills"] < KILLS and served() * KILLS >= counts["kills"] * REQUESTS:
@@ -192,13 +199,6 @@ while clients or works or served() < REQUESTS:
     if to_end or finishing:
         to_end = max(to_end - 1, 0)
         end_one()
-    if quiet > 200 and not works:
-        # A server may have lost a connection together with the worker that had it: its client goes away.
-        counts["given_up"] += 1
-        draw.choice(clients).end()
-        quiet = 0
-        if counts["given_up"] > 100:
-            sys.exit(f"requests do not end; SEED={SEED}; {counts}")
 print(f"# {PLACES} places, SEED={SEED}:", ", ".join(f"{name} {number}" for name, number in counts.items()))
 if not happened():
     sys.exit(f"not all that this is about has happened: {counts}")
