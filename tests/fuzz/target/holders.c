@@ -1,10 +1,10 @@
 /*
- * holders: whatever stands in the table of holders, a process registers or is told why not, each question has an
+ * holders: whatever stands in the table of holders, a process registers or gets the reason why not, each question has an
  * answer, places are entered and left, and nothing but the table and its counter is written to (I7).
  *
  *	input  steps: [ what, 1 ] [ its numbers ... ]; see step()
  *
- * While nobody writes to the table, this process is never said to be dead, and no more places are held than there are.
+ * While no process writes to the table, this process is never said to be dead, and no more places are held than there are.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,7 +27,7 @@ static size_t length;         /* up to the end of the counters and rules: of wha
 
 static struct play {
 	uint64_t number; /* of this process; 0: it has not registered since the table was written to */
-	int scribbled; /* since this handle registered: its places may pass for those of a dead process */
+	int scribbled;   /* since this handle registered: its places may pass for those of a dead process */
 	unsigned held;
 	struct shmlimit_place places[PLACES];
 } play;
@@ -175,7 +175,8 @@ static void registered(int error, uint64_t number)
 {
 	if (error == 0) {
 		law(registry_is_number(number), "number %" PRIx64, number);
-		law(entry(registry_entry(number))->number == number, "number %" PRIx64 " is not that of its entry", number);
+		law(entry(registry_entry(number))->number == number, "number %" PRIx64 " is not that of its entry",
+		    number);
 		return;
 	}
 	for (uint64_t i = 0; i < LAYOUT_HOLDERS && error == -EXFULL; i++)
@@ -305,7 +306,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned i = 0; i < PLACES; i++)
 		enter();
 	law(play.held == PLACES, "of %u places %u are entered", PLACES, play.held);
-	law(shmlimit_enter(l, rule, "user:42", 7, &(struct shmlimit_place){ .struct_size = sizeof(struct shmlimit_place) },
+	law(shmlimit_enter(l, rule, "user:42", 7,
+	                   &(struct shmlimit_place){ .struct_size = sizeof(struct shmlimit_place) },
 	                   NULL) == SHMLIMIT_DENIED,
 	    "one more is entered");
 	return 0;
