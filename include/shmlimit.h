@@ -1020,9 +1020,11 @@ int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t ke
  * counts as the first, and a place that was renewed as entered then. By its rule's capacity:
  * request->limit is NULL.
  *
- * request->limit->max_wait_ns is the longest wait of a reservation and of an acquisition. Of the
- * result, `limit` and `remaining` are the request's own; with SHMLIMIT_LIMIT_UNLIMITED both are
- * UINT64_MAX, with _BLOCK 0, and nothing is stored, and no place is held.
+ * request->limit->max_wait_ns is the longest wait of a reservation and of an acquisition. Without a
+ * limit, SHMLIMIT_ACQUIRE is shmlimit_acquire() with UINT64_MAX: it waits for tokens as long as the
+ * rule allows, and for a pause until that is over. Of the result, `limit` and `remaining` are the
+ * request's own; with SHMLIMIT_LIMIT_UNLIMITED both are UINT64_MAX, with _BLOCK 0, and nothing is
+ * stored, and no place is held.
  *
  * Returns as those calls do, or, with nothing changed: -EINVAL request is NULL or has a share, the
  * verb or a flag is unknown, the limit or the place too small, the limit has places and a rate, a

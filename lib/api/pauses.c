@@ -147,10 +147,13 @@ static int paused_when(const struct shmlimit *l, int rule, struct key_bytes key,
 	struct paused of;
 	uint64_t left = 0;
 
-	if (error == 0)
-		error = rule_load(l, (uint32_t)rule, &of.view);
+	if (error == 0 && !rule_is_listed(l, (uint32_t)rule))
+		error = -ESRCH;
 	if (error != 0)
 		return error;
+	of.view.published = load_acquire(&l->rules[rule].published);
+	if (!published_in_use(of.view.published))
+		return -ESRCH;
 	if (published_paused(of.view.published) != 0 && rule_mode(&of.view) == SHMLIMIT_ENFORCE &&
 	    rule_is_on(l, &of.view)) {
 		error = look_up(l, rule, key, &of);

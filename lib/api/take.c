@@ -233,18 +233,15 @@ EXPORT int shmlimit_acquire(struct shmlimit *l, int rule, const void *key, size_
 	return l == NULL ? -EINVAL : acquire(l, &asked, max_wait_ns, r);
 }
 
-/* By a limit, or the rule, that says how long it may wait. */
+/*
+ * By a limit that says how long it may wait; or as shmlimit_acquire() without a bound of the
+ * caller.
+ */
 static int acquire_by_limit(struct shmlimit *l, const struct shmlimit_request *asked, struct shmlimit_result *r)
 {
-	struct rule_view view;
-	int error;
-
 	if (l == NULL || asked == NULL || asked->place != NULL || asked->share != 0)
 		return -EINVAL;
-	if (asked->limit != NULL)
-		return acquire(l, asked, asked->limit->max_wait_ns, r);
-	error = rule_load(l, (uint32_t)asked->rule, &view);
-	return error != 0 ? error : acquire(l, asked, view.params.max_wait_ns, r);
+	return acquire(l, asked, asked->limit != NULL ? asked->limit->max_wait_ns : UINT64_MAX, r);
 }
 
 EXPORT int shmlimit_decide(struct shmlimit *l, uint32_t verb, const struct shmlimit_request *asked,

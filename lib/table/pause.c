@@ -31,7 +31,10 @@ int pause_mark(const struct shmlimit *l, uint32_t rule, uint64_t published, uint
 {
 	uint64_t *word = &l->rules[rule].published, paused = paused_until(end_ns);
 
-	/* BOUND: each round but the last means that another process swapped. */
+	/*
+	 * BOUND: a round fails only if another process swapped the word; the caller begins again
+	 * after as many.
+	 */
 	for (int i = 0; i < RULE_RETRIES; i++) {
 		uint64_t now = load_acquire(word);
 

@@ -402,31 +402,31 @@ static void *wait_for_it(void *arg)
 	return NULL;
 }
 
-static void acquires(void)
+/* Returns 0, where this process was too slow to pause calls that wait: they may have passed. */
+static int acquires_in(uint64_t second)
 {
-	struct shmlimit_rule rule = { .capacity = 1, .refill = 5, .period_ns = SECOND, .max_wait_ns = 10 * SECOND };
+	struct shmlimit_rule rule = { .capacity = 1, .refill = 5, .period_ns = second, .max_wait_ns = 10 * second };
 	int id = unit_rule_of(l, "acquires", rule);
-	uint64_t begun_ns = shmlimit_now(l), ends_ns, last_ns = 0, first_ns = UINT64_MAX, denied = 0;
+	uint64_t begun_ns = shmlimit_now(l), ends_ns, last_ns = 0, first_ns = UINT64_MAX, denied = 0,
+		 before = unit_counters(l, id).allowed;
+	int is_late;
 
 	/* Five tokens at once: the two calls that wait are due in a second and in 1.2 s. */
-	(void)shmlimit_reserve(l, id, "k", 1, 5, SECOND, NULL);
+	(void)shmlimit_reserve(l, id, "k", 1, 5, second, NULL);
 	for (int i = 0; i < 2; i++) {
-		waiters[i] = (struct waiter){ .max_ns = 600 * SECOND, .rule = id };
+		waiters[i] = (struct waiter){ .max_ns = 600 * second, .rule = id };
 		if (pthread_create(&waiters[i].thread, NULL, wait_for_it, &waiters[i]) != 0)
 			bail("no thread");
 	}
-	while (unit_counters(l, id).allowed < 3)
+	while (unit_counters(l, id).allowed < before + 3)
 		usleep(1000);
 	/* Five more, for which others wait until 2.2 s: their turns are after the pause. */
-	(void)shmlimit_reserve(l, id, "k", 1, 5, 600 * SECOND, NULL);
-	ends_ns = shmlimit_now(l) + 1300 * (SECOND / 1000);
-	is(shmlimit_pause(l, id, "k", 1, 1300 * (SECOND / 1000)), 0, "two calls wait, and are paused");
-	if (shmlimit_now(l) - begun_ns >= SECOND)
-		begun_ns = ends_ns = 0; /* too late: they may have passed */
-	waiters[2] = (struct waiter){ .max_ns = SECOND / 10, .rule = id };
+	(void)shmlimit_reserve(l, id, "k", 1, 5, 600 * second, NULL);
+	ends_ns = shmlimit_now(l) + 1300 * (second / 1000);
+	is(shmlimit_pause(l, id, "k", 1, 1300 * (second / 1000)), 0, "two calls wait, and are paused");
+	waiters[2] = (struct waiter){ .max_ns = second / 10, .rule = id };
 	wait_for_it(&waiters[2]);
-	ok(ends_ns == 0 || (waiters[2].answer == SHMLIMIT_DENIED && waiters[2].r.retry_after_ns > SECOND / 10),
-	   "a call that may not wait that long is denied at once");
+	is_late = shmlimit_now(l) - begun_ns >= second;
 	for (int i = 0; i < 2; i++) {
 		pthread_join(waiters[i].thread, NULL);
 		denied += waiters[i].answer != SHMLIMIT_ALLOWED;
@@ -434,11 +434,42 @@ static void acquires(void)
 		if (waiters[i].passed_ns < first_ns)
 			first_ns = waiters[i].passed_ns;
 	}
+	(void)shmlimit_pause(l, id, "k", 1, 0);
+	(void)shmlimit_reset(l, id, NULL, 0);
+	if (is_late)
+		return 0;
+	ok(waiters[2].answer == SHMLIMIT_DENIED && waiters[2].r.retry_after_ns > second / 10,
+	   "a call that may not wait that long is denied at once");
 	is(denied, 0, "all that waited get their token");
 	ok(first_ns >= ends_ns, "no call passes before the pause is over");
 	/* Fourteen tokens, of which the first was there. */
-	ok(begun_ns == 0 || last_ns - begun_ns >= 13 * (SECOND / 5) - TICK_NS,
+	ok(last_ns - begun_ns >= 13 * (second / 5) - TICK_NS,
 	   "after the pause they come behind those that had reserved before");
+	return 1;
+}
+
+static void acquires(void)
+{
+	uint64_t second = SECOND;
+
+	while (second < 60 * SECOND && !acquires_in(second))
+		second *= 4;
+	ok(second < 60 * SECOND, "calls that waited were paused in time");
+}
+
+/* The verb is the call of that name. */
+static void acquires_by_verb(void)
+{
+	struct shmlimit_rule rule = { .capacity = 2, .refill = 2, .period_ns = SECOND };
+	int id = unit_rule_of(l, "verb", rule);
+	const struct shmlimit_request q = { .rule = id, .key = "k", .key_len = 1, .cost = 1 };
+	struct shmlimit_result r;
+	uint64_t ends_ns = shmlimit_now(l) + SECOND / 10;
+
+	is(shmlimit_pause(l, id, "k", 1, SECOND / 10), 0, "a key is paused under a rule that allows no wait");
+	is(shmlimit_decide(l, SHMLIMIT_ACQUIRE, &q, &r), SHMLIMIT_ALLOWED,
+	   "an acquisition by its verb waits for the pause, too");
+	ok(shmlimit_now(l) >= ends_ns, "it goes on when the pause is over");
 }
 
 int main(void)
@@ -463,6 +494,7 @@ int main(void)
 	moves();
 	longest();
 	acquires();
+	acquires_by_verb();
 	full();
 	return tap_done();
 }
