@@ -85,9 +85,16 @@ done <<-END
 	window --limit 1/d --algorithm window
 	warmup --algorithm warmup --rate 1/h --warmup 10h
 	counter --algorithm counter --capacity 1 --period 1d
-	hold --algorithm hold --capacity 1 --period 1d
 	block --limit block
 END
+shmlimit rule set "$segment" jobs --limit '2 at once'
+for verb in acquire reserve; do
+	run shmlimit $verb "$segment" jobs key
+	is "$rc $out$err $(shmlimit peek "$segment" jobs key --json | jq .remaining)" "2 shmlimit: rule jobs: has places, which are held while a command runs: use shmlimit hold \
+$segment jobs KEY --wait 10s -- COMMAND 2" "$verb enters no place, which it would not leave"
+done
+run shmlimit exec "$segment" jobs key -- echo ran
+is "$rc $out$(shmlimit peek "$segment" jobs key --json | jq .remaining)" "125 2" "exec enters none either"
 hint="shmlimit: rule patient: its max-wait is 0, so no wait is allowed (shmlimit rule set $segment patient --max-wait 10s)"
 for verb in acquire reserve; do
 	run shmlimit $verb "$segment" patient key

@@ -74,7 +74,10 @@ for signal in INT TERM HUP QUIT; do
 	env --default-signal shmlimit exec "$segment" r waiting -- touch ran &
 	pid=$!
 	# It waits when it owes a day more.
-	until [ "$(debt r)" -gt $((days * 86400000000000 + 1000000000)) ]; do sleep 0.01; done
+	for _ in $(seq 2000); do
+		[ "$(debt r)" -le $((days * 86400000000000 + 1000000000)) ] || break
+		sleep 0.01
+	done
 	kill -$signal $pid
 	wait $pid
 	status=$?

@@ -85,6 +85,18 @@ run shmlimit pause "$segment" api alice --for 1s
 is "$rc $err" "2 shmlimit: rule api: the key is not paused: the segment is full (see shmlimit grow), or it or the rule ~pause is off" \
 	"a pause that is not in force is none"
 shmlimit enable "$segment"
+for mode in dry-run block off; do
+	shmlimit rule set "$segment" api --mode $mode
+	run shmlimit pause "$segment" api erin --for 1s
+	is "$rc $out$err" "2 shmlimit: rule api: the key is not paused: the rule's mode is $mode, and only one that enforces minds \
+pauses (shmlimit rule set $segment api --mode enforce)" "a rule whose mode is $mode minds no pause, which is said"
+done
+shmlimit rule set "$segment" api --mode enforce
+is_paused erin
+is $? 1 "the key was not paused"
+was=$(shmlimit inspect "$segment" --json | jq -c .counters)
+shmlimit pause "$segment" api frank --for 1h >out
+is "$(shmlimit inspect "$segment" --json | jq -c .counters)" "$was" "a pause is no decision in the counters of all rules"
 shmlimit rule remove "$segment" '~pause'
 is_paused --key-ip 203.0.113.9
 is $? 1 "without the rule there are no pauses"

@@ -179,9 +179,6 @@ static void hint_denied(struct shmlimit *limiter, int id, const struct question 
 		fail("rule %s: %" PRIu64 " tokens never fit: its capacity is %" PRIu64, name, tokens, rule.capacity);
 	else if (!waits(q) || rule.max_wait_ns != 0)
 		return;
-	else if (traits_of(rule.algorithm)->is_places)
-		fail("rule %s: its places can be waited for by a command (shmlimit hold %s %s KEY --wait 10s -- COMMAND)",
-		     name, segment, name);
 	else if ((traits_of(rule.algorithm)->sets & SETS_MAX_WAIT) == 0)
 		fail("rule %s: the tokens of a %s cannot be waited for", name,
 		     choice_word(choices_algorithm(), rule.algorithm));
@@ -241,6 +238,15 @@ int limit_wait_set(struct shmlimit *limiter, int id, uint64_t max_wait_ns, struc
 	return error;
 }
 
+int places_refuse(struct shmlimit *limiter, int id, const char *segment, const char *rule)
+{
+	if (!traits_of((uint32_t)shmlimit_rule_algorithm(limiter, id))->is_places)
+		return STATUS_OK;
+	return fail(
+		"rule %s: has places, which are held while a command runs: use shmlimit hold %s %s KEY --wait 10s -- COMMAND",
+		rule, segment, rule);
+}
+
 static int ask_library(struct shmlimit *limiter, int id, struct question *q, struct shmlimit_result *r)
 {
 	struct shmlimit_request asked = { .rule = id, .key = q->key.bytes, .key_len = q->key.len, .cost = q->tokens };
@@ -265,6 +271,10 @@ static int decide(const struct call *call, struct shmlimit *limiter, struct ques
 	struct shmlimit_result r;
 	int id, answer, status = rule_find(limiter, segment, rule, &id);
 
+	if (status != STATUS_OK)
+		return status;
+	if (waits(q))
+		status = places_refuse(limiter, id, segment, rule);
 	if (status != STATUS_OK)
 		return status;
 	key_choose(limiter, id, &q->key);

@@ -31,6 +31,8 @@ int limit_option_read(const struct call *call, struct shmlimit_limit *limit);
  */
 int limit_wait_set(struct shmlimit *limiter, int id, uint64_t max_wait_ns, struct shmlimit_limit *limit);
 /* Says what is wrong with a decision, also with its --limit. */
+/* Of a rule whose places a reservation would enter, and none would leave. */
+int places_refuse(struct shmlimit *limiter, int id, const char *segment, const char *rule);
 int fail_decision(const struct call *call, const char *rule, int error);
 void decision_print(int answer, const struct shmlimit_result *r);
 json_t *decision_json(int answer, const struct shmlimit_result *r);

@@ -112,7 +112,8 @@ static int run(const struct call *call)
 	if (status != STATUS_OK)
 		return STATUS_NOT_TRIED;
 	status = STATUS_NOT_TRIED;
-	if (rule_find(limiter, segment, rule, &id) == STATUS_OK) {
+	if (rule_find(limiter, segment, rule, &id) == STATUS_OK &&
+	    places_refuse(limiter, id, segment, rule) == STATUS_OK) {
 		key_choose(limiter, id, &q.key);
 		status = ask(call, limiter, id, &q);
 	}

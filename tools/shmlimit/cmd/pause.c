@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "about.h"
+#include "choice.h"
 #include "command.h"
 #include "fail.h"
 #include "key_form.h"
@@ -73,11 +74,18 @@ static int print_pause(const struct call *call, struct shmlimit *limiter, int ru
 
 static int pause_key(const struct call *call, struct shmlimit *limiter, const struct key *key, uint64_t for_ns)
 {
+	struct shmlimit_rule now = { .struct_size = sizeof(now) };
 	struct key_forms forms;
 	int rule, answer = 0, status = rule_find(limiter, call->operand[NAME], call->operand[RULE], &rule);
 
 	if (status != STATUS_OK)
 		return status;
+	if (shmlimit_rule_get(limiter, rule, &now) == 0 && now.mode != SHMLIMIT_ENFORCE && for_ns != 0)
+		return fail(
+			"rule %s: the key is not paused: the rule's mode is %s, and only one that enforces minds pauses (shmlimit "
+			"rule set %s %s --mode enforce)",
+			call->operand[RULE], choice_word(choices_mode, now.mode), call->operand[NAME],
+			call->operand[RULE]);
 	key_forms(limiter, rule, key, &forms);
 	for (size_t i = 0; i < forms.count && answer == 0; i++)
 		answer = shmlimit_pause(limiter, rule, forms.key[i].bytes, forms.key[i].len, for_ns);

@@ -32,6 +32,9 @@ int rule_is_internal(const char *name)
 /* libshmlimit-global's: its keys are backends, and its decisions are about calls to them. */
 #define BREAKER "~backend"
 
+/* The core's. Those of lines are the gate's. */
+#define PAUSE "~pause"
+
 int rule_is_breaker(const char *name)
 {
 	return strcmp(name, BREAKER) == 0;
@@ -46,17 +49,47 @@ int rule_is_pause(struct shmlimit *limiter, int id)
 {
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 
-	return shmlimit_rule_name(limiter, id, name) == 0 && strcmp(name, "~pause") == 0;
+	return shmlimit_rule_name(limiter, id, name) == 0 && strcmp(name, PAUSE) == 0;
+}
+
+/*
+ * Its decisions are steps of others: calls to a backend, pauses, and requests that wait in a line.
+ */
+static int is_bookkeeping(const char *name)
+{
+	return rule_is_breaker(name) || strcmp(name, PAUSE) == 0 || strncmp(name, "~line", 5) == 0;
+}
+
+/* Of such rules. */
+static void add_bookkeeping(struct shmlimit *limiter, struct shmlimit_counters *sum)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+
+	(void)shmlimit_info(limiter, &info);
+	for (int id = 0; id < (int)info.rules; id++) {
+		struct shmlimit_counters own = { .struct_size = sizeof(own) };
+
+		if (shmlimit_rule_name(limiter, id, name) != 0 || !is_bookkeeping(name) ||
+		    shmlimit_counters(limiter, id, &own) != 0)
+			continue;
+		sum->allowed += own.allowed;
+		sum->denied += own.denied;
+		sum->shadow_denied += own.shadow_denied;
+		sum->claims += own.claims;
+		sum->reclaims += own.reclaims;
+		sum->evictions += own.evictions;
+		sum->no_slot += own.no_slot;
+		sum->failed_cas += own.failed_cas;
+	}
 }
 
 void rule_counters_all(struct shmlimit *limiter, struct shmlimit_counters *out)
 {
 	struct shmlimit_counters own = { .struct_size = sizeof(own) };
-	int breaker = rule_breaker(limiter);
 
 	/* Before the others: they only grow. */
-	if (breaker >= 0)
-		shmlimit_counters(limiter, breaker, &own);
+	add_bookkeeping(limiter, &own);
 	out->struct_size = sizeof(*out);
 	shmlimit_counters(limiter, SHMLIMIT_ALL_RULES, out);
 	out->allowed -= own.allowed;

@@ -23,8 +23,11 @@ int rule_is_internal(const char *name);     /* made by a library: a throttle's, 
 int rule_is_breaker(const char *name);      /* the circuit breaker of libshmlimit-global: no decisions of users */
 int rule_breaker(struct shmlimit *limiter); /* its id, or negative */
 int rule_is_pause(struct shmlimit *limiter, int id); /* the keys of pauses, see shmlimit_pause() */
-void rule_counters_all(struct shmlimit *limiter, struct shmlimit_counters *out); /* of all rules but that */
-int rule_read(struct shmlimit *limiter, int id, struct rule_facts *out);         /* 0 or -errno, silently */
+/*
+ * Of all rules but those whose decisions are steps of others: the breaker, pauses, lines of delay=.
+ */
+void rule_counters_all(struct shmlimit *limiter, struct shmlimit_counters *out);
+int rule_read(struct shmlimit *limiter, int id, struct rule_facts *out); /* 0 or -errno, silently */
 json_t *rule_json(const struct rule_facts *facts);
 
 #endif
