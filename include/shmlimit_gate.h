@@ -266,8 +266,8 @@ int shmlimit_gate_attach(struct shmlimit_gate *gate);
  * takes its tokens 20 ms before its turn or less; until then it has taken nothing, and when a
  * request leaves the line or its process dies, all behind it move up. If killed later: the turn
  * passes unused. Whatever happens, no stretch of time sees more than the limit allows. Waiting
- * requests hold places under HOLD rules, which the gate makes, such as ~line128-8s: 16, 128, 1024 or
- * 8192 places, of which each lasts for some time longer than requests may wait. 8192 wait for one
+ * requests hold places under HOLD rules, which the gate makes, such as ~line128-8s: 16, 128, 1024
+ * or 8192 places, each of which lasts for longer than requests may wait. 8192 wait for one
  * key at most; a key in whose line more than 1024 may wait has 128 KiB of places.
  *
  * Threads: safe. Fork: a child may go on with the gate. Signals: not to be called from handlers. No

@@ -147,7 +147,7 @@ static int line_up_dry(const struct waiting *w, struct delayed *at)
 
 /*
  * Others may wait though there is room: they have not looked yet since another left. WHY NOT ask
- * where there is room for another one, too: whoever looks next passes as well, unless it is
+ * where there is room for another one, too: the one that looks next passes as well, unless it is
  * stopped; and most requests that pass meet such a limit.
  */
 static int others_wait(const struct view *view, const struct gate_request *q, size_t which,

@@ -100,7 +100,9 @@ static struct waiter *come(uint64_t leave_ns)
 	*w = (struct waiter){ .came = now_ns, .leave_ns = leave_ns, .keys = key_count };
 	w->held.struct_size = sizeof(w->held);
 	for (size_t i = 0; i < key_count; i++) {
-		keys[i] = (struct shmlimit_gate_key){ .limit = first_limit + (uint32_t)i, .bytes = "user:42", .length = 7 };
+		keys[i] = (struct shmlimit_gate_key){ .limit = first_limit + (uint32_t)i,
+			                              .bytes = "user:42",
+			                              .length = 7 };
 		if (brought != NULL && i == 0) {
 			keys[i].rate = brought;
 			keys[i].rate_length = (uint32_t)strlen(brought);
@@ -435,8 +437,8 @@ static void overtaken(void)
 	h.last_came = 0;
 	while (waiting() > 0) {
 		/* Every second turn, before the first of the line takes it. */
-		if (now_ns - last > 200 * MS &&
-		    shmlimit_reserve(l, shmlimit_rule_find(l, "r0"), "user:42", 7, 1, 60 * MS, NULL) == SHMLIMIT_ALLOWED) {
+		if (now_ns - last > 200 * MS && shmlimit_reserve(l, shmlimit_rule_find(l, "r0"), "user:42", 7, 1,
+		                                                 60 * MS, NULL) == SHMLIMIT_ALLOWED) {
 			stolen++;
 			last = now_ns;
 		}
@@ -444,7 +446,8 @@ static void overtaken(void)
 			now_ns += 3 * MS;
 	}
 	ok(stolen >= 5, "others take tokens: %d times", stolen);
-	is((long long)h.inversions, 0, "those that wait pass in their order though others take tokens: %zu of them", h.passes - 1);
+	is((long long)h.inversions, 0, "those that wait pass in their order though others take tokens: %zu of them",
+	   h.passes - 1);
 }
 
 /* Requests that wait for two limits, each of which has a crowd that waits for it alone. */
@@ -453,7 +456,9 @@ static void several(const char *rate, uint64_t interval_ns)
 	char spec[200];
 	size_t came = 0, denied = 0;
 
-	snprintf(spec, sizeof(spec), "create=yes rule=r0 rate=\"%s burst 1\" delay=%dms rule=r1 rate=\"%s burst 1\" delay=%dms", rate, (int)(16 * interval_ns / MS), rate, (int)(16 * interval_ns / MS));
+	snprintf(spec, sizeof(spec),
+	         "create=yes rule=r0 rate=\"%s burst 1\" delay=%dms rule=r1 rate=\"%s burst 1\" delay=%dms", rate,
+	         (int)(16 * interval_ns / MS), rate, (int)(16 * interval_ns / MS));
 	open_gate(spec);
 	for (int i = 0; i < 600; i++) {
 		if (i % 7 == 5) {
@@ -475,11 +480,14 @@ static void several(const char *rate, uint64_t interval_ns)
 	while (next_event(UINT64_MAX, 0))
 		;
 	key_count = 1;
-	ok(h.passes_of[1] > 100 && denied < came / 2, "%s: crowds pass by one of two limits: %zu requests", rate, h.passes_of[1]);
+	ok(h.passes_of[1] > 100 && denied < came / 2, "%s: crowds pass by one of two limits: %zu requests", rate,
+	   h.passes_of[1]);
 	/* In the last 20 ms of a crowd's waiting its turns are taken, and those of both limits must be there together. */
-	ok(h.passes_of[2] * 3 >= came - denied, "%s: %zu of %zu requests that wait for both limits pass, beside crowds that wait for one", rate,
+	ok(h.passes_of[2] * 3 >= came - denied,
+	   "%s: %zu of %zu requests that wait for both limits pass, beside crowds that wait for one", rate,
 	   h.passes_of[2], came - denied);
-	ok(interval_ns <= SOON || h.passes_of[2] == came - denied, "%s: where turns are further apart than that, all of them do", rate);
+	ok(interval_ns <= SOON || h.passes_of[2] == came - denied,
+	   "%s: where turns are further apart than that, all of them do", rate);
 }
 
 /* A place of a line, which a request that does not wait any more has left. */
