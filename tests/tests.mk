@@ -30,6 +30,9 @@ $(O)/tests/%.t: $(O)/tests/%.o $(lib_obj)
 	$(CC) $(all_ldflags) $(test_wrap) -o $@$(if $(EMULATOR),.bin) $^ -pthread -lm
 	$(if $(EMULATOR),printf '#!/bin/sh\nexec $(EMULATOR) "$$0.bin" "$$@"\n' >$@ && chmod +x $@)
 
+# It runs a simulation, where that can be built.
+$(O)/tests/process/overload.t: | $(if $(call lacking,demo bench)$(SAN),,$(O)/bench/overload)
+
 # tests/schedule has a library of its own, with points before each access to shared memory (lib/base/point.h) and the
 # writers' lock under the scheduler.
 points_obj := $(patsubst $(O)/%,$(O)/points/%,$(lib_obj))
