@@ -23,7 +23,7 @@ static const char key[] = "client:192.168.100.1";
 static struct shmlimit *precise, *coarse, *windows, *places;
 static int open_rule, shut_rule, dry_rule, coarse_rule, window_rule, full_rule, warmup_rule, all_rule[4];
 static int taken_rule, leased_rule, refused_rule, counted_rule, empty_rule, half_rule, last_rule, bound_rule;
-static int total_rule, tenant_rule;
+static int total_rule, tenant_rule, auto_rule;
 static uint64_t now_ns;
 static struct layout_slot cell;
 static uint64_t secret[2] = { 1, 2 };
@@ -222,6 +222,12 @@ static void run_hold(uint64_t n)
 	hold(n, empty_rule);
 }
 
+/* The number of places is found. */
+static void run_hold_auto(uint64_t n)
+{
+	hold(n, auto_rule);
+}
+
 static void run_hold_of_many(uint64_t n)
 {
 	hold(n, half_rule);
@@ -413,6 +419,7 @@ static struct contender {
 	{ .name = "count", .run = run_count },
 	{ .name = "count, denied", .run = run_count_denied },
 	{ .name = "enter + leave", .run = run_hold },
+	{ .name = "enter + leave, found", .run = run_hold_auto },
 	{ .name = "enter + leave, 32 held", .run = run_hold_of_many },
 	{ .name = "... 32 held, bound of 40", .run = run_hold_by },
 	{ .name = "enter + leave, 63 held", .run = run_hold_of_all },
@@ -496,6 +503,9 @@ static void prepare(void)
 	bound_rule = set(places, "bound", &held);
 	total_rule = set(places, "total", &held);
 	tenant_rule = set(places, "tenant", &held);
+	held.law = SHMLIMIT_LAW_VEGAS;
+	held.least = 4;
+	auto_rule = set(places, "auto", &held);
 }
 
 static void deposit(int rule)

@@ -139,6 +139,28 @@ enum shmlimit_rule_flags {
 	SHMLIMIT_RULE_CUT_OFF = 0x10
 };
 
+/*
+ * shmlimit_rule.law: how the number of places moves, after each window of 250 ms and 30 places that
+ * were left, or longer. Their source: Netflix, concurrency-limits 0.5.
+ */
+enum shmlimit_law {
+	/*
+	 * By how many requests wait, which follows from how much longer work takes than at its
+	 * quickest: fewer than three: up; more than six: down. From 10 places on, log10 times that.
+	 */
+	SHMLIMIT_LAW_VEGAS = 1,
+	/*
+	 * Down as work takes more than one and a half times the average of the last minutes; else
+	 * up.
+	 */
+	SHMLIMIT_LAW_GRADIENT2 = 2,
+	/*
+	 * To nine tenths as work takes three times as long as at its quickest, or is dropped; else
+	 * up by one.
+	 */
+	SHMLIMIT_LAW_AIMD = 3
+};
+
 /* shmlimit_open() */
 enum shmlimit_open_flags {
 	SHMLIMIT_OPEN_READ_ONLY = 0x100,
@@ -163,7 +185,17 @@ enum shmlimit_count_flags {
 /* shmlimit_place.flags */
 enum shmlimit_place_flags {
 	/* an entry binds the place to the caller's process in the same step */
-	SHMLIMIT_PLACE_BIND = 0x80000
+	SHMLIMIT_PLACE_BIND = 0x80000,
+	/*
+	 * shmlimit_leave(), where the rule has a law; an entry ignores both. The work failed by
+	 * overload: it timed out, or what it needs rejected it.
+	 */
+	SHMLIMIT_PLACE_DROPPED = 0x400000,
+	/*
+	 * How long the work took says nothing of the load: an error at once, an answer from a
+	 * cache.
+	 */
+	SHMLIMIT_PLACE_UNTIMED = 0x800000
 };
 
 /* shmlimit_options.flags */
@@ -291,7 +323,12 @@ struct shmlimit_rule {
 	 * Not saved.
 	 */
 	uint64_t refused_unix_ns;
-	uint64_t reserved[1]; /* must be zero */
+	/*
+	 * HOLD only: SHMLIMIT_LAW_VEGAS, _GRADIENT2 or _AIMD: each key finds for itself how many
+	 * places there are, between `least` and `capacity`. 0: there are `capacity`.
+	 */
+	uint32_t law;
+	uint32_t least; /* with a law: 1 to `capacity`; without: 0 */
 };
 
 /*
@@ -384,7 +421,10 @@ struct shmlimit_place {
 	uint32_t struct_size; /* sizeof(struct shmlimit_place) */
 	uint32_t index;       /* which of the key's places */
 	uint64_t value;       /* what was written there; 0 = no place is held */
-	/* of an entry: SHMLIMIT_PLACE_BIND or 0; of other calls without meaning */
+	/*
+	 * of an entry: SHMLIMIT_PLACE_BIND or 0; of shmlimit_leave(): SHMLIMIT_PLACE_DROPPED,
+	 * _UNTIMED or 0; of other calls without meaning
+	 */
 	uint32_t flags;
 	/* of an entry: 0, or why the place that is held is not bound: see shmlimit_bind() */
 	int32_t bind_error;
@@ -513,8 +553,8 @@ struct shmlimit_fields {
 /*
  * ---- Segments -------------------------------------------------------------
  *
- * A segment is a file in /dev/shm. The segment web of layout version 10 is
- * /dev/shm/shmlimit.10.web. A library has one layout version, and only shmlimit_next_layout() and
+ * A segment is a file in /dev/shm. The segment web of layout version 11 is
+ * /dev/shm/shmlimit.11.web. A library has one layout version, and only shmlimit_next_layout() and
  * shmlimit_destroy_layout() reach segments of others. So two versions of the library can run side
  * by side, as they do during an upgrade, each with segments of its own.
  *

@@ -122,6 +122,7 @@ struct hold_request {
 	/* ENTER, RENEW: what was swapped in before the slot's swap was lost */
 	struct hold_place tried;
 	int done;        /* RENEW, LEAVE, BIND, AHEAD: it was in force */
+	uint32_t flags;  /* LEAVE: SHMLIMIT_PLACE_DROPPED, _UNTIMED */
 	uint64_t holder; /* ENTER, BIND: the number of a process, see registry.h; ENTER: or HOLD_NOBODY */
 	const struct hold_share *share; /* ENTER: or NULL */
 };

@@ -63,7 +63,7 @@ static uint64_t mark_of_rule(const struct shmlimit_rule *rule)
 	const uint64_t parts[] = { rule->algorithm,   rule->mode,      rule->flags,
 		                   rule->capacity,    rule->refill,    rule->period_ns,
 		                   rule->max_wait_ns, rule->warmup_ns, rule->cold_factor_milli,
-		                   rule->credit };
+		                   rule->credit,      rule->law,       rule->least };
 	uint64_t mark = 0;
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -88,7 +88,7 @@ static void keep_the_rest(struct shmlimit_rule *wanted, const struct shmlimit_ru
 static int is_same_rate(const struct shmlimit_rule *a, const struct shmlimit_rule *b)
 {
 	return a->algorithm == b->algorithm && a->mode == b->mode && a->capacity == b->capacity &&
-	       a->refill == b->refill && a->period_ns == b->period_ns;
+	       a->refill == b->refill && a->period_ns == b->period_ns && a->law == b->law && a->least == b->least;
 }
 
 EXPORT int shmlimit_rule_ensure(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given)

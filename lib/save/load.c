@@ -133,6 +133,7 @@ static void find_moment(struct loading *f, uint32_t flags, const struct rebase *
 static int compile_saved(const struct state_rule *r, struct layout_params *params)
 {
 	const struct layout_params saved = { .shape = r->shape };
+	int is_places = traits_of(r->algorithm)->is_places;
 	const struct shmlimit_rule rule = {
 		.algorithm = r->algorithm,
 		.flags = r->flags,
@@ -141,8 +142,10 @@ static int compile_saved(const struct state_rule *r, struct layout_params *param
 		.period_ns = r->period_ns,
 		.max_wait_ns = r->max_wait_ns,
 		.warmup_ns = r->warmup_ns,
-		.cold_factor_milli = r->cold_factor_milli,
-		.credit = r->credit,
+		.cold_factor_milli = is_places ? 0 : r->cold_factor_milli,
+		.credit = is_places ? 0 : r->credit,
+		.law = is_places ? r->cold_factor_milli : 0,
+		.least = is_places ? r->credit : 0,
 	};
 
 	/* Of layout 8 it is zero. */

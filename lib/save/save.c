@@ -139,6 +139,10 @@ static int put_rule(struct saving *s, uint32_t id)
 	r.warmup_ns = rule.warmup_ns;
 	r.cold_factor_milli = rule.cold_factor_milli;
 	r.credit = rule.credit;
+	if (rule.law != 0) {
+		r.cold_factor_milli = rule.law;
+		r.credit = rule.least;
+	}
 	return state_put(&s->file, &r, sizeof(r));
 }
 

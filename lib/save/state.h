@@ -57,9 +57,9 @@ struct state_rule {
 	uint32_t algorithm;
 	uint32_t flags;
 	uint64_t capacity, count, period_ns, max_wait_ns, warmup_ns;
-	uint32_t cold_factor_milli;
-	uint32_t credit;
-	uint64_t set_unix_ns; /* when its numbers were set */
+	uint32_t cold_factor_milli; /* HOLD: the law */
+	uint32_t credit;            /* HOLD: the least number */
+	uint64_t set_unix_ns;       /* when its numbers were set */
 	/* what its slots' ticks and quotas are: see struct layout_params */
 	uint64_t num, den, shape;
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];

@@ -42,7 +42,7 @@
 #include "shmlimit_lease.h"
 
 #define LAYOUT_MAGIC "shmlimit" /* the first 8 bytes, without a NUL */
-#define LAYOUT_VERSION 10u
+#define LAYOUT_VERSION 11u
 #define LAYOUT_BYTE_ORDER 0x01020304u
 
 #define LINE 64u /* bytes that two cores pass to and fro as one */
@@ -195,7 +195,7 @@ struct layout_params {
 	uint64_t max_wait_ns; /* the longest wait that a reservation may buy */
 	/*
 	 * low half: SHMLIMIT_RULE_NEXT_PAYS ...; high half: WARMUP's cold factor, 1/1000; LEASE's
-	 * credit
+	 * credit; HOLD's least number that a law finds
 	 */
 	uint64_t flags;
 	uint64_t count; /* as the caller gave it */
@@ -205,11 +205,10 @@ struct layout_params {
 };
 
 /*
- * Bits 0..5 quota bits Q; 8..13 token bits, Q + f where a token is 2^f ticks;
- * 16..23 the algorithm; 24..30 the shift of the inverse; 32..37 what only one
- * algorithm has: WARMUP the unit bits, WINDOW the bits of a number of cells; 40..45 the
- * size of its keys' cells, see cells.h, where they have any.
- * A WINDOW's "token bits" are those of a nanosecond's number that its words
+ * Bits 0..5 quota bits Q; 8..13 token bits, Q + f where a token is 2^f ticks; 16..23 the algorithm;
+ * 24..30 the shift of the inverse; 32..37 what only one algorithm has: WARMUP the unit bits, WINDOW
+ * the bits of a number of cells, HOLD the law; 40..45 the size of its keys' cells, see cells.h,
+ * where they have any. A WINDOW's "token bits" are those of a nanosecond's number that its words
  * leave out. The rest is zero.
  */
 static inline uint64_t params_shape(unsigned quota_bits, unsigned token_bits, unsigned algorithm,
@@ -254,6 +253,12 @@ static inline unsigned params_cell_bits(const struct layout_params *params)
 	return params->shape >> 32 & 63;
 }
 
+/* HOLD: SHMLIMIT_LAW_VEGAS ...; 0: the capacity is the number of places */
+static inline unsigned params_law(const struct layout_params *params)
+{
+	return params->shape >> 32 & 63;
+}
+
 static inline unsigned params_cells_size(const struct layout_params *params)
 {
 	return params->shape >> 40 & (CELLS_SIZES - 1);
@@ -286,6 +291,11 @@ static inline uint32_t params_cold_factor_milli(const struct layout_params *para
 }
 
 static inline uint32_t params_credit(const struct layout_params *params)
+{
+	return (uint32_t)(params->flags >> 32);
+}
+
+static inline uint32_t params_least(const struct layout_params *params)
 {
 	return (uint32_t)(params->flags >> 32);
 }

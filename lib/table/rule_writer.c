@@ -141,9 +141,6 @@ static int check_set(const struct shmlimit_rule *rule, struct layout_params *par
 {
 	if (rule->mode > SHMLIMIT_BLOCK)
 		return -EINVAL;
-	for (size_t i = 0; i < sizeof(rule->reserved) / sizeof(rule->reserved[0]); i++)
-		if (rule->reserved[i] != 0)
-			return -E2BIG;
 	return algorithm_compile(rule, 0, params);
 }
 

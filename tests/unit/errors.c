@@ -125,9 +125,12 @@ static void rules(void)
 	good.credit = 1;
 	is(set(good), -EINVAL, "a funnel with a credit is refused");
 	good.credit = 0;
-	good.reserved[0] = 1;
-	is(set(good), -E2BIG, "a rule whose reserved field is not zero is refused");
-	good.reserved[0] = 0;
+	good.law = SHMLIMIT_LAW_VEGAS;
+	is(set(good), -EINVAL, "a funnel whose number is found is refused");
+	good.law = 0;
+	good.least = 1;
+	is(set(good), -EINVAL, "a funnel with a least number is refused");
+	good.least = 0;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		is(shmlimit_rule_set(l, bad[i], &good), -EILSEQ, "a rule with bad name %zu is refused", i);
 		is(shmlimit_check_names(NULL, bad[i]), -EILSEQ, "a check of bad name %zu says that no rule can have it",

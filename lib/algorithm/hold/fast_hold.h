@@ -14,6 +14,7 @@
 #ifndef SHMLIMIT_LIB_FAST_HOLD_H
 #define SHMLIMIT_LIB_FAST_HOLD_H
 
+#include "auto_state.h"
 #include "first.h"
 #include "hold_place.h"
 #include "ring.h"
@@ -78,6 +79,39 @@ static inline int fast_hold_report(const struct first *f, const uint64_t *cells,
 }
 
 /*
+ * Of a rule whose number is found: see auto_state.h. Apart, so that the others take no instruction
+ * more than to ask. The version of the rule is in force, or its caller starts over.
+ */
+static inline struct auto_bounds fast_hold_bounds(const struct layout_params *in_force, struct layout_params *params)
+{
+	params->capacity = load_word(&in_force->capacity);
+	params->shape = load_word(&in_force->shape);
+	params->flags = load_word(&in_force->flags);
+	return auto_state_bounds(params);
+}
+
+__attribute__((noinline)) static uint64_t fast_hold_number(const struct layout_params *in_force, uint64_t *cells,
+                                                           uint64_t word)
+{
+	struct layout_params params;
+	struct auto_bounds bounds = fast_hold_bounds(in_force, &params);
+
+	return auto_state_now(auto_state_pairs(cells, &params), word, &bounds);
+}
+
+/* A place was left. Of the key are filled in: its slot, and whose clock there is. */
+__attribute__((noinline)) static void fast_hold_time(struct auto_key *key, const struct layout_params *in_force,
+                                                     uint64_t *cells, const struct hold_request *asked, uint64_t now_ns)
+{
+	struct layout_params params;
+
+	key->bounds = fast_hold_bounds(in_force, &params);
+	key->pairs = auto_state_pairs(cells, &params);
+	key->period_ns = load_word(&in_force->back);
+	auto_state_left(key, asked->place.value, asked->flags, now_ns);
+}
+
+/*
  * By the limit, of places, and by the share, unless they are NULL. The answer, as decide() gives
  * it, or FIRST_NOT. *failed: an entry lost the swap of the word; what it tried stands in *q->hold,
  * and its cell is taken back.
@@ -94,6 +128,14 @@ FAST int fast_enter(const struct shmlimit *l, const struct request *q, const str
 	if (__builtin_expect(!first_find(l, q, SHMLIMIT_HOLD, 1, &f), 0))
 		return FIRST_NOT;
 	most = f.view.params.capacity;
+	cells = cells_glance(l, f.t, f.slot, &f.view.params);
+	if (__builtin_expect(cells == NULL, 0))
+		return FIRST_NOT;
+	if (__builtin_expect(params_law(&f.view.params) != 0, 0)) {
+		uint64_t number = fast_hold_number(rule_params(f.record, rule_version(&f.view)), cells, f.seen.word);
+
+		most = number < most ? number : most;
+	}
 	if (limit != NULL && limit->capacity < most)
 		most = limit->capacity;
 	if (share != NULL) {
@@ -106,9 +148,7 @@ FAST int fast_enter(const struct shmlimit *l, const struct request *q, const str
 	}
 	reach = hold_reach(f.seen.word, UINT64_MAX);
 	n = reach < most ? reach + 1 : most;
-	cells = cells_glance(l, f.t, f.slot, &f.view.params);
-	if (__builtin_expect(
-		    reach > most || n > FAST_HOLD_CELLS || most > params_tokens(&f.view.params) || cells == NULL, 0))
+	if (__builtin_expect(reach > most || n > FAST_HOLD_CELLS || most > params_tokens(&f.view.params), 0))
 		return FIRST_NOT;
 
 	i = load_relaxed(fast_hold_hint(l, q->hash));
@@ -211,6 +251,11 @@ FAST int fast_leave(const struct shmlimit *l, const struct request *q)
 	                     0))
 		return FIRST_NOT;
 	asked->done = 1;
+	if (__builtin_expect(params_law(&f.view.params) != 0, 0) && rule_record_holds(f.record, &f.view)) {
+		struct auto_key key = { .slot = f.slot, .seen = f.seen, .l = q->when.given ? NULL : l };
+
+		fast_hold_time(&key, rule_params(f.record, rule_version(&f.view)), cells, asked, q->when.ns);
+	}
 	/* Threads share the hint: it is written where it differs. */
 	if (load_relaxed(hint) != asked->place.cell)
 		store_relaxed(hint, asked->place.cell);

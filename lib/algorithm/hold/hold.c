@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "algorithm.h"
+#include "auto_state.h"
 #include "hold_place.h"
 
 /* ---- Arithmetic ---- */
@@ -26,15 +27,23 @@ int hold_compile(const struct shmlimit_rule *rule, unsigned size, struct layout_
 		return -EINVAL;
 	if (rule->period_ns > HOLD_PERIOD_MAX_NS)
 		return -ERANGE;
+	if (rule->law > SHMLIMIT_LAW_AIMD || rule->least > rule->capacity || (rule->law == 0 && rule->least != 0))
+		return -EINVAL;
+	if (rule->law != 0 && rule->least == 0)
+		return -EDOM;
+	if (rule->law != 0 && rule->capacity > SHMLIMIT_WINDOW_MAX - AUTO_STATE_PAIRS)
+		return -EFBIG;
 	params->capacity = params->count = rule->capacity;
 	params->period_ns = params->back = rule->period_ns;
 	params->ahead =
 		rule->period_ns + (rule->period_ns / 2 < SLACK_NS ? rule->period_ns / 2 : SLACK_NS) + HOLD_TICK_NS;
 	params->scale[1] = (uint64_t)1 << 54; /* a tick of funnel_time() is a nanosecond: 2^118 */
 	params->num = params->den = 1;
-	params->flags = rule->flags;
+	params->flags = rule->flags | (uint64_t)rule->least << 32;
 	params->shape = params_shape(HOLD_STAMP_SHIFT, HOLD_TICK_BITS, SHMLIMIT_HOLD, 0);
-	params_set_cells_size(params, cells_size_at_least(rule->capacity, size));
+	params_set_extra(params, rule->law);
+	params_set_cells_size(params,
+	                      cells_size_at_least(rule->capacity + (rule->law != 0 ? AUTO_STATE_PAIRS : 0), size));
 	return 0;
 }
 
@@ -50,6 +59,7 @@ struct places {
 	uint64_t soonest_ns, longest_ns; /* until the first, the last of them ends */
 	int stepped;                     /* some end later than they can */
 	int bound;                       /* some have a holder */
+	uint64_t own;                    /* how many there may be, by the request's limit and the number now */
 };
 
 #define NONE UINT64_MAX
@@ -66,6 +76,46 @@ static uint64_t bound_of(const struct look *k, const struct request *q)
 	uint64_t most = cells_of(k);
 
 	return q->limit != NULL && q->limit->capacity < most ? q->limit->capacity : most;
+}
+
+/* What a rule has whose number is found; of others no pairs. */
+static struct auto_key auto_of(const struct look *k, uint64_t word)
+{
+	struct auto_key key = {
+		.slot = k->slot, .seen.word = word, .l = k->given ? NULL : k->l, .period_ns = k->params->back
+	};
+
+	if (params_law(k->params) == 0)
+		return key;
+	key.bounds = auto_state_bounds(k->params);
+	if (k->slot != NULL && ring_cells(k) != NULL) {
+		key.pairs = auto_state_pairs(ring_cells(k), k->params);
+		key.seen.tag = load_acquire(&k->slot->tag);
+	}
+	return key;
+}
+
+/* The same now: no more than the number that was found. */
+__attribute__((noinline)) static uint64_t number_now(const struct look *k, uint64_t word)
+{
+	struct auto_key key = auto_of(k, word);
+
+	return auto_state_now(key.pairs, word, &key.bounds);
+}
+
+static inline uint64_t bound_now(const struct look *k, const struct request *q, uint64_t word)
+{
+	uint64_t own = bound_of(k, q), number = params_law(k->params) == 0 ? own : number_now(k, word);
+
+	return number < own ? number : own;
+}
+
+/* A request was denied by the number. */
+__attribute__((noinline)) static void number_denied(const struct look *k, uint64_t word)
+{
+	struct auto_key key = auto_of(k, word);
+
+	auto_state_denied(&key);
 }
 
 /*
@@ -255,7 +305,7 @@ static int bury(const struct look *k, struct slot_seen seen)
 static int hold_ask(const struct look *k, const struct request *q, uint64_t word, const struct places *p, uint64_t most,
                     struct verdict *v)
 {
-	uint64_t own = bound_of(k, q);
+	uint64_t own = p->own;
 
 	/*
 	 * Fewer than `most` in force: then one of as many cells is not, and one below the capacity
@@ -266,8 +316,10 @@ static int hold_ask(const struct look *k, const struct request *q, uint64_t word
 	v->answer = SHMLIMIT_DENIED;
 	if (q->amount == 0)
 		v->answer = SHMLIMIT_ALLOWED;
-	else if (q->amount > own)
+	else if (q->amount > bound_of(k, q))
 		v->retry_after_ns = FUNNEL_NEVER;
+	else if (q->amount > own)
+		v->retry_after_ns = hold_soon_ns(k->params); /* the number may grow */
 	else if (p->held <= own - q->amount)
 		v->retry_after_ns = hold_soon_ns(k->params); /* any place of the limit above may be left */
 	else
@@ -276,14 +328,14 @@ static int hold_ask(const struct look *k, const struct request *q, uint64_t word
 }
 
 /*
- * How many places of the key there may be: bound_of(), or the request's share if that is less. The
+ * How many places of the key there may be: p->own, or the request's share if that is less. The
  * limit above is counted after the word was read, so the swap of the word fails if the key got a
  * place since. Before a denial dead holders are left out there.
  */
-static uint64_t most_of(const struct look *k, const struct request *q, uint64_t held)
+static uint64_t most_of(const struct request *q, const struct places *p)
 {
 	const struct hold_share *share = q->op == OP_ENTER ? q->hold->share : NULL;
-	uint64_t own = bound_of(k, q), most;
+	uint64_t own = p->own, held = p->held, most;
 
 	if (share == NULL)
 		return own;
@@ -324,7 +376,9 @@ static int hold_renew(const struct look *k, struct hold_request *asked, struct h
 	asked->done = b->before != 0;
 	if (!asked->done)
 		return 0;
-	b->place = (struct hold_place){ asked->place.cell, hold_cell(k->params, b->before, b->word, k->at.now_ns) };
+	/* Its end does not say when it was entered any more. */
+	b->place = (struct hold_place){ asked->place.cell,
+		                        hold_cell(k->params, b->before, b->word, k->at.now_ns) | HOLD_SHORT };
 	v->word = hold_word_next(b->word, reach > b->place.cell ? reach : b->place.cell + 1, k->at.now_ns);
 	v->changed = 1;
 	return 1;
@@ -348,9 +402,26 @@ static void hold_leave(const struct look *k, struct hold_request *asked, const s
 			return;
 		if (hold_place_end(ring_cells(k), asked->place.cell, place)) {
 			asked->done = 1;
+			asked->place.value = place.value;
 			return;
 		}
 	}
+}
+
+/*
+ * The same, and its time counts where the rule's number is found. An entry that is undone has none.
+ */
+static void hold_leave_timed(const struct look *k, const struct request *q, const struct hold_balance *b)
+{
+	int was_done = q->hold->done;
+	struct auto_key key;
+
+	hold_leave(k, q->hold, b);
+	if (params_law(k->params) == 0 || was_done || !q->hold->done || q->taken != NULL)
+		return;
+	key = auto_of(k, b->word);
+	if (key.pairs != NULL)
+		auto_state_left(&key, q->hold->place.value, q->hold->flags, k->at.now_ns);
 }
 
 /*
@@ -440,7 +511,7 @@ static void hold_row_apply(const struct look *k, const struct request *q, struct
 	if (q->op == OP_RENEW)
 		(void)hold_renew(k, q->hold, &b->hold, v);
 	else if (q->op == OP_LEAVE)
-		hold_leave(k, q->hold, &b->hold);
+		hold_leave_timed(k, q, &b->hold);
 	else if (q->op == OP_BIND)
 		hold_bind(k, q->hold, &b->hold, v);
 	if (operation_is_holders(q->op))
@@ -450,7 +521,8 @@ static void hold_row_apply(const struct look *k, const struct request *q, struct
 		return;
 	}
 	p = places_read(k, b->hold.word, q->op == OP_PEEK);
-	most = most_of(k, q, p.held);
+	p.own = bound_now(k, q, b->hold.word);
+	most = most_of(q, &p);
 	if (q->op == OP_ENTER && q->hold->tried.value != 0 && p.held <= most && hold_renew(k, q->hold, &b->hold, v)) {
 		enters = 0; /* it is counted */
 	} else {
@@ -463,6 +535,8 @@ static void hold_row_apply(const struct look *k, const struct request *q, struct
 		b->stepped = b->doubtful = v->answer == SHMLIMIT_DENIED && q->op != OP_PEEK &&
 		                           (p.stepped || (p.bound && has_orphans(k, b->hold.word)));
 	}
+	if (params_law(k->params) != 0 && v->answer == SHMLIMIT_DENIED && q->op != OP_PEEK && p.held >= p.own)
+		number_denied(k, b->hold.word);
 	if (r == NULL)
 		return;
 	if (v->changed) {
@@ -599,6 +673,12 @@ static void hold_row_lost(const struct look *k, const struct request *q, const s
 
 /* ---- The row ---- */
 
+static void hold_row_rule(const struct layout_params *params, struct shmlimit_rule *out)
+{
+	out->law = params_law(params);
+	out->least = params_least(params);
+}
+
 static void hold_row_range(const struct layout_params *params, struct shmlimit_range *out)
 {
 	out->resolution_ps = 1000 * HOLD_TICK_NS;
@@ -618,16 +698,23 @@ static void hold_row_none(const struct look *k, struct balance *b)
 	hold_row_read(k, 0, b);
 }
 
-static uint64_t hold_row_wait(const struct look *k, const struct balance *b)
-{
-	return places_read(k, b->hold.word, 1).longest_ns;
-}
-
 static uint64_t hold_row_idle_ns(const struct look *k, uint64_t word)
 {
 	uint64_t ticks = hold_stamp(k->at.now_ns - (word >> HOLD_STAMP_SHIFT << HOLD_STAMP_TICK_BITS));
 
 	return ticks > ((uint64_t)1 << HOLD_STAMP_BITS) - HOLD_STAMP_AHEAD ? 0 : ticks << HOLD_STAMP_TICK_BITS;
+}
+
+/* A number that was found is kept for a time. */
+static uint64_t hold_row_wait(const struct look *k, const struct balance *b)
+{
+	uint64_t wait_ns = places_read(k, b->hold.word, 1).longest_ns, idle_ns;
+
+	if (params_law(k->params) == 0 || k->slot == NULL)
+		return wait_ns;
+	idle_ns = hold_row_idle_ns(k, b->hold.word);
+	return idle_ns < AUTO_STATE_KEEP_NS && AUTO_STATE_KEEP_NS - idle_ns > wait_ns ? AUTO_STATE_KEEP_NS - idle_ns
+	                                                                              : wait_ns;
 }
 
 /* Places end when they were to: they are as they were. */
@@ -652,8 +739,9 @@ static const char *hold_row_mend(const struct layout_params *params, uint64_t wo
 static void hold_row_show(const struct look *k, const struct balance *b, struct shmlimit_slot *out)
 {
 	struct places p = places_read(k, b->hold.word, 1);
+	uint64_t most = params_law(k->params) == 0 ? k->params->capacity : number_now(k, b->hold.word);
 
-	out->remaining = p.held < k->params->capacity ? k->params->capacity - p.held : 0;
+	out->remaining = p.held < most ? most - p.held : 0;
 	out->reset_after_ns = p.longest_ns;
 }
 
@@ -683,6 +771,14 @@ static int place_copy(const struct look *k, uint64_t i, struct hold_pair *place)
 	return load_again(&ring_cells(k)[2 * i]) == place->value;
 }
 
+static void hold_migrate_number(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen)
+{
+	struct auto_key from = auto_of(k, word), there = auto_of(to, seen.word);
+
+	there.seen = seen;
+	auto_state_migrate(&from, &there);
+}
+
 static int hold_row_migrate(const struct look *k, uint64_t word, const struct look *to, struct slot_seen seen,
                             uint64_t *carried)
 {
@@ -706,6 +802,7 @@ static int hold_row_migrate(const struct look *k, uint64_t word, const struct lo
 		    !hold_place_cas(ring_cells(to), i, before, place))
 			return 0;
 	}
+	hold_migrate_number(k, word, to, seen);
 	*carried = word;
 	return 1;
 }
@@ -725,6 +822,7 @@ const struct algorithm algorithm_hold = {
 	.one_at_a_time = 1,
 	.compile = hold_compile,
 	.range = hold_row_range,
+	.rule = hold_row_rule,
 	.none = hold_row_none,
 	.read = hold_row_read,
 	.apply = hold_row_apply,

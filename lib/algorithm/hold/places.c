@@ -193,6 +193,7 @@ __attribute__((noinline)) static int leave(const struct shmlimit *l, int rule, s
 	if (l == NULL || place == NULL || place->struct_size < PLACE_SIZE_1_0)
 		return -EINVAL;
 	asked.place = (struct hold_place){ place->index, place->value };
+	asked.flags = place->flags;
 	answer = decide_check(l, &request);
 	if (answer != 0)
 		return answer;

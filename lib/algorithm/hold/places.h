@@ -18,7 +18,9 @@ static inline int places_check(const struct shmlimit_place *place)
 {
 	if (place == NULL || place->struct_size < PLACE_SIZE_1_0)
 		return -EINVAL;
-	return (place->flags & ~(uint32_t)SHMLIMIT_PLACE_BIND) != 0 ? -E2BIG : 0;
+	return (place->flags & ~(uint32_t)(SHMLIMIT_PLACE_BIND | SHMLIMIT_PLACE_DROPPED | SHMLIMIT_PLACE_UNTIMED)) != 0
+	               ? -E2BIG
+	               : 0;
 }
 
 /* As shmlimit_decide(), of a take with a place: see there. */
