@@ -110,12 +110,19 @@ static void order(void)
 
 static void dry_runs(void)
 {
+	static const uint32_t between[] = { 0, 1, 2 };
 	struct shmlimit_gate *g = fresh("create=yes slots=64 rule=all rate=\"64 at once\" rule=each share=4 dry_run");
 
 	is(fill(g, 'a', 0), 52 + 1, "a share in a dry run says when it would deny");
 	is(answer.outcome, SHMLIMIT_GATE_REJECTED_DRY_RUN, "a share in a dry run lets the request go on");
 	is(answer.denied_by, 1, "a dry run names the limit of the share");
 	is(left("each", "a"), 12, "that request holds no place of it");
+	leave_all(g);
+	shmlimit_gate_close(g);
+	g = fresh("create=yes slots=64 rule=all rate=\"64 at once\" rule=day rate=1000/day rule=each share=1 dry_run");
+	while (request(g, 'a', 0, between, 3) == SHMLIMIT_ALLOWED && answer.outcome == SHMLIMIT_GATE_PASSED)
+		;
+	is(entered, 32 + 1, "a share in a dry run is of the last limit that has places");
 	leave_all(g);
 	shmlimit_gate_close(g);
 	g = fresh("create=yes slots=64 rule=all rate=\"64 at once\" rule=each share=0.001 dry_run");

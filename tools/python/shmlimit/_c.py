@@ -39,6 +39,7 @@ LIMIT_PLACES = 0x40000000
 COUNT_SATURATE = 0x10000
 COUNT_RESTART = 0x20000
 PLACE_BIND = 0x80000
+SHARE_ONE = 1000
 VERBS = {"take": 0, "peek": 1, "reserve": 2, "charge": 3, "refund": 4, "take_some": 6}
 
 

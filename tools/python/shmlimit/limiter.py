@@ -210,6 +210,8 @@ class Request(NamedTuple):
     key: Key
     cost: int = 1
     limit: CallLimit = None
+    share: float = 0
+    """Of enter_all(): the key enters while it holds fewer places than this many times those that are free in the request before it."""
 
 
 class All(NamedTuple):
@@ -358,6 +360,31 @@ class Place:
         return True
 
     def __enter__(self) -> Place:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.leave()
+
+
+class Places:
+    """Places under several HOLD rules, from Limiter.enter_all(): true if all were entered. A with statement leaves them."""
+
+    def __init__(self, failed: int, places: list[Place]) -> None:
+        self.failed = failed
+        """Denied: the index of the request that was; else -1."""
+        self.places = places
+        """One for each request, up to the one that failed, which is the last."""
+
+    def __bool__(self) -> bool:
+        return self.failed < 0
+
+    def leave(self) -> bool:
+        """False: one had ended, or was left before."""
+        return all([place.leave() for place in reversed(self.places)]) if self else False
+
+    def __enter__(self) -> Places:
         return self
 
     def __exit__(
@@ -693,7 +720,9 @@ class Limiter:
         """Take from up to 16 limits, all or none. Put the one that denies most first."""
         n = len(requests)
         c, results, failed = (_c.Request * n)(), (_c.Result * n)(), ctypes.c_size_t(n)
-        for i, (rule, key, cost, limit) in enumerate(requests):
+        for i, (rule, key, cost, limit, share) in enumerate(requests):
+            if share != 0:
+                raise ValueError(f"share {share}: is of enter_all()")
             encoded = key_bytes(key)
             c[i].rule, c[i].key, c[i].key_len, c[i].cost = self._id(rule), encoded, len(encoded), _unsigned(cost)
             if limit is not None:
@@ -704,6 +733,28 @@ class Limiter:
         filled = n if answer == 0 else failed.value + 1
         decided = [_result(i + 1 < filled or answer == 0, results[i]) for i in range(filled)]
         return All(answer == 0, -1 if answer == 0 else failed.value, decided)
+
+    def enter_all(self, requests: Sequence[Request]) -> Places:
+        """Enter a place of each of up to 16 limits, all or none, in one step: ``with limiter.enter_all([Request("all", "all"),
+        Request("tenants", user, share=4)]) as places: if places: ...``. See enter()."""
+        n = len(requests)
+        c, results, failed = (_c.Request * n)(), (_c.Result * n)(), ctypes.c_size_t(n)
+        places = [_c.Place(struct_size=ctypes.sizeof(_c.Place), flags=_c.PLACE_BIND) for _ in requests]
+        keys = [key_bytes(request.key) for request in requests]
+        for i, (rule, _, cost, limit, share) in enumerate(requests):
+            by = None if limit is None else ctypes.pointer(call_limit(limit)[0])
+            thousandths = round(share * _c.SHARE_ONE)
+            if share != 0 and not 1 <= thousandths <= 10**6 * _c.SHARE_ONE:
+                raise ValueError(f"share {share}: must be 0.001 to 1000000")
+            c[i] = _c.Request(self._id(rule), thousandths, keys[i], len(keys[i]), _unsigned(cost), by, ctypes.pointer(places[i]))
+        answer = library.take_all(self._handle, c, n, ctypes.byref(failed), results)
+        if answer < 0:
+            _check(answer, f"{self.name}: rule {requests[failed.value].rule}" if failed.value < n else self.name)
+        entered = [
+            Place(self, requests[i].rule, keys[i], _result(answer == 0 or i < failed.value, results[i]), places[i])
+            for i in range(n if answer == 0 else failed.value + 1)
+        ]
+        return Places(-1 if answer == 0 else failed.value, entered)
 
     def throttle(self, key: Key, capacity: int, count: int | float, period_s: int, quantity: int = 1) -> Throttled:
         """redis-cell's CL.THROTTLE, for code that passes the limit with each call. `count` may be a float, such as 0.5."""

@@ -383,6 +383,32 @@ class LimiterLaws(unittest.TestCase):
         with self.assertRaises(Error, msg="a rate is no number of places"):
             self.limiter.enter("h", "bound", limit="5/minute")
 
+    def test_enter_all(self):
+        """enter_all: places of several limits, all or none; by a share of those that are free"""
+        for rule in "total", "tenants":
+            self.limiter.rule_set(rule, Rule(4, 0, DAY_NS, algorithm=Algorithm.HOLD))
+
+        def enter(user, share=1):
+            return self.limiter.enter_all([Request("total", "all"), Request("tenants", user, share=share)])
+
+        first, second, third = (enter("a") for _ in range(3))
+        self.assertEqual((bool(first), bool(second), bool(third), third.failed), (True, True, False, 1))
+        self.assertEqual([place.result.remaining for place in second.places], [2, 1])
+        self.assertEqual((len(third.places), third.places[1].result.limit, third.leave()), (2, 2, False))
+        self.assertEqual(self.limiter.peek("total", "all").remaining, 2, "a denial leaves all places")
+        with enter("b") as other, enter("c", 100) as larger, enter("d", 100) as none:
+            self.assertEqual((bool(other), bool(larger), none.failed), (True, True, 0))
+        self.assertEqual((first.leave(), first.leave(), second.leave()), (True, False, True))
+        self.assertEqual((self.limiter.peek("total", "all").remaining, self.limiter.peek("tenants", "a").remaining), (4, 4))
+        for wrong in 0.0001, -1, 1000001:
+            with self.assertRaises(ValueError):
+                enter("a", wrong)
+        with self.assertRaises(ValueError):
+            self.limiter.take_all([Request("total", "all", share=1)])
+        with self.assertRaises(Error) as raised:
+            self.limiter.enter_all([Request("tenants", "a", share=1)])
+        self.assertEqual(raised.exception.errno, errno.EINVAL)
+
     def test_enter(self):
         """as many places as there are can be held at once, and one that is left can be entered again, also after an exception"""
         self.limiter.rule_set("h", Rule(2, 0, DAY_NS, algorithm=Algorithm.HOLD))
