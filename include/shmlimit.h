@@ -528,6 +528,14 @@ struct shmlimit_slot {
 	 * LIVE: time until all borrowed tokens are back; WARMUP, WINDOW: until the last reservation
 	 */
 	uint64_t debt_ns;
+	/*
+	 * LIVE, REFILLED, of a rule with a law: how many places there are now; how long a place is
+	 * held where nothing waits, 0 = not known yet; and how many of those that hold one wait, by
+	 * the times of the last window, in thousandths. Else 0.
+	 */
+	uint64_t number;
+	uint64_t base_ns;
+	uint64_t queue_milli;
 };
 
 /*
@@ -845,17 +853,17 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  * 2^54 (208 days): see shmlimit_enter(). `refill` is 0.
  *
  * Returns the id (0 or more), or: -EDOM capacity, refill, period_ns or warmup_ns is 0 (GCRA: some
- * of the three are, but not all); -ERANGE the rule cannot be represented exactly (see
- * shmlimit_rule_range()), a WARMUP rule stores no whole token, or a LEASE rule's capacity is above
- * SHMLIMIT_LEASE_CAPACITY_MAX or, times the period over its common factor with 1000 * refill, is
- * 2^53 or more; -EFBIG a WINDOW or HOLD rule's capacity is above SHMLIMIT_WINDOW_MAX;
- * -EBUSY the rule exists and has another algorithm; -EINVAL a mode, algorithm or flag is unknown or
- * does not go with the others, or a WARMUP rule's capacity or cold factor is out of range; -E2BIG a
- * field is set that this library does not know; -EXFULL the segment has rules_max rules; -ENOSPC
- * the list of rules is full and cannot grow; -ENOMEM the keys of a WINDOW or HOLD rule need more
- * memory for a larger capacity, and this process has no addresses for it (RLIMIT_AS); -EROFS;
- * -ENOENT the segment was destroyed. After any error nothing was changed. The rule is checked
- * first: on a read-only handle -EROFS means that the rule is valid.
+ * of the three are, but not all), or `least` of a rule with a law; -ERANGE the rule cannot be
+ * represented exactly (see shmlimit_rule_range()), a WARMUP rule stores no whole token, or a LEASE
+ * rule's capacity is above SHMLIMIT_LEASE_CAPACITY_MAX or, times the period over its common factor
+ * with 1000 * refill, is 2^53 or more; -EFBIG a WINDOW or HOLD rule's capacity is above
+ * SHMLIMIT_WINDOW_MAX; -EBUSY the rule exists and has another algorithm; -EINVAL a mode, algorithm
+ * or flag is unknown or does not go with the others, or a WARMUP rule's capacity or cold factor is
+ * out of range; -E2BIG a field is set that this library does not know; -EXFULL the segment has
+ * rules_max rules; -ENOSPC the list of rules is full and cannot grow; -ENOMEM the keys of a WINDOW
+ * or HOLD rule need more memory for a larger capacity, and this process has no addresses for it
+ * (RLIMIT_AS); -EROFS; -ENOENT the segment was destroyed. After any error nothing was changed. The
+ * rule is checked first: on a read-only handle -EROFS means that the rule is valid.
  */
 int shmlimit_rule_set(struct shmlimit *limiter, const char *rule_name,
                       const struct shmlimit_rule *rule);
@@ -881,8 +889,8 @@ int shmlimit_rule_ensure(struct shmlimit *limiter, const char *rule_name,
 
 /*
  * Read a limit as people write it, into *rule: set its struct_size and, for other algorithms than
- * FUNNEL, its algorithm before the call. Algorithm, mode, capacity, refill and period_ns are set;
- * the other members stay as they are.
+ * FUNNEL, its algorithm before the call. Algorithm, mode, capacity, refill, period_ns, law and
+ * least are set; the other members stay as they are.
  *
  *	5/minute, 100 per hour, 10r/s, 1k/s, 1/1.5s   a rate, and a burst of its count
  *	0.5/s, 2.5 per minute, 1e-3/s                 exactly 1/2s, 5/2m, 1/1000s
@@ -891,6 +899,7 @@ int shmlimit_rule_ensure(struct shmlimit *limiter, const char *rule_name,
  *	1000/hour window                              the same, as a WINDOW
  *	20 at once, 20 at once for 10 minutes         a HOLD; without a time for 60 s
  *	20 at once at most 5 minutes each             the same: SHMLIMIT_RULE_CUT_OFF
+ *	auto at once, auto 8 to 64 at once by aimd    a number that is found: `law`, `least`
  *	0, 0/s, block                                 BLOCK: denies always
  *	unlimited, off                                OFF: allows always
  *

@@ -21,6 +21,7 @@ enum {
 	SETS_WARMUP = 1 << 6, /* and the cold factor */
 	SETS_COUNT_REFUSED = 1 << 7,
 	SETS_CUT_OFF = 1 << 8,
+	SETS_LAW = 1 << 9, /* and the least number */
 };
 
 struct traits {

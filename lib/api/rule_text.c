@@ -15,6 +15,8 @@
 /* What a text says ends here. */
 #define KNOWN_MIN (offsetof(struct shmlimit_rule, period_ns) + sizeof(uint64_t))
 
+#define KNOWN_WITH_LAW (offsetof(struct shmlimit_rule, least) + sizeof(uint32_t))
+
 EXPORT int shmlimit_rule_parse(const char *text, struct shmlimit_rule *rule, struct shmlimit_problem *wrong)
 {
 	struct shmlimit_rule known;
@@ -26,6 +28,9 @@ EXPORT int shmlimit_rule_parse(const char *text, struct shmlimit_rule *rule, str
 		*wrong = (struct shmlimit_problem){ .text = "an argument is missing, unknown, or out of range" };
 	if (error == 0)
 		error = limit_parse(text, &known, wrong);
+	/* WHY NOT without: it would be another limit. */
+	if (error == 0 && known.law != 0 && known.struct_size < KNOWN_WITH_LAW)
+		error = -EINVAL;
 	return error != 0 ? error : sized_out(rule, &known, sizeof(known));
 }
 

@@ -3,7 +3,8 @@
  *
  *	limit   = rate | places | "block" | "unlimited" | "off" | "0"
  *	rate    = number [noun] ("/" | "per") duration {"burst" ["="] count | "strict" | "window"}
- *	places  = count [noun] "at once" ["for" duration | "at most" duration ["each"]]
+ *	places  = (count [noun] | auto) "at once" ["by" law] ["for" duration | "at most" duration ["each"]]
+ *	auto    = "auto" [count "to" count], and only that has a law: "vegas", "gradient2" or "aimd"
  *
  * What is not that is refused with the reading that is nearest to it: a text that this reader
  * accepts, since it was given to it.
@@ -30,6 +31,8 @@
 /* expiry of a place for which none is given; Laravel's funnel has the same */
 #define PLACE_NS (60 * SECOND)
 #define BLANKS " \t"
+#define AUTO_LEAST 4
+#define AUTO_MOST 200
 #define WORD_MAX 20   /* bytes of a word that a message repeats */
 #define DIGITS_MAX 60 /* digits of a number that a message rounds */
 
@@ -41,7 +44,8 @@ struct limit {
 	uint64_t burst; /* 0: none is given */
 	uint64_t whole; /* the burst then: the number that was read, rounded up */
 	int strict, window, places;
-	int cut_off; /* a place ends with its period */
+	int cut_off;         /* a place ends with its period */
+	uint32_t law, least; /* of a number that is found, or 0 */
 };
 
 struct reader {
@@ -473,6 +477,26 @@ static int read_options(struct reader *r)
 	return error;
 }
 
+const char *const limit_laws[] = { "", "vegas", "gradient2", "aimd", NULL };
+
+static int read_law(struct reader *r)
+{
+	const char *begin;
+	size_t len;
+
+	skip_blanks(r);
+	begin = r->at;
+	for (len = 0; is_letter(begin[len]) || is_digit(begin[len]); len++)
+		;
+	for (uint32_t law = SHMLIMIT_LAW_VEGAS; len != 0 && limit_laws[law] != NULL; law++)
+		if (is_limit_word(begin, len, limit_laws[law])) {
+			r->at += len;
+			r->limit.law = law;
+			return 0;
+		}
+	return refuse(r, begin, "must be vegas, gradient2 or aimd");
+}
+
 static int read_places(struct reader *r)
 {
 	const char *begin = r->at;
@@ -484,6 +508,13 @@ static int read_places(struct reader *r)
 	if (!skip_word(r, "once"))
 		return refuse(r, begin, "must be \"at once\"");
 	skip_blanks(r);
+	if (r->limit.law != 0 && skip_word(r, "by")) {
+		int error = read_law(r);
+
+		if (error != 0)
+			return error;
+		skip_blanks(r);
+	}
 	if (skip_word(r, "at")) {
 		skip_blanks(r);
 		if (!skip_word(r, "most"))
@@ -503,6 +534,38 @@ static int read_places(struct reader *r)
 			(void)skip_word(r, "each");
 	}
 	return read_end(r, "\"for\" or \"at most\" and a duration, or nothing");
+}
+
+/* "auto" is skipped. */
+static int read_auto(struct reader *r)
+{
+	uint64_t least = AUTO_LEAST, most = AUTO_MOST;
+	const char *begin = r->at;
+	int error = 0;
+
+	skip_blanks(r);
+	if (is_digit(*r->at)) {
+		begin = r->at;
+		error = read_count(r, &least);
+		skip_blanks(r);
+		if (error == 0 && !skip_word(r, "to"))
+			return refuse(r, r->at, "must be such as \"auto %d to %d at once\"", AUTO_LEAST, AUTO_MOST);
+		skip_blanks(r);
+		if (error == 0)
+			error = read_count(r, &most);
+		if (error != 0)
+			return error;
+		if (least == 0 || least > most || most > UINT32_MAX)
+			return refuse(r, begin, "must be from 1 or more to as many or more");
+	}
+	skip_blanks(r);
+	begin = r->at;
+	if (!skip_word(r, "at"))
+		return refuse(r, begin, "must be \"at once\"");
+	r->limit.law = SHMLIMIT_LAW_VEGAS;
+	r->limit.least = (uint32_t)least;
+	r->limit.count = r->limit.whole = most;
+	return read_places(r);
 }
 
 static int has_multiple(const char *word)
@@ -624,6 +687,8 @@ static int read_limit(struct reader *r)
 		return suggest(r, r->at, "not a limit", "%s", meant);
 	if (*r->at == '-' || *r->at == '+')
 		return suggest(r, r->at, "a number has no sign", "%s", r->at + 1);
+	if (skip_word(r, "auto"))
+		return read_auto(r);
 	if (skip_word(r, "block"))
 		r->limit.kind = BLOCK;
 	else if (skip_word(r, "unlimited") || skip_word(r, "off"))
@@ -676,6 +741,8 @@ static void fill_rule(struct limit limit, struct shmlimit_rule *rule)
 	rule->flags &= ~(uint32_t)SHMLIMIT_RULE_CUT_OFF;
 	if (limit.cut_off)
 		rule->flags |= SHMLIMIT_RULE_CUT_OFF;
+	rule->law = limit.law;
+	rule->least = limit.least;
 	if (limit.kind == BLOCK || limit.kind == UNLIMITED)
 		fill_by_mode(&limit, rule);
 	rule->capacity = limit.burst != 0 ? limit.burst : traits_has_burst(traits) ? limit.whole : limit.count;
@@ -742,8 +809,13 @@ void limit_text(const struct shmlimit_rule *rule, char text[SHMLIMIT_RULE_TEXT_M
 	}
 	if (traits->is_places) {
 		int cut_off = (rule->flags & SHMLIMIT_RULE_CUT_OFF) != 0;
+		char found[24] = "", law[16] = "";
 
-		snprintf(text, SHMLIMIT_RULE_TEXT_MAX, "%" PRIu64 " at once %s %.40s%s", rule->capacity,
+		if (rule->law != 0)
+			snprintf(found, sizeof(found), "auto %" PRIu32 " to ", rule->least);
+		if (rule->law > SHMLIMIT_LAW_VEGAS && rule->law <= SHMLIMIT_LAW_AIMD)
+			snprintf(law, sizeof(law), " by %s", limit_laws[rule->law]);
+		snprintf(text, SHMLIMIT_RULE_TEXT_MAX, "%s%" PRIu64 " at once%s %s %.30s%s", found, rule->capacity, law,
 		         cut_off ? "at most" : "for", duration_text(period, rule->period_ns), cut_off ? " each" : "");
 		return;
 	}

@@ -12,6 +12,9 @@
 /* shmlimit_rule_parse(), with arguments that are there. */
 int limit_parse(const char *text, struct shmlimit_rule *rule, struct shmlimit_problem *wrong);
 
+/* The words for SHMLIMIT_LAW_VEGAS ..., "" for none, and NULL at the end. */
+extern const char *const limit_laws[];
+
 /* shmlimit_rule_text(), the same. */
 void limit_text(const struct shmlimit_rule *rule, char text[SHMLIMIT_RULE_TEXT_MAX]);
 

@@ -266,6 +266,19 @@ static const struct reading own[] = {
 	{ "20 at once at most 5 minutes each", "20 at once at most 5m each" },
 	{ "20 at once at most 5m", "20 at once at most 5m each" },
 	{ "0 at once", "block" },
+	{ "auto at once", "auto 4 to 200 at once for 1m" },
+	{ "auto 8 to 64 at once", "auto 8 to 64 at once for 1m" },
+	{ "Auto 1 to 1k At Once By AIMD for 5 minutes", "auto 1 to 1000 at once by aimd for 5m" },
+	{ "auto at once by gradient2 at most 30s each", "auto 4 to 200 at once by gradient2 at most 30s each" },
+	{ "auto at once by vegas", "auto 4 to 200 at once for 1m" },
+	{ "auto 65000 to 65534 at once by gradient2 at most 208d each",
+	  "auto 65000 to 65534 at once by gradient2 at most 208d each" },
+	{ "auto", "!must be \"at once\"" },
+	{ "auto 8 at once", "!must be such as \"auto 4 to 200 at once\"" },
+	{ "auto 8 to 4 at once", "!from 1 or more to as many or more" },
+	{ "auto 0 to 4 at once", "!from 1 or more to as many or more" },
+	{ "auto at once by reno", "!must be vegas, gradient2 or aimd" },
+	{ "20 at once by aimd", "!at the end" },
 	{ "block", "block" },
 	{ "BLOCK", "block" },
 	{ " block ", "block" },
@@ -480,6 +493,8 @@ static void algorithms(void)
 		{ "4/m strict", 1u << SHMLIMIT_FUNNEL | 1u << SHMLIMIT_WINDOW | 1u << SHMLIMIT_GCRA },
 		{ "4/m window", 1u << SHMLIMIT_FUNNEL | 1u << SHMLIMIT_WINDOW },
 		{ "4 at once", 1u << SHMLIMIT_FUNNEL | 1u << SHMLIMIT_HOLD },
+		{ "auto at once", 1u << SHMLIMIT_FUNNEL | 1u << SHMLIMIT_HOLD },
+		{ "auto 4 to 8 at once by aimd", 1u << SHMLIMIT_FUNNEL | 1u << SHMLIMIT_HOLD },
 		{ "block", ~0u },
 		{ "unlimited", ~0u },
 		{ "0/s", ~0u },
@@ -504,7 +519,8 @@ static void algorithms(void)
 			again = rule;
 			ok(shmlimit_rule_text(&rule, text) == 0 && shmlimit_rule_parse(text, &again, NULL) == 0 &&
 			           again.capacity == rule.capacity && again.refill == rule.refill &&
-			           again.period_ns == rule.period_ns && again.mode == rule.mode,
+			           again.period_ns == rule.period_ns && again.mode == rule.mode &&
+			           again.law == rule.law && again.least == rule.least,
 			   "its text reads back the same: %s", text);
 			shmlimit_rule_remove(l, "r");
 		}

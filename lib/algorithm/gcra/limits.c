@@ -93,6 +93,10 @@ static int from_rule(const char *text, const struct shmlimit_rule *rule, struct 
 		why = "how long a place is held is the rule's: must end with \"at once\"";
 		error = is_places_alone(text) ? 0 : -EINVAL;
 	}
+	if (rule->law != 0) {
+		why = "a number that is found is a rule's: must be such as 20 at once";
+		error = -EINVAL;
+	}
 	if (error == 0) {
 		why = rule->algorithm == SHMLIMIT_HOLD
 		              ? "out of range: at most 65536 places"

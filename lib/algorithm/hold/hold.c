@@ -741,6 +741,16 @@ static void hold_row_show(const struct look *k, const struct balance *b, struct 
 	struct places p = places_read(k, b->hold.word, 1);
 	uint64_t most = params_law(k->params) == 0 ? k->params->capacity : number_now(k, b->hold.word);
 
+	if (params_law(k->params) != 0) {
+		struct auto_key key = auto_of(k, b->hold.word);
+		struct auto_window w;
+		struct auto_law a;
+
+		(void)auto_state_read(&key, &a, &w);
+		out->number = most;
+		out->base_ns = a.base << AUTO_LAW_UNIT_SHIFT;
+		out->queue_milli = auto_law_queue(a.number, a.base, w.took) * 1000 / AUTO_LAW_ONE;
+	}
 	out->remaining = p.held < most ? most - p.held : 0;
 	out->reset_after_ns = p.longest_ns;
 }

@@ -7,7 +7,7 @@
 
 const struct traits traits_hold = {
 	.name = "hold",
-	.sets = SETS_CAPACITY | SETS_PERIOD | SETS_CUT_OFF,
+	.sets = SETS_CAPACITY | SETS_PERIOD | SETS_CUT_OFF | SETS_LAW,
 	.needs = "capacity and period, or rate",
 	.range = "1ns to 208d",
 	.is_places = 1,

@@ -12,7 +12,7 @@
 static const struct command_option options[] = {
 	[FIELD_ALGORITHM] = { "algorithm", "WHICH", "funnel, warmup, window, lease, counter, hold or gcra (a new rule: funnel)" },
 	[FIELD_CAPACITY] = { "capacity", "N", "funnel: the largest burst; counter: the largest count; hold: places" },
-	[FIELD_RATE] = { "rate", "LIMIT", "5/minute, '10/s burst 20', '1000/h strict', '20 at once', block, unlimited" },
+	[FIELD_RATE] = { "rate", "LIMIT", "5/minute, '10/s burst 20', '1000/h strict', '20 at once', 'auto at once', block, unlimited" },
 	[FIELD_PERIOD] = { "period", "DURATION", "counter: how long a count lives; hold: how long a place is held at most" },
 	[FIELD_WARMUP] = { "warmup", "DURATION", "warmup: time from cold to warm" },
 	[FIELD_COLD_FACTOR] = { "cold-factor", "X", "warmup: cold tokens take X times as long (a new rule: 3)" },
@@ -21,6 +21,8 @@ static const struct command_option options[] = {
 	[FIELD_NEXT_PAYS] = { "next-pays", "YES|NO", "funnel: yes: the next caller waits for a debt (a new rule: no)" },
 	[FIELD_CREDIT] = { "credit", "N", "lease: tokens before the backend is asked, for an unknown key (a new rule: 0)" },
 	[FIELD_CUT_OFF] = { "cut-off", "YES|NO", "hold: a place ends after its period though its holder lives (a new rule: no)" },
+	[FIELD_LAW] = { "law", "LAW", "hold: vegas, gradient2 or aimd finds how many places there are (a new rule: none)" },
+	[FIELD_LEAST] = { "least", "N", "hold: with a law, the least number of places; the capacity is the largest" },
 	[FIELD_PROTECTED] = { "protected", "YES|NO", "keep slots against keys of other rules when the table is full (a new rule: no)" },
 	[FIELD_MODE] = { "mode", "MODE", "enforce, dry-run, off or block (a new rule: enforce)" },
 	[FIELDS] = { "limit", "LIMIT", "the same as --rate; gcra: for calls without a --limit of their own" },

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "about.h"
@@ -32,6 +33,7 @@ static void put_duration(struct slot_out *out, uint64_t ns, size_t width)
 struct widths {
 	size_t rule, remaining, debt, reset;
 	size_t lease; /* 0: there are none */
+	int numbers;  /* some are found */
 };
 
 static void widen(size_t *width, size_t to)
@@ -42,7 +44,7 @@ static void widen(size_t *width, size_t to)
 
 static struct widths measure(const struct top_keys *keys, struct slot_out *out)
 {
-	struct widths w = { strlen("RULE"), strlen("REMAINING"), strlen("DEBT"), strlen("TIME-TO-FULL"), 0 };
+	struct widths w = { strlen("RULE"), strlen("REMAINING"), strlen("DEBT"), strlen("TIME-TO-FULL"), 0, 0 };
 
 	for (size_t i = 0; i < keys->count; i++) {
 		const struct top_key *slot = &keys->slot[i];
@@ -51,10 +53,27 @@ static struct widths measure(const struct top_keys *keys, struct slot_out *out)
 		widen(&w.remaining, digits_of(slot->remaining));
 		widen(&w.debt, slot->debt_ns > 0 ? duration_width(slot->debt_ns) : 1);
 		widen(&w.reset, duration_width(slot->reset_after_ns));
+		w.numbers |= slot->number != 0;
 		if (slot->lease != 0)
 			w.lease = strlen("tokens");
 	}
 	return w;
+}
+
+/* Places there may be now, how long one is held where nothing waits, and how many wait. */
+static void put_found(struct slot_out *out, const struct top_key *slot)
+{
+	char base[TEXT_LEN] = "-", text[TEXT_LEN] = "", cells[3 * TEXT_LEN];
+
+	if (slot->number == 0) {
+		out_text(out, "       -         -      -");
+		return;
+	}
+	if (slot->base_ns != 0)
+		duration_about(base, slot->base_ns);
+	snprintf(text, sizeof(text), "%" PRIu32 ".%" PRIu32, slot->queue_milli / 1000, slot->queue_milli / 100 % 10);
+	snprintf(cells, sizeof(cells), "%8" PRIu32 "  %8s  %5s", slot->number, base, text);
+	out_text(out, cells);
 }
 
 static void put_row(struct slot_out *out, const struct widths *w, const char *rule, const struct top_key *slot)
@@ -79,6 +98,8 @@ static void put_row(struct slot_out *out, const struct widths *w, const char *ru
 		out_spaces(out, 2 + w->lease - strlen(lease));
 		out_text(out, lease);
 	}
+	if (w->numbers)
+		put_found(out, slot);
 }
 
 int inspect_slots_text(const struct view *view)
@@ -91,9 +112,9 @@ int inspect_slots_text(const struct view *view)
 	if (out == NULL)
 		return STATUS_ERROR;
 	w = measure(keys, out);
-	printf("%-*s  %-12s  %*s  %*s  %*s%s%s\n", (int)w.rule, "RULE", "FINGERPRINT", (int)w.remaining, "REMAINING",
+	printf("%-*s  %-12s  %*s  %*s  %*s%s%s%s\n", (int)w.rule, "RULE", "FINGERPRINT", (int)w.remaining, "REMAINING",
 	       (int)w.debt, "DEBT", (int)w.reset, "TIME-TO-FULL", w.lease != 0 ? "   LEASE" : "",
-	       out->keeps_keys ? "  KEY" : "");
+	       w.numbers ? "  NUMBER      BASE  QUEUE" : "", out->keeps_keys ? "  KEY" : "");
 	for (size_t i = 0; i < keys->count; i++) {
 		put_row(out, &w, out_rule_name(out, keys->slot[i].rule), &keys->slot[i]);
 		if (out->keeps_keys) {

@@ -212,5 +212,10 @@ void out_slot_json(struct slot_out *out, const struct top_key *slot)
 		out_json_bytes(out, lease, strlen(lease));
 	else
 		out_text(out, "null");
+	if (slot->number != 0) {
+		out_json_number(out, ", \"number\": ", slot->number);
+		out_json_number(out, ", \"base_ns\": ", slot->base_ns);
+		out_json_number(out, ", \"queue_milli\": ", slot->queue_milli);
+	}
 	out_text(out, "}");
 }

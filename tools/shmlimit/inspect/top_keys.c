@@ -198,7 +198,10 @@ static int look(struct scan *s, uint64_t index, struct top_key *seen)
 		                  .debt_ns = slot.debt_ns,
 		                  .reset_after_ns = slot.reset_after_ns,
 		                  .rule = slot.rule,
-		                  .lease = slot.lease };
+		                  .lease = slot.lease,
+		                  .number = (uint32_t)slot.number,
+		                  .queue_milli = (uint32_t)slot.queue_milli,
+		                  .base_ns = slot.base_ns };
 	if (slot.state == SHMLIMIT_SLOT_LIVE)
 		seen->share = share_of(s->limiter, s->known, &slot);
 	return (int)slot.state;

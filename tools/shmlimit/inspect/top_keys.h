@@ -25,6 +25,9 @@ struct top_key {
 	int32_t rule;
 	uint32_t share; /* of the capacity that is left, 2^-32ths; 0: denied now */
 	uint32_t lease; /* what it says, of a LEASE rule; else 0 */
+	/* of a rule with a law: places there may be now, or 0; and how many wait, in thousandths */
+	uint32_t number, queue_milli;
+	uint64_t base_ns;
 };
 
 struct top_keys {

@@ -40,6 +40,14 @@ const struct choice choices_lease[] = {
 	{ 0 },
 };
 
+const struct choice choices_law[] = {
+	{ "none", 0 },
+	{ "vegas", SHMLIMIT_LAW_VEGAS },
+	{ "gradient2", SHMLIMIT_LAW_GRADIENT2 },
+	{ "aimd", SHMLIMIT_LAW_AIMD },
+	{ 0 },
+};
+
 const struct choice choices_yes[] = {
 	{ "yes", 1 },
 	{ "no", 0 },

@@ -13,7 +13,8 @@ struct choice {
 	uint32_t value;
 };
 
-extern const struct choice choices_on_full[], choices_clock[], choices_mode[], choices_yes[], choices_lease[];
+extern const struct choice choices_on_full[], choices_clock[], choices_mode[], choices_yes[], choices_lease[],
+	choices_law[];
 
 /* The words for algorithms. The first of one is that which is printed. */
 const struct choice *choices_algorithm(void);

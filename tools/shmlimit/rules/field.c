@@ -30,6 +30,8 @@ const char *const field_names[FIELDS] = {
 	[FIELD_NEXT_PAYS] = "next-pays",
 	[FIELD_CREDIT] = "credit",
 	[FIELD_CUT_OFF] = "cut-off",
+	[FIELD_LAW] = "law",
+	[FIELD_LEAST] = "least",
 	[FIELD_PROTECTED] = "protected",
 	[FIELD_MODE] = "mode",
 };
@@ -38,11 +40,18 @@ int field_applies(int field, uint32_t algorithm)
 {
 	/* What is not here every algorithm has. */
 	static const unsigned sets[FIELDS] = {
-		[FIELD_CAPACITY] = SETS_CAPACITY,  [FIELD_RATE] = SETS_RATE,
-		[FIELD_PERIOD] = SETS_PERIOD,      [FIELD_WARMUP] = SETS_WARMUP,
-		[FIELD_COLD_FACTOR] = SETS_WARMUP, [FIELD_COUNT_REFUSED] = SETS_COUNT_REFUSED,
-		[FIELD_MAX_WAIT] = SETS_MAX_WAIT,  [FIELD_NEXT_PAYS] = SETS_NEXT_PAYS,
-		[FIELD_CREDIT] = SETS_CREDIT,      [FIELD_CUT_OFF] = SETS_CUT_OFF,
+		[FIELD_CAPACITY] = SETS_CAPACITY,
+		[FIELD_RATE] = SETS_RATE,
+		[FIELD_PERIOD] = SETS_PERIOD,
+		[FIELD_WARMUP] = SETS_WARMUP,
+		[FIELD_COLD_FACTOR] = SETS_WARMUP,
+		[FIELD_COUNT_REFUSED] = SETS_COUNT_REFUSED,
+		[FIELD_MAX_WAIT] = SETS_MAX_WAIT,
+		[FIELD_NEXT_PAYS] = SETS_NEXT_PAYS,
+		[FIELD_CREDIT] = SETS_CREDIT,
+		[FIELD_CUT_OFF] = SETS_CUT_OFF,
+		[FIELD_LAW] = SETS_LAW,
+		[FIELD_LEAST] = SETS_LAW,
 	};
 
 	return sets[field] == 0 || (traits_of(algorithm)->sets & sets[field]) != 0;
@@ -50,6 +59,8 @@ int field_applies(int field, uint32_t algorithm)
 
 int field_is_empty(int field, const struct shmlimit_rule *rule)
 {
+	if ((field == FIELD_LAW || field == FIELD_LEAST) && rule->law == 0)
+		return 1;
 	return traits_of(rule->algorithm)->takes_limits && rule->capacity == 0 &&
 	       (field == FIELD_CAPACITY || field == FIELD_RATE);
 }
@@ -94,6 +105,15 @@ static int credit_parse(const char *what, const char *text, uint32_t *credit)
 	return status;
 }
 
+static int least_parse(const char *what, const char *text, uint32_t *least)
+{
+	uint64_t number = 0;
+	int status = number_parse(what, text, 0, SHMLIMIT_WINDOW_MAX, &number);
+
+	*least = (uint32_t)number;
+	return status;
+}
+
 int field_parse(const char *rule_name, int field, const char *text, struct shmlimit_rule *rule)
 {
 	char what[sizeof("rule : count-refused") + SHMLIMIT_RULE_NAME_MAX];
@@ -120,6 +140,10 @@ int field_parse(const char *rule_name, int field, const char *text, struct shmli
 		return credit_parse(what, text, &rule->credit);
 	case FIELD_CUT_OFF:
 		return flag_parse(what, text, SHMLIMIT_RULE_CUT_OFF, rule);
+	case FIELD_LAW:
+		return choice_parse(what, text, choices_law, &rule->law);
+	case FIELD_LEAST:
+		return least_parse(what, text, &rule->least);
 	case FIELD_NEXT_PAYS:
 		return flag_parse(what, text, SHMLIMIT_RULE_NEXT_PAYS, rule);
 	case FIELD_PROTECTED:
@@ -166,6 +190,11 @@ const char *field_text(char text[TEXT_LEN], int field, const struct shmlimit_rul
 		return text;
 	case FIELD_CUT_OFF:
 		return choice_word(choices_yes, (rule->flags & SHMLIMIT_RULE_CUT_OFF) != 0);
+	case FIELD_LAW:
+		return choice_word(choices_law, rule->law);
+	case FIELD_LEAST:
+		snprintf(text, TEXT_LEN, "%" PRIu32, rule->least);
+		return text;
 	case FIELD_NEXT_PAYS:
 		return choice_word(choices_yes, (rule->flags & SHMLIMIT_RULE_NEXT_PAYS) != 0);
 	case FIELD_PROTECTED:
@@ -220,6 +249,12 @@ void field_copy(int field, const struct shmlimit_rule *from, struct shmlimit_rul
 		break;
 	case FIELD_CUT_OFF:
 		flag_copy(SHMLIMIT_RULE_CUT_OFF, from, to);
+		break;
+	case FIELD_LAW:
+		to->law = from->law;
+		break;
+	case FIELD_LEAST:
+		to->least = from->least;
 		break;
 	case FIELD_NEXT_PAYS:
 		flag_copy(SHMLIMIT_RULE_NEXT_PAYS, from, to);

@@ -123,7 +123,7 @@ json_t *rule_json(const struct rule_facts *facts)
 
 	rate_text(rate, facts->rule.refill, facts->rule.period_ns);
 	/* clang-format off */
-	return json_pack("{s:o, s:i, s:s, s:o, s:s?, s:o, s:o, s:o, s:b, s:o, s:o, s:b, s:o, s:b, s:b, s:s, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:i, s:s, s:o, s:s?, s:o, s:o, s:o, s:b, s:o, s:o, s:b, s:o, s:b, s:s?, s:o, s:b, s:s, s:o, s:o, s:o, s:o, s:o}",
 	                 "name", json_text(facts->name),
 	                 "id", facts->id,
 	                 "algorithm", choice_word(choices_algorithm(), facts->rule.algorithm),
@@ -138,6 +138,8 @@ json_t *rule_json(const struct rule_facts *facts)
 	                 "count_refused", (facts->rule.flags & SHMLIMIT_RULE_COUNT_REFUSED) != 0,
 	                 "credit", json_number(facts->rule.credit),
 	                 "cut_off", (facts->rule.flags & SHMLIMIT_RULE_CUT_OFF) != 0,
+	                 "law", facts->rule.law != 0 ? choice_word(choices_law, facts->rule.law) : NULL,
+	                 "least", json_number(facts->rule.least),
 	                 "protected", (facts->rule.flags & SHMLIMIT_RULE_PROTECTED) != 0,
 	                 "mode", choice_word(choices_mode, facts->rule.mode),
 	                 "refused_unix_ns", json_number(facts->rule.refused_unix_ns),

@@ -14,6 +14,9 @@
 #include "rules.h"
 #include "traits.h"
 
+/* The least number that a law finds, where none is given. */
+#define LEAST 4u
+
 int rule_spec_begin(struct rule_spec *spec, const char *name)
 {
 	*spec = (struct rule_spec){ .rule.struct_size = sizeof(spec->rule) };
@@ -119,7 +122,9 @@ static int set_rate(struct rule_spec *spec)
 		return fail_twice(spec, &rate);
 	if (begins || says_capacity(spec, &rate))
 		spec->said |= 1u << FIELD_CAPACITY | 1u << FIELD_PERIOD |
-		              (field_applies(FIELD_CUT_OFF, rate.algorithm) ? 1u << FIELD_CUT_OFF : 0);
+		              (field_applies(FIELD_CUT_OFF, rate.algorithm)
+		                       ? 1u << FIELD_CUT_OFF | 1u << FIELD_LAW | 1u << FIELD_LEAST
+		                       : 0);
 	if (begins || rate.mode != SHMLIMIT_ENFORCE)
 		spec->said |= 1u << FIELD_MODE;
 	rule->algorithm = rate.algorithm;
@@ -129,8 +134,24 @@ static int set_rate(struct rule_spec *spec)
 		rule->capacity = rate.capacity;
 	if (spec->said & ~spec->given & 1u << FIELD_MODE)
 		rule->mode = rate.mode;
-	if (spec->said & ~spec->given & 1u << FIELD_CUT_OFF)
-		field_copy(FIELD_CUT_OFF, &rate, rule);
+	for (int field = FIELD_CUT_OFF; field <= FIELD_LEAST; field++)
+		if (spec->said & ~spec->given & 1u << field)
+			field_copy(field, &rate, rule);
+	return STATUS_OK;
+}
+
+/* A law has a least number, and nothing else has one. */
+static int fit_law(const struct rule_spec *spec, struct shmlimit_rule *rule)
+{
+	if (rule->law == 0 && (spec->given & 1u << FIELD_LEAST) && rule->least != 0)
+		return fail("rule %s: least %" PRIu32 ": needs a law, such as --law vegas", spec->name, rule->least);
+	if (rule->law == 0)
+		rule->least = 0;
+	else if (rule->least == 0)
+		rule->least = rule->capacity < LEAST ? (uint32_t)rule->capacity : LEAST;
+	if (rule->least > rule->capacity)
+		return fail("rule %s: least %" PRIu32 ": must be at most the capacity, %" PRIu64, spec->name,
+		            rule->least, rule->capacity);
 	return STATUS_OK;
 }
 
@@ -148,6 +169,8 @@ static int fit(struct rule_spec *spec)
 	if ((traits->sets & SETS_CREDIT) && rule->credit > rule->capacity)
 		return fail("rule %s: credit %" PRIu32 ": must be at most the capacity, %" PRIu64, spec->name,
 		            rule->credit, rule->capacity);
+	if ((traits->sets & SETS_LAW) && fit_law(spec, rule) != STATUS_OK)
+		return STATUS_ERROR;
 	if (traits->sets & SETS_WARMUP)
 		rule->capacity = 0;
 	if ((traits->sets & SETS_RATE) == 0) {
