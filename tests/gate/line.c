@@ -9,7 +9,9 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../rng.h"
 #include "gate.h"
@@ -490,6 +492,31 @@ static void several(const char *rate, uint64_t interval_ns)
 	   "%s: where turns are further apart than that, all of them do", rate);
 }
 
+/* A process that is killed leaves the line at once. */
+static void killed(void)
+{
+	uint64_t begun = now_ns;
+	struct waiter *behind;
+	pid_t child;
+
+	open_gate("create=yes rule=r0 rate=\"10/s burst 1\" delay=2s");
+	(void)come(0);
+	child = fork();
+	if (child < 0)
+		bail("fork: %s", strerror(errno));
+	if (child == 0)
+		_exit(come(0) == NULL);
+	if (waitpid(child, &(int){ 0 }, 0) != child)
+		bail("no child");
+	now_ns += MS;
+	behind = come(0);
+	ok(behind != NULL, "a request waits behind one of a process that was killed");
+	while (behind->pending != NULL && next_event(begun + 10 * SECOND, 0))
+		;
+	ok(now_ns - begun <= 110 * MS, "it passes at the turn of the other: after %u ms",
+	   (unsigned)((now_ns - begun) / MS));
+}
+
 /* A place of a line, which a request that does not wait any more has left. */
 static void switched_off(void)
 {
@@ -525,6 +552,7 @@ int main(void)
 	stopped();
 	stopped_crowd();
 	overtaken();
+	killed();
 	several("10/s", 100 * MS);
 	several("40/s", 25 * MS);
 	several("200/s", 5 * MS);

@@ -23,6 +23,8 @@ BLIND_CHANGE|1||a version that is stored loses a pause
 SHORTER|1||a shorter pause ends the longer one
 REPLACE|2||a shorter count takes the place of the longer one
 NO_CLEAR|3||what is over is never taken away
+ONE_MARK|1||the rule was set again before the count began, and says nothing of it
+NO_SURVEY|1||a rule that is set again is without the pauses that there are
 '
 
-model_check pause 8
+model_check pause 10

@@ -51,7 +51,7 @@ def close(connections, connection):
 class Client(socket.socket):
     def __init__(self):
         super().__init__()
-        self.kind, self.got, self.again = draw.choice(KINDS), b"", False
+        self.kind, self.got, self.again, self.waits = draw.choice(KINDS), b"", False, 0
         self.setblocking(False)
         self.connect_ex(("127.0.0.1", PORT))
         events.register(self, selectors.EVENT_WRITE)
@@ -186,10 +186,12 @@ while clients or works or served() < REQUESTS:
     count_works()
     quiet = 0 if ready else quiet + 1
     if quiet % 40 == 39:
-        # A server may have lost connections together with the worker that had them: the eldest clients go away.
-        for client in clients[: (len(clients) - len(works) + 1) // 2]:
-            counts["given_up"] += 1
-            client.end()
+        # A server may have lost connections together with the worker that had them: those that wait for long go away.
+        for client in clients[:]:
+            client.waits += 1
+            if client.waits > 4:
+                counts["given_up"] += 1
+                client.end()
         if counts["given_up"] > 100 + CLIENTS * counts["kills"]:
             sys.exit(f"requests do not end; SEED={SEED}; {counts}")
     if to_end == 0 and (counts["denied"] > denied or quiet > 40):
