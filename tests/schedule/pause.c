@@ -162,10 +162,67 @@ static const struct scene changing = {
 	.judge = judge,
 };
 
+/* There is room for these rules only, so that the one that is set again has its id. */
+static struct shmlimit *set_again(void)
+{
+	const struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = SLOTS, .rules = 3, .rules_max = 3
+	};
+	struct shmlimit *l = stage_make(&options, 2, version(CAPACITY, 0));
+	uint32_t other = KEY + 1;
+
+	stage.changing = 1;
+	if (shmlimit_pause_at(l, stage.held, &other, sizeof(other), HOUR_NS, START_NS) != SHMLIMIT_ALLOWED)
+		bail("no pause");
+	return l;
+}
+
+static void act_again(unsigned who)
+{
+	if (who == 2) {
+		actor_calls();
+		(void)shmlimit_rule_remove(handle(), "scene");
+		change(version(CAPACITY, 1));
+		return;
+	}
+	act(who);
+}
+
+/* What a pause that has returned denies, or meets no rule. */
+static void judge_again(void)
+{
+	unsigned paused = 0;
+	uint32_t key = KEY;
+	int id;
+
+	for (unsigned i = 0; i < stage.n; i++)
+		if (stage.calls[i].key == PAUSE && stage.calls[i].ended != 0 &&
+		    stage.calls[i].answer == SHMLIMIT_ALLOWED)
+			paused = stage.calls[i].ended;
+	for (unsigned i = 0; i < stage.n; i++)
+		if (stage.calls[i].key == KEY && paused != 0 && stage.calls[i].began > paused &&
+		    stage.calls[i].answer == SHMLIMIT_ALLOWED)
+			blame("a call passed while its key was paused");
+	id = shmlimit_rule_find(stage.l, "scene");
+	if (id >= 0 && paused != 0 && shmlimit_peek(stage.l, id, &key, sizeof(key), 1, NULL) != SHMLIMIT_DENIED)
+		blame("the key passes");
+	law_sound();
+}
+
+static const struct scene again = {
+	.title = "a pause stays while its rule is removed and set again",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_again,
+	.act = act_again,
+	.judge = judge_again,
+};
+
 int main(void)
 {
 	play(&fresh);
 	play(&twice);
 	play(&changing);
+	play(&again);
 	return tap_done();
 }
