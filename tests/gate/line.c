@@ -517,6 +517,47 @@ static void killed(void)
 	   (unsigned)((now_ns - begun) / MS));
 }
 
+/* A pause of the key, while requests wait: none passes before it is over, and then they do so by the limit's rate. */
+static void paused(void)
+{
+	uint64_t begun, first_ns = 0;
+
+	open_gate("create=yes rule=r0 rate=\"10/s burst 1\" delay=2s");
+	(void)come(0);
+	for (int i = 0; i < 5; i++) {
+		(void)come(0);
+		now_ns += MS;
+	}
+	is(waiting(), 5, "five requests wait");
+	begun = now_ns;
+	h.passes = 0;
+	h.last_came = 0;
+	is(shmlimit_pause(l, shmlimit_rule_find(l, "r0"), "user:42", 7, SECOND), 0, "their key is paused for a second");
+	while (next_event(UINT64_MAX, 0))
+		;
+	if (h.passes > 0)
+		first_ns = h.pass_ns[0] - begun;
+	is((long long)h.passes, 5, "all of them pass");
+	ok(first_ns >= SECOND - TICK, "none passes before the pause is over: the first after %u ms",
+	   (unsigned)(first_ns / MS));
+	ok(excess(1, 1e-8, 1, 0) <= 1e-6 && h.inversions == 0, "then they pass in their order, by the limit's rate");
+
+	open_gate("create=yes rule=r0 rate=\"10/s burst 1\" delay=2s");
+	(void)come(0);
+	for (int i = 0; i < 5; i++)
+		(void)come(0);
+	h.passes = 0;
+	begun = now_ns;
+	is(shmlimit_pause(l, shmlimit_rule_find(l, "r0"), "user:42", 7, 3600 * SECOND), 0,
+	   "the key is paused for an hour");
+	while (next_event(UINT64_MAX, 0))
+		;
+	ok(h.passes == 0 && h.late == 5 && now_ns - begun < 5 * SECOND,
+	   "requests that wait are denied: %zu, after %u ms at most", h.late, (unsigned)((now_ns - begun) / MS));
+	ok(come(0) == NULL && h.denied == 1, "so is one that comes during the pause");
+	is(shmlimit_pause(l, shmlimit_rule_find(l, "r0"), "user:42", 7, 0), 0, "the pause is ended");
+}
+
 /* A place of a line, which a request that does not wait any more has left. */
 static void switched_off(void)
 {
@@ -553,6 +594,7 @@ int main(void)
 	stopped_crowd();
 	overtaken();
 	killed();
+	paused();
 	several("10/s", 100 * MS);
 	several("40/s", 25 * MS);
 	several("200/s", 5 * MS);

@@ -139,10 +139,15 @@ def count_works():
 
 def kill():
     workers = subprocess.run(["pgrep", "-P", MASTER], capture_output=True, text=True).stdout.split()
-    if workers:
+    if not workers:
+        return
+    try:
         os.kill(int(draw.choice(workers)), signal.SIGKILL)
-        counts["kills"] += 1
-        counts["hits"] += bool(works)
+    except ProcessLookupError:
+        # It has ended since.
+        return
+    counts["kills"] += 1
+    counts["hits"] += bool(works)
 
 
 def end_one():
