@@ -92,15 +92,10 @@ static int look_ahead(const struct view *view, const struct gate_request *q, siz
 	return answer < 0 ? answer : *wait_ns != 0 ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED;
 }
 
-static void leave_line(const struct view *view, const struct gate_request *q, struct delayed *at)
-{
-	line_leave(view->limiter, &q->keys[at->which], &at->line);
-}
-
 void turns_leave(const struct view *view, struct gate_request *q)
 {
 	for (size_t i = 0; i < q->delayed_count; i++)
-		leave_line(view, q, &q->delayed[i]);
+		line_leave(view->limiter, &q->keys[q->delayed[i].which], &q->delayed[i].line);
 }
 
 /*
@@ -123,7 +118,6 @@ static int turn_away(const struct waiting *w, struct delayed *at, const struct t
 	}
 	if (answer != SHMLIMIT_DENIED)
 		return answer;
-	leave_line(w->view, w->q, at);
 	at->result.retry_after_ns = wait_ns == UINT64_MAX || t->least_ns > t->longest_ns ? UINT64_MAX
 	                            : wait_ns > t->longest_ns                            ? wait_ns - t->longest_ns
 	                                                                                 : 1;

@@ -39,6 +39,7 @@ struct waiter {
 	struct shmlimit_gate_held held;
 	uint64_t came, poll_ns, leave_ns; /* leave_ns 0: it stays */
 	size_t keys;
+	unsigned limits;
 };
 
 static struct shmlimit *l;
@@ -59,7 +60,8 @@ static struct {
 	uint64_t quiet_since_ns; /* no request waited, or one passed */
 	uint64_t gap_ns;         /* the longest time since then */
 	size_t left, denied, waited, inversions, late;
-	size_t passes_of[3]; /* by the number of limits */
+	size_t passes_of[3];         /* by the number of limits */
+	unsigned limits[4 * EVENTS]; /* of each that passed: bits */
 } h;
 
 static int waiting(void)
@@ -79,6 +81,7 @@ static void note_gap(void)
 
 static void passed(const struct waiter *w)
 {
+	h.limits[h.passes] = w->limits;
 	h.pass_ns[h.passes++] = now_ns;
 	h.passes_of[w->keys]++;
 	note_gap();
@@ -100,6 +103,7 @@ static struct waiter *come(uint64_t leave_ns)
 	if (w == NULL)
 		return NULL;
 	*w = (struct waiter){ .came = now_ns, .leave_ns = leave_ns, .keys = key_count };
+	w->limits = key_count == 2 ? 3 : 1u << first_limit;
 	w->held.struct_size = sizeof(w->held);
 	for (size_t i = 0; i < key_count; i++) {
 		keys[i] = (struct shmlimit_gate_key){ .limit = first_limit + (uint32_t)i,
@@ -173,7 +177,8 @@ static int next_event(uint64_t until_ns, uint64_t late_ns)
 		struct waiter *w = &waiters[i];
 		uint64_t due = w->leave_ns != 0 && w->leave_ns < w->poll_ns ? w->leave_ns : w->poll_ns;
 
-		if (w->pending != NULL && due < at) {
+		/* Of those that look at the same time any may be the first. */
+		if (w->pending != NULL && (due < at || (due == at && rng_below(&rng, 2) == 0))) {
 			at = due;
 			first = w;
 		}
@@ -200,6 +205,22 @@ static double excess(double burst, double per_ns, double cost, double late_ns)
 			double more = (double)(j - i + 1) * cost - burst -
 			              per_ns * ((double)(h.pass_ns[j] - h.pass_ns[i]) + late_ns);
 
+			most = more > most ? more : most;
+		}
+	return most;
+}
+
+/* The same of a limit with a burst of 1, by its bit, among several. */
+static double excess_of(unsigned limit, double per_ns)
+{
+	double most = -1;
+
+	for (size_t i = 0; i < h.passes; i++)
+		for (size_t j = i, n = 0; j < h.passes && (h.limits[i] & limit) != 0; j++) {
+			double more;
+
+			n += (h.limits[j] & limit) != 0;
+			more = (double)n - 1 - per_ns * (double)(h.pass_ns[j] - h.pass_ns[i]);
 			most = more > most ? more : most;
 		}
 	return most;
@@ -423,6 +444,30 @@ static void stopped_crowd(void)
 		leave(in_line[i]);
 }
 
+/* A token is there that is for one in the line, which has not looked yet since another left. */
+static void newcomer(void)
+{
+	uint64_t begun = now_ns;
+	struct waiter *first, *second, *third;
+
+	open_gate("create=yes rule=r0 rate=\"10/s burst 1\" delay=2s");
+	(void)come(0);
+	first = come(0);
+	now_ns += MS;
+	second = come(0);
+	leave(first);
+	now_ns = begun + 105 * MS;
+	h.passes = 0;
+	third = come(0);
+	ok(third != NULL && h.passes == 0, "a request that comes when the token of another is there waits behind it");
+	while (second->pending != NULL && next_event(UINT64_MAX, 0))
+		;
+	ok(third != NULL && third->pending != NULL, "the other one passes before it");
+	while (next_event(UINT64_MAX, 0))
+		;
+	is((long long)h.inversions, 0, "both pass in their order");
+}
+
 /* Others take the limit's tokens without waiting: those in the line keep their order, however long it takes. */
 static void overtaken(void)
 {
@@ -484,6 +529,9 @@ static void several(const char *rate, uint64_t interval_ns)
 	key_count = 1;
 	ok(h.passes_of[1] > 100 && denied < came / 2, "%s: crowds pass by one of two limits: %zu requests", rate,
 	   h.passes_of[1]);
+	for (unsigned limit = 1; limit <= 2; limit++)
+		ok(excess_of(limit, 1.0 / (double)interval_ns) <= 1e-6,
+		   "%s: no stretch of time sees more than limit %u allows", rate, limit);
 	/* In the last 20 ms of a crowd's waiting its turns are taken, and those of both limits must be there together. */
 	ok(h.passes_of[2] * 3 >= came - denied,
 	   "%s: %zu of %zu requests that wait for both limits pass, beside crowds that wait for one", rate,
@@ -592,6 +640,7 @@ int main(void)
 	moves_up();
 	stopped();
 	stopped_crowd();
+	newcomer();
 	overtaken();
 	killed();
 	paused();
