@@ -606,6 +606,32 @@ static void paused(void)
 	is(shmlimit_pause(l, shmlimit_rule_find(l, "r0"), "user:42", 7, 0), 0, "the pause is ended");
 }
 
+/* A request has its turn in one limit, and by then no token of the other, which was there when it came. */
+static void unused_turn(void)
+{
+	uint64_t begun = now_ns;
+	struct waiter *both;
+
+	open_gate("create=yes rule=r0 rate=\"10/s burst 1\" delay=2s rule=r1 rate=\"10/s burst 1\" delay=2s");
+	(void)come(0);
+	now_ns += MS;
+	key_count = 2;
+	both = come(0);
+	key_count = 1;
+	ok(both != NULL, "a request waits for one of its limits");
+	now_ns = begun + 99 * MS;
+	is(shmlimit_take(l, shmlimit_rule_find(l, "r1"), "user:42", 7, 1, NULL), SHMLIMIT_ALLOWED,
+	   "something else takes the token of the other limit");
+	while (next_event(begun + 110 * MS, 0))
+		;
+	(void)come(0);
+	is(waiting(), 2, "the request waits on when its turn in the first has come, and another one comes");
+	while (next_event(begun + 10 * SECOND, 0))
+		;
+	is((long long)h.passes, 3, "all pass");
+	ok(excess_of(1, 1e-8) <= 1e-6, "a turn that came too early for the other limit is not used later");
+}
+
 /* A place of a line, which a request that does not wait any more has left. */
 static void switched_off(void)
 {
@@ -644,6 +670,7 @@ int main(void)
 	overtaken();
 	killed();
 	paused();
+	unused_turn();
 	several("10/s", 100 * MS);
 	several("40/s", 25 * MS);
 	several("200/s", 5 * MS);
