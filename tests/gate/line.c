@@ -588,7 +588,8 @@ static void paused(void)
 	is((long long)h.passes, 5, "all of them pass");
 	ok(first_ns >= SECOND - TICK, "none passes before the pause is over: the first after %u ms",
 	   (unsigned)(first_ns / MS));
-	ok(excess(1, 1e-8, 1, 0) <= 1e-6 && h.inversions == 0, "then they pass in their order, by the limit's rate");
+	ok(excess(1, 1e-8, 1, 0) <= 1e-6 && h.inversions == 0,
+	   "those that waited pass after it in their order, by the limit's rate");
 
 	open_gate("create=yes rule=r0 rate=\"10/s burst 1\" delay=2s");
 	(void)come(0);
@@ -602,7 +603,7 @@ static void paused(void)
 		;
 	ok(h.passes == 0 && h.late == 5 && now_ns - begun < 5 * SECOND,
 	   "requests that wait are denied: %zu, after %u ms at most", h.late, (unsigned)((now_ns - begun) / MS));
-	ok(come(0) == NULL && h.denied == 1, "so is one that comes during the pause");
+	ok(come(0) == NULL && h.denied == 1, "a request that comes during the pause is denied");
 	is(shmlimit_pause(l, shmlimit_rule_find(l, "r0"), "user:42", 7, 0), 0, "the pause is ended");
 }
 
