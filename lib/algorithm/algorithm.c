@@ -53,6 +53,8 @@ int algorithm_capacity_max(const struct shmlimit_rule *rule, uint64_t *capacity)
 	if (traits_of(rule->algorithm)->counts_capacity)
 		spec.refill = 0; /* or it must be the capacity */
 	spec.credit = 0;         /* or it would be above the smallest capacity */
+	if (spec.law != 0 && spec.least != 0)
+		spec.least = 1;
 	*capacity = spec.capacity = 1;
 	error = algorithm_compile(&spec, 0, &params);
 	if (error != 0)

@@ -746,6 +746,8 @@ static const char *set_share(struct spec *spec, size_t which)
 	if (!shared->has_rate || (rule->has_rate && !rule->follows))
 		return NULL;
 	rate = shared->rate;
+	/* A share of the number that is found bounds each key enough. */
+	rate.law = rate.least = 0;
 	rate.flags &= ~SHMLIMIT_RULE_PROTECTED;
 	rate.flags |= (rule->rate.flags | limit->flags) & SHMLIMIT_RULE_PROTECTED;
 	rule->rate.flags |= limit->flags;

@@ -129,6 +129,8 @@ static void shares(void)
 		const char *words, *right; /* NULL: the spec is right */
 	} specs[] = {
 		{ "rule=all rate=\"64 at once\" rule=each share=4", NULL },
+		{ "rule=all rate=\"auto at once\"", NULL },
+		{ "rule=all rate=\"auto 8 to 64 at once by aimd\" rule=each share=4", NULL },
 		{ "rule=all rate=\"64 at once\" rule=each share=0.5", NULL },
 		{ "rule=all rate=\"64 at once\" rule=each share=0.001", NULL },
 		{ "rule=all rate=\"64 at once\" rule=each share=1000000", NULL },

@@ -100,6 +100,8 @@ static void begin(void)
 
 static void beginnings(void)
 {
+	struct shmlimit_rule text = { .struct_size = sizeof(text) };
+	uint64_t most = 0;
 	static const struct {
 		uint32_t least;
 		uint64_t capacity, number;
@@ -114,6 +116,9 @@ static void beginnings(void)
 	is(set_as("wrong", SHMLIMIT_LAW_VEGAS, 3, 2, T0), -EINVAL, "a least number above the capacity is refused");
 	is(set_as("wrong", 0, 1, 2, T0), -EINVAL, "a least number without a law is refused");
 	is(set_as("wrong", SHMLIMIT_LAW_VEGAS, 1, 65535, T0), -EFBIG, "a number above 65534 is not found");
+	is(shmlimit_rule_parse("auto at once", &text, NULL), 0, "a limit that finds its number is read");
+	is(shmlimit_rule_capacity_max(&text, &most), 0, "a rule that finds its number has a largest capacity");
+	is(most, 65534, "the largest capacity of a rule that finds its number is 65534");
 }
 
 static void entries(void)
