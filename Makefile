@@ -121,7 +121,7 @@ man3    := $(addprefix $(O)/man/,shmlimit.3 shmlimit_gate.3)
 man7    := lib/shmlimit.7 lib/shmlimit-security.7
 # A page of section 3 is made of the headers of its library, and gets a link from each function that they declare.
 headers   = $(basename $(notdir $(man3)))
-headers_of = $(wildcard include/$(1).h $(if $(filter shmlimit,$(1)),include/shmlimit_lease.h include/shmlimit_at.h))
+headers_of = $(wildcard include/$(1).h $(if $(filter shmlimit,$(1)),include/shmlimit_lease.h))
 functions = ${shell sed -nE 's/^[a-z].*[ *](shmlimit_[a-z_]+)\(.*/\1/p' $(call headers_of,$(1))}
 units   := $(wildcard tools/systemd/*.service)
 

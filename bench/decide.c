@@ -124,7 +124,8 @@ static void run_injected(uint64_t n)
 {
 	now_ns = clock_read(CLOCK_MONOTONIC);
 	while (n--)
-		bench_expect(shmlimit_take_at(precise, open_rule, key, KEY_LEN, 1, NULL, now_ns++), SHMLIMIT_ALLOWED);
+		bench_expect(shmlimit_take(at_time(precise, now_ns++), open_rule, key, KEY_LEN, 1, NULL),
+		             SHMLIMIT_ALLOWED);
 }
 
 static void run_window(uint64_t n)
@@ -510,7 +511,7 @@ static void prepare(void)
 
 static void deposit(int rule)
 {
-	bench_expect(shmlimit_lease_deposit(precise, rule, key, KEY_LEN, SHMLIMIT_LEASE_CAPACITY_MAX, 1, DAY, NULL),
+	bench_expect(shmlimit_lease_deposit(precise, rule, key, KEY_LEN, SHMLIMIT_LEASE_CAPACITY_MAX, 1, 0, DAY, NULL),
 	             SHMLIMIT_ALLOWED);
 }
 

@@ -78,13 +78,12 @@ static int set_bans(struct shmlimit *l, int is_protected)
 static void ban(struct shmlimit *l, int rule, uint64_t first, uint64_t n, uint64_t now_ns)
 {
 	for (uint64_t key = first; key < first + n; key++)
-		shmlimit_count_at(
-			l, rule, &key, sizeof(key),
-			&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
-		                                          .n = 1,
-		                                          .bound = INT64_MAX,
-		                                          .ttl_ns = 600 * SECOND },
-			NULL, now_ns);
+		shmlimit_count(at_time(l, now_ns), rule, &key, sizeof(key),
+		               &(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+		                                                 .n = 1,
+		                                                 .bound = INT64_MAX,
+		                                                 .ttl_ns = 600 * SECOND },
+		               NULL);
 }
 
 static uint64_t count_unbanned(struct shmlimit *l, int rule, uint64_t n, uint64_t now_ns)
@@ -92,7 +91,7 @@ static uint64_t count_unbanned(struct shmlimit *l, int rule, uint64_t n, uint64_
 	uint64_t unbanned = 0;
 
 	for (uint64_t key = 0; key < n; key++)
-		unbanned += shmlimit_peek_at(l, rule, &key, sizeof(key), 1, NULL, now_ns) == 0;
+		unbanned += shmlimit_peek(at_time(l, now_ns), rule, &key, sizeof(key), 1, NULL) == 0;
 	return unbanned;
 }
 
@@ -102,7 +101,7 @@ static uint64_t flood_with(struct shmlimit *l, int rule, uint64_t keys, uint64_t
 	uint64_t denied = 0;
 
 	for (uint64_t key = 0; key < keys; key++)
-		denied += shmlimit_take_at(l, rule, &key, sizeof(key), cost, NULL, now_ns + key) != 0;
+		denied += shmlimit_take(at_time(l, now_ns + key), rule, &key, sizeof(key), cost, NULL) != 0;
 	return denied;
 }
 
@@ -123,12 +122,12 @@ static void play(const struct setting *s, const struct flood *flood, uint64_t ke
 	page = set_rule(l, "page", flood->capacity, flood->period_ns, 0);
 	now_ns = shmlimit_now(l);
 	for (uint64_t key = 0; key < users; key++)
-		shmlimit_take_at(l, login, &key, sizeof(key), key % 2 == 0 ? LIGHT : CAPACITY, NULL, now_ns);
+		shmlimit_take(at_time(l, now_ns), login, &key, sizeof(key), key % 2 == 0 ? LIGHT : CAPACITY, NULL);
 	ban(l, banned, 0, bans, now_ns);
 	counts[FLOOD_DENIED] += flood_with(l, page, keys, flood->cost, now_ns);
 	now_ns += keys;
 	for (uint64_t key = 0; key < users; key++) {
-		int answer = shmlimit_peek_at(l, login, &key, sizeof(key), 1, &r, now_ns);
+		int answer = shmlimit_peek(at_time(l, now_ns), login, &key, sizeof(key), 1, &r);
 
 		if (key % 2 == 0)
 			counts[LIGHT_FORGOTTEN] += r.remaining == CAPACITY;
@@ -137,9 +136,9 @@ static void play(const struct setting *s, const struct flood *flood, uint64_t ke
 	}
 	counts[UNBANNED] += count_unbanned(l, banned, bans, now_ns);
 	for (uint64_t key = users; key < users + NEW; key++) {
-		int answer = shmlimit_take_at(l, login, &key, sizeof(key), 1, NULL, now_ns);
+		int answer = shmlimit_take(at_time(l, now_ns), login, &key, sizeof(key), 1, NULL);
 
-		shmlimit_peek_at(l, login, &key, sizeof(key), 1, &r, now_ns);
+		shmlimit_peek(at_time(l, now_ns), login, &key, sizeof(key), 1, &r);
 		counts[NEW_DENIED] += answer != 0;
 		counts[NEW_UNLIMITED] += answer == 0 && r.remaining == CAPACITY;
 	}

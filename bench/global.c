@@ -105,7 +105,7 @@ static void local(void)
 
 	bench_pin(0);
 	for (int round = -1; round < rounds; round++) {
-		shmlimit_lease_deposit(l, leased, hot, KEY_LEN, TOKENS, 0, 100 * SECOND_NS, NULL);
+		shmlimit_lease_deposit(l, leased, hot, KEY_LEN, TOKENS, 0, 0, 100 * SECOND_NS, NULL);
 		rounds_add(&take, round, time_of(0, l, g, plain, n));
 		rounds_add(&global, round, time_of(1, l, g, leased, n));
 	}

@@ -61,7 +61,7 @@ static void fill(struct load *load, uint64_t slots)
 	load->rule = bench_rule(load->l, "r", 1, 1, 86400 * (uint64_t)1000000000);
 	load->keys = (uint64_t)(load->load * (double)slots);
 	for (uint64_t key = 0; key < load->keys; key++)
-		shmlimit_take_at(load->l, load->rule, &key, sizeof(key), 1, NULL, 0);
+		shmlimit_take(at_time(load->l, 0), load->rule, &key, sizeof(key), 1, NULL);
 	/* The table evicts where it has no room: one more key without a slot. */
 	shmlimit_counters(load->l, load->rule, &counters);
 	load->unplaced = counters.evictions + counters.no_slot;
@@ -76,7 +76,7 @@ static double time_peeks(const struct load *load, uint64_t n)
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t key = rng_below(&rng, load->keys);
 
-		shmlimit_peek_at(load->l, load->rule, &key, sizeof(key), 1, NULL, 0);
+		shmlimit_peek(at_time(load->l, 0), load->rule, &key, sizeof(key), 1, NULL);
 	}
 	return (double)(bench_ns() - start) / (double)n;
 }

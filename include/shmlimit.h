@@ -212,7 +212,7 @@ enum shmlimit_verb {
 	SHMLIMIT_RESERVE = 2,
 	SHMLIMIT_CHARGE = 3,
 	SHMLIMIT_REFUND = 4,
-	SHMLIMIT_ACQUIRE = 5,  /* not with a given time */
+	SHMLIMIT_ACQUIRE = 5,  /* not while a time is set */
 	SHMLIMIT_TAKE_SOME = 6 /* of `cost` tokens as many as fit: see shmlimit_decide() */
 };
 
@@ -1000,8 +1000,8 @@ int shmlimit_rule_remove(struct shmlimit *limiter, const char *rule_name);
  * ---- Decisions ------------------------------------------------------------
  *
  * `rule` is an id. `key` is `key_len` bytes, 1 to SHMLIMIT_KEY_MAX; any bytes are allowed, NUL
- * included. A key that was never seen has a full funnel. `r` may be NULL. shmlimit_at.h has
- * variants that take the time from the caller.
+ * included. A key that was never seen has a full funnel. `r` may be NULL. The time is the limiter's
+ * clock, unless shmlimit_set_time() has set another.
  *
  * Errors that all these functions share, with nothing changed: -EMSGSIZE the key's length;
  * -ESRCH no rule has this id; -EINVAL limiter or key is NULL; -EROFS the handle is read-only
@@ -1395,6 +1395,27 @@ int shmlimit_reset_fingerprint(struct shmlimit *limiter, int rule, uint64_t fing
  * `limiter` NULL: the precise clock.
  */
 uint64_t shmlimit_now(struct shmlimit *limiter);
+
+/*
+ * For simulations, replays of logs and tests, and to decide several times by one reading of the
+ * clock: from now on the calls with this handle use the time *now_ns, in nanoseconds since a point
+ * of the caller's choice, instead of reading the clock. It stands still until it is set again;
+ * NULL: the clock again. Returns 0, or -EINVAL: `limiter` is NULL. shmlimit_acquire(), which would
+ * sleep, then returns -EOPNOTSUPP.
+ *
+ * Use only one clock for a segment: decisions, rule changes and growth alike. The times of
+ * different handles may differ a little, as those of threads do, but must not lag behind one
+ * another by more than one second or half the rule's time to full, whichever is less, or a key may
+ * get more than its rate. A time that is older than the funnel by more than that plus the rule's
+ * longest debt counts as a clock that stepped back, and the funnel refills from there. A funnel
+ * that was full by a later time may have been forgotten since; for an older time it is then full,
+ * too. Whether the holders of places live is asked by the host's clock. Saved files have the host's
+ * real time.
+ *
+ * Threads: safe; the threads of a handle have one time. Processes: each handle has its own. Signals
+ * and fork: safe. Cost: a store.
+ */
+int shmlimit_set_time(struct shmlimit *limiter, const uint64_t *now_ns);
 
 /*
  * ---- Introspection --------------------------------------------------------

@@ -124,8 +124,8 @@ struct shmlimit_lease_counters {
  * of which 1 is spent, or deny. WAIT and DENIED: the breaker is open, or another caller is
  * probing.
  *
- * Errors besides those of decisions: -EOPNOTSUPP the rule is not a LEASE rule. `_at` variants (see
- * shmlimit_at.h), threads, processes, signals, fork, progress and cost are as for decisions.
+ * Errors besides those of decisions: -EOPNOTSUPP the rule is not a LEASE rule. Threads,
+ * processes, signals, fork, progress and cost are as for decisions.
  */
 
 /*
@@ -162,27 +162,21 @@ struct shmlimit_lease_counters {
 int shmlimit_lease_take(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
                         const struct shmlimit_lease_request *request, struct shmlimit_lease *lease,
                         struct shmlimit_result *r);
-int shmlimit_lease_take_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
-                           const struct shmlimit_lease_request *request,
-                           struct shmlimit_lease *lease, struct shmlimit_result *r,
-                           uint64_t now_ns);
 
 /*
- * Deposit `tokens` that the backend gave, spend `cost` of all the tokens that are here then,
- * and end the claim, in one step. The rest can be spent for `lasts_ns` (the lease_ns that was
- * passed to shmlimit_lease_take()). Tokens above the capacity expire at once. If tokens that
- * were here expire sooner, either the new ones expire with them, or the old ones at once,
- * whichever loses less: no token outlives its time.
+ * Deposit `tokens` that the backend gave, spend `cost` of all the tokens that are here then, and
+ * end the claim, in one step. The rest can be spent for `lasts_ns` (the lease_ns that was passed to
+ * shmlimit_lease_take()) since `since_ns`, a time of shmlimit_now(): when the backend was asked,
+ * since it may debit them then. 0: now. Tokens above the capacity expire at once. If tokens that
+ * were here expire sooner, either the new ones expire with them, or the old ones at once, whichever
+ * loses less: no token outlives its time.
  *
  * Returns ALLOWED; or SHMLIMIT_LEASE_WAIT if the tokens are deposited but other requests spent
  * those that were held: take again. If killed inside: all of it was done, or nothing.
  */
 int shmlimit_lease_deposit(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
-                           uint64_t tokens, uint64_t cost, uint64_t lasts_ns,
+                           uint64_t tokens, uint64_t cost, uint64_t since_ns, uint64_t lasts_ns,
                            struct shmlimit_result *r);
-int shmlimit_lease_deposit_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
-                              uint64_t tokens, uint64_t cost, uint64_t lasts_ns,
-                              struct shmlimit_result *r, uint64_t now_ns);
 
 /*
  * The backend denied `cost`, and will for `for_ns`: until then, deny requests of that cost or
@@ -191,16 +185,11 @@ int shmlimit_lease_deposit_at(struct shmlimit *limiter, int rule, const void *ke
  */
 int shmlimit_lease_deny(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
                         uint64_t cost, uint64_t for_ns, struct shmlimit_result *r);
-int shmlimit_lease_deny_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
-                           uint64_t cost, uint64_t for_ns, struct shmlimit_result *r,
-                           uint64_t now_ns);
 
 /*
  * The backend did not answer: end the claim, so that the next caller asks. Returns 0 or an error.
  */
 int shmlimit_lease_abandon(struct shmlimit *limiter, int rule, const void *key, size_t key_len);
-int shmlimit_lease_abandon_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
-                              uint64_t now_ns);
 
 /*
  * Count `n` events that only the caller can see: SHMLIMIT_LEASE_BACKEND_ERRORS ... Returns 0,

@@ -6,7 +6,7 @@
 #ifndef BY_LIMIT_H
 #define BY_LIMIT_H
 
-#include "shmlimit_at.h"
+#include "at.h"
 
 static inline int by_limit(struct shmlimit *l, uint32_t verb, int rule, const void *key, size_t len, uint64_t cost,
                            const struct shmlimit_limit *limit, struct shmlimit_result *r)
@@ -14,14 +14,6 @@ static inline int by_limit(struct shmlimit *l, uint32_t verb, int rule, const vo
 	struct shmlimit_request q = { .rule = rule, .key = key, .key_len = len, .cost = cost, .limit = limit };
 
 	return shmlimit_decide(l, verb, &q, r);
-}
-
-static inline int by_limit_at(struct shmlimit *l, uint32_t verb, int rule, const void *key, size_t len, uint64_t cost,
-                              const struct shmlimit_limit *limit, struct shmlimit_result *r, uint64_t now_ns)
-{
-	struct shmlimit_request q = { .rule = rule, .key = key, .key_len = len, .cost = cost, .limit = limit };
-
-	return shmlimit_decide_at(l, verb, &q, r, now_ns);
 }
 
 #endif

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shmlimit_at.h"
+#include "../../tests/at.h"
 #include "shmlimit_lease.h"
 
 /* Set by bench_begin(): a moment only, to see that it runs; figures mean nothing then. */

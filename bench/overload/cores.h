@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "../kit/rng.h"
-#include "shmlimit_at.h"
+#include "../../tests/at.h"
 
 #define CORES_MOST 4096u /* in progress: beyond that work is lost, with and without a limit */
 #define CORES_LATE 10.0
@@ -77,7 +77,7 @@ static inline void cores_end(struct cores *c, unsigned i, const struct cores_ste
 	struct cores_job *job = &c->jobs[i];
 
 	if (c->l != NULL)
-		(void)shmlimit_leave_at(c->l, c->rule, "service", 7, &job->place, cores_ns(c));
+		(void)shmlimit_leave(at_time(c->l, cores_ns(c)), c->rule, "service", 7, &job->place);
 	c->count.served++;
 	c->count.in_time += c->now_s - job->begin_s <= CORES_LATE * step->work_ms / 1000;
 	*job = c->jobs[--c->n];
@@ -97,7 +97,7 @@ static inline void cores_arrive(struct cores *c, const struct cores_step *step)
 		                   .begin_s = c->now_s,
 		                   .place.struct_size = sizeof(job->place) };
 	if (c->l != NULL &&
-	    shmlimit_enter_at(c->l, c->rule, "service", 7, &job->place, NULL, cores_ns(c)) != SHMLIMIT_ALLOWED)
+	    shmlimit_enter(at_time(c->l, cores_ns(c)), c->rule, "service", 7, &job->place, NULL) != SHMLIMIT_ALLOWED)
 		c->count.denied++;
 	else
 		c->n++;
@@ -141,7 +141,7 @@ static inline uint64_t cores_number(const struct cores *c)
 {
 	struct shmlimit_result r = { 0 };
 
-	(void)shmlimit_peek_at(c->l, c->rule, "service", 7, 0, &r, cores_ns(c));
+	(void)shmlimit_peek(at_time(c->l, cores_ns(c)), c->rule, "service", 7, 0, &r);
 	return r.limit;
 }
 

@@ -52,7 +52,7 @@ static inline void found_run(struct shmlimit *l, unsigned law, uint64_t number, 
 		                      .period_ns = UINT64_C(60000000000),
 		                      .law = law,
 		                      .least = law != 0 ? FOUND_LEAST : 0 };
-	int id = law == 0 && number == 0 ? 0 : shmlimit_rule_set_at(l, "overload", &rule, *base_ns);
+	int id = law == 0 && number == 0 ? 0 : shmlimit_rule_set(at_time(l, *base_ns), "overload", &rule);
 
 	if (id >= 0 && l != NULL)
 		shmlimit_reset(l, id, NULL, 0);

@@ -10,15 +10,15 @@
 #include "pause.h"
 #include "rule_writer.h"
 #include "segment.h"
-#include "shmlimit_at.h"
+#include "shmlimit.h"
 
 /* The rule of pauses, made if it is missing. */
-static int pauses_rule(struct shmlimit *l, struct when when)
+static int pauses_rule(struct shmlimit *l)
 {
 	struct shmlimit_rule rule = { .algorithm = SHMLIMIT_COUNTER, .flags = SHMLIMIT_RULE_PROTECTED, .capacity = 1 };
 	int id = rule_find(l, PAUSE_RULE);
 
-	return id == -ESRCH ? rule_put(l, PAUSE_RULE, &rule, SEGMENT_LOCK_WAIT_NS, when) : id;
+	return id == -ESRCH ? rule_put(l, PAUSE_RULE, &rule, SEGMENT_LOCK_WAIT_NS, when_clock()) : id;
 }
 
 static int pause_end(const struct shmlimit *l, const struct pause_key *key)
@@ -43,12 +43,11 @@ struct paused {
 };
 
 /* The answer, or -ESTALE: the rule has changed since. */
-static int pause_begin(const struct shmlimit *l, int pauses, const struct paused *of, uint64_t for_ns, struct when when)
+static int pause_begin(const struct shmlimit *l, int pauses, const struct paused *of, uint64_t for_ns)
 {
 	struct shmlimit_count found = { 0 };
 	struct count_request asked = { 1, 1, for_ns, SHMLIMIT_COUNT_SATURATE | SHMLIMIT_COUNT_LONGER, &found };
-	struct request q =
-		request_make(OP_COUNT, pauses, key_bytes(of->key.bytes, of->key.len), 1, when_again(l, when));
+	struct request q = request_make(OP_COUNT, pauses, key_bytes(of->key.bytes, of->key.len), 1, when_read(l));
 	uint64_t now_ns = q.when.ns;
 	struct rule_view own;
 	int answer = rule_load(l, (uint32_t)pauses, &own);
@@ -70,7 +69,7 @@ static int pause_begin(const struct shmlimit *l, int pauses, const struct paused
 	 * It began at a later reading of the clock. Or the rule has changed since the first mark,
 	 * and has none.
 	 */
-	if (!pause_mark(l, of->rule, of->view.published, when_again(l, when).ns + for_ns, now_ns))
+	if (!pause_mark(l, of->rule, of->view.published, when_read(l).ns + for_ns, now_ns))
 		return -ESTALE;
 	/* By a time before it began: a short one may be over by now. */
 	return decide_paused(l, &of->key, when_given(now_ns)) != 0 ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
@@ -98,8 +97,9 @@ static int look_up(const struct shmlimit *l, int rule, struct key_bytes key, str
 	return -ESRCH;
 }
 
-static int pause_when(struct shmlimit *l, int rule, struct key_bytes key, uint64_t for_ns, struct when when)
+EXPORT int shmlimit_pause(struct shmlimit *l, int rule, const void *bytes, size_t key_len, uint64_t for_ns)
 {
+	struct key_bytes key = key_bytes(bytes, key_len);
 	int answer = check(l, rule, key), pauses;
 	struct paused of;
 
@@ -115,12 +115,12 @@ static int pause_when(struct shmlimit *l, int rule, struct key_bytes key, uint64
 		return -EOPNOTSUPP;
 	if (for_ns == 0)
 		return pause_end(l, &of.key);
-	pauses = pauses_rule(l, when);
+	pauses = pauses_rule(l);
 	if (pauses < 0)
 		return pauses;
 	/* BOUND: as above. */
 	for (int i = 0; i < RULE_RETRIES; i++) {
-		answer = pause_begin(l, pauses, &of, for_ns, when);
+		answer = pause_begin(l, pauses, &of, for_ns);
 		if (answer != -ESTALE)
 			return answer;
 		answer = look_up(l, rule, key, &of);
@@ -130,19 +130,9 @@ static int pause_when(struct shmlimit *l, int rule, struct key_bytes key, uint64
 	return -ESRCH;
 }
 
-EXPORT int shmlimit_pause(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t for_ns)
+EXPORT int shmlimit_paused(struct shmlimit *l, int rule, const void *bytes, size_t key_len, uint64_t *left_ns)
 {
-	return pause_when(l, rule, key_bytes(key, key_len), for_ns, when_clock());
-}
-
-EXPORT int shmlimit_pause_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t for_ns,
-                             uint64_t now_ns)
-{
-	return pause_when(l, rule, key_bytes(key, key_len), for_ns, when_given(now_ns));
-}
-
-static int paused_when(const struct shmlimit *l, int rule, struct key_bytes key, uint64_t *left_ns, struct when when)
-{
+	struct key_bytes key = key_bytes(bytes, key_len);
 	int error = check(l, rule, key);
 	struct paused of;
 	uint64_t left = 0;
@@ -159,20 +149,9 @@ static int paused_when(const struct shmlimit *l, int rule, struct key_bytes key,
 		error = look_up(l, rule, key, &of);
 		if (error != 0)
 			return error;
-		left = decide_paused(l, &of.key, when_again(l, when));
+		left = decide_paused(l, &of.key, when_read(l));
 	}
 	if (left_ns != NULL)
 		*left_ns = left;
 	return left != 0 ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED;
-}
-
-EXPORT int shmlimit_paused(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t *left_ns)
-{
-	return paused_when(l, rule, key_bytes(key, key_len), left_ns, when_clock());
-}
-
-EXPORT int shmlimit_paused_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t *left_ns,
-                              uint64_t now_ns)
-{
-	return paused_when(l, rule, key_bytes(key, key_len), left_ns, when_given(now_ns));
 }

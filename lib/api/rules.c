@@ -11,7 +11,7 @@
 #include "rule.h"
 #include "rule_writer.h"
 #include "segment.h"
-#include "shmlimit_at.h"
+#include "shmlimit.h"
 #include "sized.h"
 #include "table.h"
 
@@ -33,24 +33,13 @@ static int read_arguments(const struct shmlimit *l, const char *rule_name, const
 	return 0;
 }
 
-static int rule_set(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given, struct when when)
+EXPORT int shmlimit_rule_set(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given)
 {
 	struct shmlimit_rule rule;
 	uint64_t wait_ns;
 	int error = read_arguments(l, rule_name, given, &rule, &wait_ns);
 
-	return error != 0 ? error : rule_put(l, rule_name, &rule, wait_ns, when);
-}
-
-EXPORT int shmlimit_rule_set(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given)
-{
-	return rule_set(l, rule_name, given, when_clock());
-}
-
-EXPORT int shmlimit_rule_set_at(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given,
-                                uint64_t now_ns)
-{
-	return rule_set(l, rule_name, given, when_given(now_ns));
+	return error != 0 ? error : rule_put(l, rule_name, &rule, wait_ns, when_clock());
 }
 
 /* In a mark: the mode is of the configuration. */

@@ -16,7 +16,7 @@
 #include "name.h"
 #include "rule.h"
 #include "segment.h"
-#include "shmlimit_at.h"
+#include "shmlimit.h"
 #include "sized.h"
 #include "table_grow.h"
 
@@ -305,25 +305,15 @@ static int lock_to_grow(struct shmlimit *l, int *lock)
 	return segment_lock(l->name, l->device, l->inode, SEGMENT_LOCK_WAIT_NS, lock);
 }
 
-static int grow(struct shmlimit *l, uint64_t slots, struct when when)
+EXPORT int shmlimit_grow(struct shmlimit *l, uint64_t slots)
 {
 	int lock, error = l != NULL && slots > l->lines_max * SLOTS_PER_LINE ? -EFBIG : lock_to_grow(l, &lock);
 
 	if (error != 0)
 		return error;
-	error = table_grow(l, (slots + SLOTS_PER_LINE - 1) / SLOTS_PER_LINE, when);
+	error = table_grow(l, (slots + SLOTS_PER_LINE - 1) / SLOTS_PER_LINE, when_clock());
 	segment_unlock(lock);
 	return error;
-}
-
-EXPORT int shmlimit_grow(struct shmlimit *l, uint64_t slots)
-{
-	return grow(l, slots, when_clock());
-}
-
-EXPORT int shmlimit_grow_at(struct shmlimit *l, uint64_t slots, uint64_t now_ns)
-{
-	return grow(l, slots, when_given(now_ns));
 }
 
 EXPORT int shmlimit_enable(struct shmlimit *l, uint32_t on)
@@ -350,5 +340,13 @@ EXPORT void *shmlimit_area(struct shmlimit *l, size_t *size)
 
 EXPORT uint64_t shmlimit_now(struct shmlimit *l)
 {
-	return clock_read(l == NULL ? CLOCK_MONOTONIC : l->clock_id);
+	return l == NULL ? clock_read(CLOCK_MONOTONIC) : when_read(l).ns;
+}
+
+EXPORT int shmlimit_set_time(struct shmlimit *l, const uint64_t *now_ns)
+{
+	if (l == NULL)
+		return -EINVAL;
+	when_set(l, now_ns);
+	return 0;
 }

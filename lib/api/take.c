@@ -13,7 +13,7 @@
 #include "limiter.h"
 #include "places.h"
 #include "segment.h"
-#include "shmlimit_at.h"
+#include "shmlimit.h"
 
 EXPORT int shmlimit_take(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                          struct shmlimit_result *r)
@@ -28,42 +28,16 @@ EXPORT int shmlimit_take(struct shmlimit *l, int rule, const void *key, size_t k
 	return fast(l, OP_TAKE, rule, whole, cost, r);
 }
 
-EXPORT int shmlimit_take_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                            struct shmlimit_result *r, uint64_t now_ns)
-{
-	struct request q =
-		request_make(cost == 0 ? OP_PEEK : OP_TAKE, rule, key_bytes(key, key_len), cost, when_given(now_ns));
-
-	return fast_call(l, &q, r);
-}
-
 EXPORT int shmlimit_peek(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                          struct shmlimit_result *r)
 {
 	return fast(l, OP_PEEK, rule, key_bytes(key, key_len), cost, r);
 }
 
-EXPORT int shmlimit_peek_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                            struct shmlimit_result *r, uint64_t now_ns)
-{
-	struct request q = request_make(OP_PEEK, rule, key_bytes(key, key_len), cost, when_given(now_ns));
-
-	return fast_call(l, &q, r);
-}
-
 EXPORT int shmlimit_reserve(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                             uint64_t max_wait_ns, struct shmlimit_result *r)
 {
 	struct request q = request_make(OP_RESERVE, rule, key_bytes(key, key_len), cost, when_clock());
-
-	q.max_wait_ns = max_wait_ns;
-	return fast_call(l, &q, r);
-}
-
-EXPORT int shmlimit_reserve_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                               uint64_t max_wait_ns, struct shmlimit_result *r, uint64_t now_ns)
-{
-	struct request q = request_make(OP_RESERVE, rule, key_bytes(key, key_len), cost, when_given(now_ns));
 
 	q.max_wait_ns = max_wait_ns;
 	return fast_call(l, &q, r);
@@ -77,26 +51,10 @@ EXPORT int shmlimit_charge(struct shmlimit *l, int rule, const void *key, size_t
 	return fast_call(l, &q, r);
 }
 
-EXPORT int shmlimit_charge_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
-                              struct shmlimit_result *r, uint64_t now_ns)
-{
-	struct request q = request_make(OP_CHARGE, rule, key_bytes(key, key_len), tokens, when_given(now_ns));
-
-	return fast_call(l, &q, r);
-}
-
 EXPORT int shmlimit_refund(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
                            struct shmlimit_result *r)
 {
 	struct request q = request_make(OP_REFUND, rule, key_bytes(key, key_len), tokens, when_clock());
-
-	return fast_call(l, &q, r);
-}
-
-EXPORT int shmlimit_refund_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
-                              struct shmlimit_result *r, uint64_t now_ns)
-{
-	struct request q = request_make(OP_REFUND, rule, key_bytes(key, key_len), tokens, when_given(now_ns));
 
 	return fast_call(l, &q, r);
 }
@@ -106,9 +64,10 @@ EXPORT int shmlimit_refund_at(struct shmlimit *l, int rule, const void *key, siz
  * shmlimit_take().
  */
 FAST int decide_one(const struct shmlimit *l, enum operation op, const struct shmlimit_request *asked,
-                    struct shmlimit_result *r, struct when when)
+                    struct shmlimit_result *r)
 {
-	struct request q = request_make(op, asked->rule, key_bytes(asked->key, asked->key_len), asked->cost, when);
+	struct request q =
+		request_make(op, asked->rule, key_bytes(asked->key, asked->key_len), asked->cost, when_clock());
 
 	q.max_wait_ns = UINT64_MAX;
 	if (asked->limit != NULL)
@@ -120,7 +79,7 @@ FAST int decide_one(const struct shmlimit *l, enum operation op, const struct sh
 
 /* Any verb but ACQUIRE. */
 static int decide_any(const struct shmlimit *l, uint32_t verb, const struct shmlimit_request *asked,
-                      struct shmlimit_result *r, struct when when)
+                      struct shmlimit_result *r)
 {
 	static const enum operation operation_of[] = {
 		[SHMLIMIT_TAKE] = OP_TAKE,     [SHMLIMIT_PEEK] = OP_PEEK,     [SHMLIMIT_RESERVE] = OP_RESERVE,
@@ -134,12 +93,12 @@ static int decide_any(const struct shmlimit *l, uint32_t verb, const struct shml
 	if (verb == SHMLIMIT_TAKE_SOME && r != NULL)
 		r->granted = 0;
 	if (asked->place != NULL)
-		return verb == SHMLIMIT_TAKE   ? places_enter(l, asked, when, r)
-		       : verb == SHMLIMIT_PEEK ? places_peek(l, asked, when, r)
+		return verb == SHMLIMIT_TAKE   ? places_enter(l, asked, when_clock(), r)
+		       : verb == SHMLIMIT_PEEK ? places_peek(l, asked, when_clock(), r)
 		                               : -EINVAL;
 	if ((verb == SHMLIMIT_TAKE || verb == SHMLIMIT_TAKE_SOME) && asked->cost == 0)
 		verb = SHMLIMIT_PEEK;
-	return decide_one(l, operation_of[verb], asked, r, when);
+	return decide_one(l, operation_of[verb], asked, r);
 }
 
 /* A call that waits, for most_ns in all, if there are pauses: for them and for tokens. */
@@ -202,6 +161,9 @@ static int acquire(struct shmlimit *l, const struct shmlimit_request *asked, uin
 	uint64_t left_ns, paused_ns = 0;
 	int answer;
 
+	/* It would sleep, and then be at the same time. */
+	if (when_is_set(l))
+		return -EOPNOTSUPP;
 	/* BOUND: each round but the last waits for a pause; all together for max_wait_ns. */
 	for (;;) {
 		if (!is_paused(l, &w, 0, &left_ns) || left_ns > may_wait(l, &w)) {
@@ -251,13 +213,6 @@ EXPORT int shmlimit_decide(struct shmlimit *l, uint32_t verb, const struct shmli
 	if (__builtin_expect(verb == SHMLIMIT_TAKE && asked != NULL && asked->cost != 0 &&
 	                             ((uintptr_t)asked->place | asked->share) == 0,
 	                     1))
-		return r == NULL ? decide_one(l, OP_TAKE, asked, NULL, when_clock())
-		                 : decide_one(l, OP_TAKE, asked, r, when_clock());
-	return verb == SHMLIMIT_ACQUIRE ? acquire_by_limit(l, asked, r) : decide_any(l, verb, asked, r, when_clock());
-}
-
-EXPORT int shmlimit_decide_at(struct shmlimit *l, uint32_t verb, const struct shmlimit_request *asked,
-                              struct shmlimit_result *r, uint64_t now_ns)
-{
-	return decide_any(l, verb, asked, r, when_given(now_ns));
+		return r == NULL ? decide_one(l, OP_TAKE, asked, NULL) : decide_one(l, OP_TAKE, asked, r);
+	return verb == SHMLIMIT_ACQUIRE ? acquire_by_limit(l, asked, r) : decide_any(l, verb, asked, r);
 }

@@ -11,7 +11,7 @@
 #include "fast.h"
 #include "limit_make.h"
 #include "places.h"
-#include "shmlimit_at.h"
+#include "shmlimit.h"
 
 /* One of the requests, without its hash. */
 static struct request request_of(const struct shmlimit_request *asked, struct when when)
@@ -227,13 +227,14 @@ static inline int check_rest(const struct shmlimit_request *requests, size_t i)
 }
 
 /* All have one reading of the limiter's clock, which is read again only where it is in doubt. */
-static int take_all(struct shmlimit *l, const struct shmlimit_request *requests, size_t n, size_t *failed,
-                    struct when when, struct shmlimit_result *results)
+EXPORT int shmlimit_take_all(struct shmlimit *l, const struct shmlimit_request *requests, size_t n, size_t *failed,
+                             struct shmlimit_result *results)
 {
 	struct shmlimit_result own[SHMLIMIT_REQUESTS_MAX];
 	struct shmlimit_result *r = results != NULL ? results : own;
 	struct undo undo[SHMLIMIT_REQUESTS_MAX];
 	int answer = SHMLIMIT_ALLOWED;
+	struct when when;
 	size_t i;
 
 	if (l == NULL || requests == NULL || n < 1 || n > SHMLIMIT_REQUESTS_MAX)
@@ -244,7 +245,7 @@ static int take_all(struct shmlimit *l, const struct shmlimit_request *requests,
 		if (error != 0)
 			return error;
 	}
-	when = when_again(l, when);
+	when = when_read(l);
 	for (i = 0; i < n && answer == SHMLIMIT_ALLOWED; i++)
 		answer = requests[i].place == NULL ? take_one(l, &requests[i], when, &undo[i], &r[i])
 		                                   : enter_one(l, requests, i, when, undo, r);
@@ -257,18 +258,6 @@ static int take_all(struct shmlimit *l, const struct shmlimit_request *requests,
 	while (i-- > 0)
 		give_back(l, &requests[i], &undo[i], when);
 	return answer;
-}
-
-EXPORT int shmlimit_take_all_at(struct shmlimit *l, const struct shmlimit_request *requests, size_t n, size_t *failed,
-                                struct shmlimit_result *results, uint64_t now_ns)
-{
-	return take_all(l, requests, n, failed, when_given(now_ns), results);
-}
-
-EXPORT int shmlimit_take_all(struct shmlimit *l, const struct shmlimit_request *requests, size_t n, size_t *failed,
-                             struct shmlimit_result *results)
-{
-	return take_all(l, requests, n, failed, when_clock(), results);
 }
 
 /* As many lines as a core can wait for, and more; a chunk's hashes are 256 bytes of stack. */
@@ -325,29 +314,19 @@ static void take_chunk(const struct shmlimit *l, const struct shmlimit_request *
 	}
 }
 
-static int take_many(const struct shmlimit *l, const struct shmlimit_request *requests, size_t n, int *answers,
-                     struct when when, struct shmlimit_result *results)
+EXPORT int shmlimit_take_many(struct shmlimit *l, const struct shmlimit_request *requests, size_t n, int *answers,
+                              struct shmlimit_result *results)
 {
+	struct when when;
+
 	if (l == NULL || requests == NULL || answers == NULL)
 		return -EINVAL;
 	for (size_t i = 0; i < n; i++)
 		if (requests[i].share != 0)
 			return -EINVAL;
-	when = when_again(l, when);
+	when = when_read(l);
 	for (size_t i = 0; i < n; i += CHUNK)
 		take_chunk(l, requests + i, n - i < CHUNK ? n - i : CHUNK, answers + i, when,
 		           results != NULL ? results + i : NULL);
 	return 0;
-}
-
-EXPORT int shmlimit_take_many(struct shmlimit *l, const struct shmlimit_request *requests, size_t n, int *answers,
-                              struct shmlimit_result *results)
-{
-	return take_many(l, requests, n, answers, when_clock(), results);
-}
-
-EXPORT int shmlimit_take_many_at(struct shmlimit *l, const struct shmlimit_request *requests, size_t n, int *answers,
-                                 struct shmlimit_result *results, uint64_t now_ns)
-{
-	return take_many(l, requests, n, answers, when_given(now_ns), results);
 }

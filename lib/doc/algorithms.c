@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include <shmlimit_at.h>
+#include <shmlimit.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -70,7 +70,8 @@ static int draw(struct shmlimit *l, const struct row *row, int y)
 	for (int i = 0; i < STEPS; i++) {
 		if ((i > 0 && i < 12) || (i > 36 && i < 54))
 			continue;
-		int answer = shmlimit_take_at(l, id, "user:42", 7, 1, NULL, SECOND + (unsigned)i * STEP);
+		shmlimit_set_time(l, &(uint64_t){ SECOND + (unsigned)i * STEP });
+		int answer = shmlimit_take(l, id, "user:42", 7, 1, NULL);
 		if (answer < 0)
 			return answer;
 		allowed += answer == SHMLIMIT_ALLOWED;

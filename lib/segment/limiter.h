@@ -35,6 +35,7 @@ struct shmlimit {
 	uint32_t counter_stride; /* bytes from a block of counters to the next */
 	uint32_t on_full;
 	int clock_id;
+	int is_set; /* there is a time that stands for the clock: set_ns, see when.h */
 	int read_only;
 	uint32_t names_max; /* bytes of a key that are kept; 0 = none */
 
@@ -61,6 +62,7 @@ struct shmlimit {
 	uint64_t created_unix_ns;
 	uint32_t mode, uid, gid;
 	uint32_t rules_max;
+	uint64_t set_ns;
 	uint64_t throttle; /* the rule of shmlimit_throttle(), 0 while unknown: see throttle.c */
 	char name[SHMLIMIT_NAME_MAX + 1];
 };

@@ -9,7 +9,7 @@
 
 #include "rule.h"
 
-/* shmlimit_rule_set_at(), with a valid name. Waits for the lock for up to wait_ns. */
+/* shmlimit_rule_set(), with a valid name. Waits for the lock for up to wait_ns. */
 int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, uint64_t wait_ns,
              struct when when);
 

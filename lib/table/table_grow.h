@@ -9,7 +9,7 @@
 #include "limiter.h"
 #include "when.h"
 
-/* shmlimit_grow_at(); the caller holds the segment's lock. `lines` 0: only leave the old table. */
+/* shmlimit_grow(); the caller holds the segment's lock. `lines` 0: only leave the old table. */
 int table_grow(const struct shmlimit *l, uint64_t lines, struct when when);
 
 /*

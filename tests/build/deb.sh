@@ -46,7 +46,7 @@ is "$(files libshmlimit1)" "$lib/libshmlimit.so.1 $lib/libshmlimit.so.$version "
 is "$(files libshmlimit-global1)" "$lib/libshmlimit-global.so.1 $lib/libshmlimit-global.so.$version " \
 	"libshmlimit-global1 is the one for many hosts"
 is "$(files libshmlimit-gate1)" "$lib/libshmlimit-gate.so.1 $lib/libshmlimit-gate.so.$version " "libshmlimit-gate1 is the gate"
-is "$(files libshmlimit-dev | sed 's|./usr/share/man/man3/shmlimit_[a-z_]*.3.gz ||g')" "./usr/include/shmlimit.h ./usr/include/shmlimit_at.h ./usr/include/shmlimit_gate.h ./usr/include/shmlimit_global.h \
+is "$(files libshmlimit-dev | sed 's|./usr/share/man/man3/shmlimit_[a-z_]*.3.gz ||g')" "./usr/include/shmlimit.h ./usr/include/shmlimit_gate.h ./usr/include/shmlimit_global.h \
 ./usr/include/shmlimit_lease.h $lib/libshmlimit-gate.a $lib/libshmlimit-gate.so $lib/libshmlimit-global.a \
 $lib/libshmlimit-global.so $lib/libshmlimit.a $lib/libshmlimit.so $lib/pkgconfig/shmlimit-gate.pc $lib/pkgconfig/shmlimit-global.pc \
 $lib/pkgconfig/shmlimit.pc ./usr/share/man/man3/shmlimit.3.gz " \

@@ -12,7 +12,7 @@ make_it() { (cd "$SOURCE" && make --no-print-directory -s O="$BUILD" "$@" DESTDI
 make_it install
 ok $? "make install works"
 is "$(cd "$root" && find . ! -type d ! -path './usr/share/man/man3/shmlimit*_*' | sort | tr '\n' ' ')" "./usr/bin/shmlimit ./usr/include/shmlimit.h \
-./usr/include/shmlimit_at.h ./usr/include/shmlimit_gate.h ./usr/include/shmlimit_global.h ./usr/include/shmlimit_lease.h ./usr/lib/libshmlimit-gate.a ./usr/lib/libshmlimit-gate.so \
+./usr/include/shmlimit_gate.h ./usr/include/shmlimit_global.h ./usr/include/shmlimit_lease.h ./usr/lib/libshmlimit-gate.a ./usr/lib/libshmlimit-gate.so \
 ./usr/lib/libshmlimit-gate.so.1 ./usr/lib/libshmlimit-gate.so.$version ./usr/lib/libshmlimit-global.a ./usr/lib/libshmlimit-global.so \
 ./usr/lib/libshmlimit-global.so.1 ./usr/lib/libshmlimit-global.so.$version ./usr/lib/libshmlimit.a ./usr/lib/libshmlimit.so \
 ./usr/lib/libshmlimit.so.1 ./usr/lib/libshmlimit.so.$version ./usr/lib/pkgconfig/shmlimit-gate.pc ./usr/lib/pkgconfig/shmlimit-global.pc \
@@ -23,7 +23,7 @@ is "$(cd "$root" && find . ! -type d ! -path './usr/share/man/man3/shmlimit*_*' 
 # The headers are read by the compiler here, and by sed in the Makefile.
 for page in shmlimit shmlimit_gate shmlimit_global; do
 	of=$page.h
-	[ $page != shmlimit ] || of="$page.h shmlimit_lease.h shmlimit_at.h"
+	[ $page != shmlimit ] || of="$page.h shmlimit_lease.h"
 	(cd "$root/usr/share/man/man3" && grep -lx "\.so man3/$page.3" -- *) | sed 's/\.3$//' >"$TMP/links"
 	printf '#include <%s>\n' $of | gcc -E -I "$SOURCE/include" - |
 		awk -v headers="$of" '/^#/ { name = $3; gsub(/^.*\/|"$/, "", name); of = index(" " headers " ", " " name " "); next } of' |

@@ -10,7 +10,6 @@ need gcc g++
 compiles() {
 	cat >"$TMP/misuse.c" <<-END
 		#include <shmlimit.h>
-		#include <shmlimit_at.h>
 		#include <shmlimit_lease.h>
 		int f(struct shmlimit *l, int rule, struct shmlimit_result *r, struct shmlimit_count *count,
 		      struct shmlimit_count_request *c, struct shmlimit_place *place, struct shmlimit_lease *lease,
@@ -39,10 +38,8 @@ while IFS='|' read -r kind right wrong; do
 		is $? 1 "${compiler%% *}: $kind: $wrong"
 	done
 done <<'END'
-time for the result|shmlimit_take_at(l, rule, "k", 1, 1, r, now_ns)|shmlimit_take_at(l, rule, "k", 1, 1, now_ns, r)
-time before the place|shmlimit_enter_at(l, rule, "k", 1, place, r, now_ns)|shmlimit_enter_at(l, rule, "k", 1, now_ns, place, r)
 a time where none is read|shmlimit_take(l, rule, "k", 1, 1, r)|shmlimit_take(l, rule, "k", 1, 1, r, now_ns)
-no time where one is given|shmlimit_peek_at(l, rule, "k", 1, 1, r, now_ns)|shmlimit_peek_at(l, rule, "k", 1, 1, r)
+a time alone|shmlimit_set_time(l, &now_ns)|shmlimit_set_time(l, now_ns)
 a key without its length|shmlimit_take(l, rule, "k", 1, 1, r)|shmlimit_take(l, rule, "k", 1, r)
 count's numbers as arguments|shmlimit_count(l, rule, "k", 1, c, count)|shmlimit_count(l, rule, "k", 1, 1, 0, 5, count)
 what count found for what it is asked|shmlimit_count(l, rule, "k", 1, c, count)|shmlimit_count(l, rule, "k", 1, count, c)

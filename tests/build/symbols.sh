@@ -6,7 +6,7 @@
 
 for library in shmlimit shmlimit-global shmlimit-gate; do
 	header=$SOURCE/include/$(echo $library | tr - _).h so=$BUILD/lib$library.so
-	[ $library != shmlimit ] || header="$header $SOURCE/include/shmlimit_lease.h $SOURCE/include/shmlimit_at.h"
+	[ $library != shmlimit ] || header="$header $SOURCE/include/shmlimit_lease.h"
 	# shellcheck disable=SC2086
 	declared=$(grep -ohE "^(int|void|size_t|uint32_t|uint64_t|const char \*) ?\*?shmlimit_[a-z_]+\(" $header | grep -oE 'shmlimit_[a-z_]+' | sort -u)
 	is "$(nm -D --defined-only "$so" | awk '$2 == "T" { print $3 }' | sed 's/@.*//' | sort)" "$declared" \
@@ -20,7 +20,7 @@ done
 # Each public function, with the file that defines it: by the sources, and by lib/README.md.
 for name in $(sed -n 's/^	shmlimit_\(.*\);$/\1/p' "$SOURCE/lib/shmlimit.map"); do
 	for file in $(grep -lE "^EXPORT .*shmlimit_$name\(" "$SOURCE"/lib/api/*.c "$SOURCE"/lib/algorithm/*/*.c "$SOURCE"/lib/save/*.c || echo none); do
-		echo "$(basename "$file" .c) ${name%_at}"
+		echo "$(basename "$file" .c) $name"
 	done
 done | sort -u >"$TMP/defined"
 sed -n '/^## Public functions/,/^## Names/s/^| `\([a-z_]*\)` | \(`.*\) |$/\1 \2/p' "$SOURCE/lib/README.md" | while read -r file names; do
@@ -36,7 +36,7 @@ is "$(readelf -d "$BUILD/libshmlimit-global.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]
 is "$(readelf -d "$BUILD/libshmlimit-gate.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]/\1/p" | grep -v "^ld-linux" | sort | tr "\n" " ")" \
 	"libc.so.6 libcrypto.so.3 libshmlimit.so.1 liburcu-bp.so.8 " "the gate needs libcrypto and liburcu besides, and not the one for many hosts"
 # Each call that takes a rule's id or requests is asked for ids that are none.
-for pair in 'shmlimit shmlimit_at shmlimit_lease:tests/unit/ids.c' 'shmlimit_global:lib/*/tests/ids.c'; do
+for pair in 'shmlimit shmlimit_lease:tests/unit/ids.c' 'shmlimit_global:lib/*/tests/ids.c'; do
 	headers=$(for name in ${pair%%:*}; do echo "$SOURCE/include/$name.h"; done)
 	# shellcheck disable=SC2086 # several files
 	takes=$(cat $headers | tr -s '\n\t ' ' ' | grep -oE '(int|uint64_t) shmlimit_[a-z_]+\([^()]*\);' |
@@ -45,7 +45,7 @@ for pair in 'shmlimit shmlimit_at shmlimit_lease:tests/unit/ids.c' 'shmlimit_glo
 	[ "$(printf '%s\n' "$takes" | wc -l)" -ge 8 ]
 	ok $? "${pair#*:}: the headers have calls that take a rule's id"
 	is "$(for name in $takes; do
-		grep -qE "\bshmlimit_$name\(|\bCALLS?\(${name%_at}, " "$SOURCE"/${pair#*:} || echo "$name"
+		grep -qE "\bshmlimit_$name\(|\bCALL\($name, " "$SOURCE"/${pair#*:} || echo "$name"
 	done)" "" "${pair#*:}: each of them is asked for ids that are none"
 done
 # A structure that grows is larger than that of a program which was built before.

@@ -87,7 +87,7 @@ static inline unsigned audit_drain(int rule, const char *key)
 	unsigned n = 0;
 
 	while (n < DRAIN_MAX &&
-	       shmlimit_take_at(scene.l, rule, key, strlen(key), 1, &r, scene.look_ns) == SHMLIMIT_ALLOWED &&
+	       shmlimit_take(at_time(scene.l, scene.look_ns), rule, key, strlen(key), 1, &r) == SHMLIMIT_ALLOWED &&
 	       r.retry_after_ns == 0)
 		n++;
 	return n;
@@ -105,8 +105,8 @@ static inline void audit_see(struct sights *out)
 		struct sight *sight = &out->key[i];
 
 		scene_restore(kept);
-		sight->answer = shmlimit_peek_at(scene.l, watched.rule, watched.key, strlen(watched.key), 1, &sight->r,
-		                                 scene.look_ns);
+		sight->answer = shmlimit_peek(at_time(scene.l, scene.look_ns), watched.rule, watched.key,
+		                              strlen(watched.key), 1, &sight->r);
 		if (scene.look_ns != scene.now_ns)
 			sight->r.retry_after_ns = sight->r.reset_after_ns = 0;
 		sight->drained = audit_drain(watched.rule, watched.key);
@@ -275,7 +275,8 @@ static inline unsigned audit_lost(void)
 	for (unsigned i = 0; i < tried; i++) {
 		int n = snprintf(key, sizeof(key), "new %u", i);
 
-		claimed += shmlimit_take_at(scene.l, OTHER, key, (size_t)n, 1, NULL, later_ns) == SHMLIMIT_ALLOWED;
+		claimed +=
+			shmlimit_take(at_time(scene.l, later_ns), OTHER, key, (size_t)n, 1, NULL) == SHMLIMIT_ALLOWED;
 	}
 	scene.l->on_full = on_full;
 	scene_restore(kept);

@@ -99,7 +99,7 @@ static inline int call_rule_set(const struct call *c)
 		params.algorithm = (uint32_t)c->amount - 1;
 		return rule_replace(scene.l, "subject", &params, 0, when_given(call_ns(c)));
 	}
-	return shmlimit_rule_set_at(scene.l, c->key == NULL ? "subject" : c->key, &params, call_ns(c));
+	return shmlimit_rule_set(at_time(scene.l, call_ns(c)), c->key == NULL ? "subject" : c->key, &params);
 }
 
 /* Both of "subject" and of "other", all or none. */
@@ -110,7 +110,7 @@ static inline int call_take_all(const struct call *c)
 		{ OTHER, 0, c->key, strlen(c->key), c->amount },
 	};
 
-	return shmlimit_take_all_at(scene.l, requests, 2, NULL, NULL, call_ns(c));
+	return shmlimit_take_all(at_time(scene.l, call_ns(c)), requests, 2, NULL, NULL);
 }
 
 /* A minute apart, so that it is certain which is full again soonest. */
@@ -122,7 +122,7 @@ static inline int call_fill(const struct call *c)
 	for (uint64_t i = 0; i < c->amount; i++) {
 		int n = snprintf(key, sizeof(key), "n%d", (int)i);
 		uint64_t at_ns = call_ns(c) - i * (HOUR_NS / 60);
-		int answer = shmlimit_take_at(scene.l, rule, key, (size_t)n, 1, NULL, at_ns);
+		int answer = shmlimit_take(at_time(scene.l, at_ns), rule, key, (size_t)n, 1, NULL);
 
 		if (answer != SHMLIMIT_ALLOWED)
 			return answer;
@@ -220,20 +220,20 @@ static inline int call_lease(const struct call *c)
 
 	switch (c->act) {
 	case LEASE:
-		return shmlimit_lease_take_at(
-			scene.l, c->rule, c->key, len,
+		return shmlimit_lease_take(
+			at_time(scene.l, call_ns(c)), c->rule, c->key, len,
 			&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
 		                                          .cost = c->amount,
 		                                          .lease_ns = 5 * HOUR_NS,
 		                                          .claim_ns = HOUR_NS },
-			&lease, &r, call_ns(c));
+			&lease, &r);
 	case DEPOSIT:
-		return shmlimit_lease_deposit_at(scene.l, c->rule, c->key, len, c->amount, 1, 5 * HOUR_NS, &r,
-		                                 call_ns(c));
+		return shmlimit_lease_deposit(at_time(scene.l, call_ns(c)), c->rule, c->key, len, c->amount, 1, 0,
+		                              5 * HOUR_NS, &r);
 	case DENY:
-		return shmlimit_lease_deny_at(scene.l, c->rule, c->key, len, c->amount, HOUR_NS, &r, call_ns(c));
+		return shmlimit_lease_deny(at_time(scene.l, call_ns(c)), c->rule, c->key, len, c->amount, HOUR_NS, &r);
 	default:
-		return shmlimit_lease_abandon_at(scene.l, c->rule, c->key, len, call_ns(c));
+		return shmlimit_lease_abandon(at_time(scene.l, call_ns(c)), c->rule, c->key, len);
 	}
 }
 
@@ -293,7 +293,7 @@ static inline int call_shared(const struct call *c)
 	};
 
 	q[1].key_len = strlen(c->key);
-	return shmlimit_take_all_at(scene.l, q, 2, NULL, NULL, call_ns(c));
+	return shmlimit_take_all(at_time(scene.l, call_ns(c)), q, 2, NULL, NULL);
 }
 
 /* The verbs of places. */
@@ -310,19 +310,19 @@ static inline int call_hold(const struct call *c)
 	by.key_len = len;
 	switch (c->act) {
 	case ENTER_BY:
-		return shmlimit_decide_at(scene.l, SHMLIMIT_TAKE, &by, NULL, call_ns(c));
+		return shmlimit_decide(at_time(scene.l, call_ns(c)), SHMLIMIT_TAKE, &by, NULL);
 	case ENTER:
 	case ENTER_BOUND:
 		hold.flags = c->act == ENTER_BOUND ? SHMLIMIT_PLACE_BIND : 0;
 		for (uint64_t i = 0; i < c->amount && answer == 0; i++)
-			answer = shmlimit_enter_at(scene.l, c->rule, c->key, len, &hold, NULL, call_ns(c));
+			answer = shmlimit_enter(at_time(scene.l, call_ns(c)), c->rule, c->key, len, &hold, NULL);
 		return answer;
 	case RENEW:
-		return shmlimit_renew_at(scene.l, c->rule, c->key, len, &hold, call_ns(c));
+		return shmlimit_renew(at_time(scene.l, call_ns(c)), c->rule, c->key, len, &hold);
 	case BIND:
-		return shmlimit_bind_at(scene.l, c->rule, c->key, len, &hold, 0, call_ns(c));
+		return shmlimit_bind(at_time(scene.l, call_ns(c)), c->rule, c->key, len, &hold, 0);
 	default:
-		return shmlimit_leave_at(scene.l, c->rule, c->key, len, &hold, call_ns(c));
+		return shmlimit_leave(at_time(scene.l, call_ns(c)), c->rule, c->key, len, &hold);
 	}
 }
 
@@ -352,19 +352,19 @@ static int call_make(const void *arg)
 	case NOTHING:
 		return 0;
 	case TAKE:
-		return shmlimit_take_at(l, c->rule, c->key, len, c->amount, &r, call_ns(c));
+		return shmlimit_take(at_time(l, call_ns(c)), c->rule, c->key, len, c->amount, &r);
 	case TAKE_SOME:
-		return by_limit_at(l, SHMLIMIT_TAKE_SOME, c->rule, c->key, len, c->amount, NULL, &r, call_ns(c));
+		return by_limit(at_time(l, call_ns(c)), SHMLIMIT_TAKE_SOME, c->rule, c->key, len, c->amount, NULL, &r);
 	case PEEK:
-		return shmlimit_peek_at(l, c->rule, c->key, len, c->amount, &r, call_ns(c));
+		return shmlimit_peek(at_time(l, call_ns(c)), c->rule, c->key, len, c->amount, &r);
 	case REFUND:
-		return shmlimit_refund_at(l, c->rule, c->key, len, c->amount, &r, call_ns(c));
+		return shmlimit_refund(at_time(l, call_ns(c)), c->rule, c->key, len, c->amount, &r);
 	case CHARGE:
-		return shmlimit_charge_at(l, c->rule, c->key, len, c->amount, &r, call_ns(c));
+		return shmlimit_charge(at_time(l, call_ns(c)), c->rule, c->key, len, c->amount, &r);
 	case RESERVE:
-		return shmlimit_reserve_at(l, c->rule, c->key, len, c->amount, DAY_NS, &r, call_ns(c));
+		return shmlimit_reserve(at_time(l, call_ns(c)), c->rule, c->key, len, c->amount, DAY_NS, &r);
 	case ACQUIRE:
-		return shmlimit_acquire(l, c->rule, c->key, len, c->amount, 0, &r);
+		return shmlimit_acquire(at_clock(l), c->rule, c->key, len, c->amount, 0, &r);
 	case THROTTLE:
 		return shmlimit_throttle(l, c->key, len, c->amount, 1, 3600, 1, reply);
 	case TAKE_ALL:
@@ -375,30 +375,30 @@ static int call_make(const void *arg)
 	case GIVE_UP:
 		return call_lease(c);
 	case COUNT:
-		return shmlimit_count_at(
-			l, c->rule, c->key, len,
+		return shmlimit_count(
+			at_time(l, call_ns(c)), c->rule, c->key, len,
 			&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
 		                                          .n = (int64_t)c->amount,
 		                                          .bound = 5,
 		                                          .ttl_ns = 5 * HOUR_NS },
-			NULL, call_ns(c));
+			NULL);
 	case COUNT_DOWN:
-		return shmlimit_count_at(
-			l, c->rule, c->key, len,
+		return shmlimit_count(
+			at_time(l, call_ns(c)), c->rule, c->key, len,
 			&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
 		                                          .n = -(int64_t)c->amount,
 		                                          .bound = 5,
 		                                          .ttl_ns = 5 * HOUR_NS },
-			NULL, call_ns(c));
+			NULL);
 	case COUNT_RESTART:
-		return shmlimit_count_at(
-			l, c->rule, c->key, len,
+		return shmlimit_count(
+			at_time(l, call_ns(c)), c->rule, c->key, len,
 			&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
 		                                          .flags = SHMLIMIT_COUNT_SATURATE | SHMLIMIT_COUNT_RESTART,
 		                                          .n = (int64_t)c->amount,
 		                                          .bound = 5,
 		                                          .ttl_ns = 5 * HOUR_NS },
-			NULL, call_ns(c));
+			NULL);
 	case ENTER:
 	case ENTER_BY:
 	case ENTER_BOUND:
@@ -407,7 +407,7 @@ static int call_make(const void *arg)
 	case LEAVE:
 		return call_hold(c);
 	case PAUSE:
-		return shmlimit_pause_at(l, c->rule, c->key, len, c->amount * HOUR_NS, call_ns(c));
+		return shmlimit_pause(at_time(l, call_ns(c)), c->rule, c->key, len, c->amount * HOUR_NS);
 	case ENTER_SHARED:
 		return call_shared(c);
 	case RESET_KEY:
@@ -425,7 +425,7 @@ static int call_make(const void *arg)
 	case SWITCH:
 		return shmlimit_enable(l, (uint32_t)c->amount);
 	case GROW:
-		return shmlimit_grow_at(l, c->amount, call_ns(c));
+		return shmlimit_grow(at_time(l, call_ns(c)), c->amount);
 	case CREATE:
 		return call_create();
 	case OPEN:

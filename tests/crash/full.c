@@ -70,15 +70,15 @@ static int set_rule(const char *name, uint32_t algorithm, uint64_t capacity)
 		                      .refill = algorithm == SHMLIMIT_FUNNEL,
 		                      .period_ns = DAY_NS };
 
-	return shmlimit_rule_set_at(l, name, &rule, NOW_NS);
+	return shmlimit_rule_set(at_time(l, NOW_NS), name, &rule);
 }
 
 static int ask(int rule, const char *key)
 {
 	struct shmlimit_place place = { .struct_size = sizeof(place) };
 
-	return rule == PLACES ? shmlimit_enter_at(l, rule, key, strlen(key), &place, NULL, NOW_NS)
-	                      : shmlimit_take_at(l, rule, key, strlen(key), 1, NULL, NOW_NS);
+	return rule == PLACES ? shmlimit_enter(at_time(l, NOW_NS), rule, key, strlen(key), &place, NULL)
+	                      : shmlimit_take(at_time(l, NOW_NS), rule, key, strlen(key), 1, NULL);
 }
 
 /* How often a key is admitted from now on. */
@@ -131,7 +131,7 @@ static int take_new(void) { return ask(WINDOW, "new"); }
 static int take_known(void) { return ask(WINDOW, "known"); }
 static int enter_new(void) { return ask(PLACES, "new"); }
 static int enter_known(void) { return ask(PLACES, "known"); }
-static int grow(void) { return shmlimit_grow_at(l, 2 * (uint64_t)SLOTS, NOW_NS); }
+static int grow(void) { return shmlimit_grow(at_time(l, NOW_NS), 2 * (uint64_t)SLOTS); }
 static int set_larger(void) { return set_rule("window", SHMLIMIT_WINDOW, LARGER); }
 static int set_more_places(void) { return set_rule("places", SHMLIMIT_HOLD, LARGER); }
 /* clang-format on */
@@ -150,7 +150,7 @@ static int take_both(void)
 		{ .rule = OTHER_WINDOW, .key = "new", .key_len = 3, .cost = 1 },
 	};
 
-	return shmlimit_take_all_at(l, requests, 2, NULL, NULL, NOW_NS);
+	return shmlimit_take_all(at_time(l, NOW_NS), requests, 2, NULL, NULL);
 }
 
 static int load(void)

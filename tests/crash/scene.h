@@ -148,17 +148,17 @@ static inline void scene_open(struct rng *rng, uint32_t on_full, int own_clock)
 	scene.now_ns = own_clock ? shmlimit_now(scene.l) : START_NS;
 	scene.look_ns = scene.now_ns + (own_clock ? HOUR_NS / 6 : 0);
 	scene_set_secret(rng);
-	if (shmlimit_rule_set_at(scene.l, "subject", &rule, scene.now_ns) != SUBJECT)
+	if (shmlimit_rule_set(at_time(scene.l, scene.now_ns), "subject", &rule) != SUBJECT)
 		bail("no rule");
 	scene.algorithm = SHMLIMIT_FUNNEL;
 	rule = scene_subject();
 	scene.algorithm = algorithm;
-	if (shmlimit_rule_set_at(scene.l, "other", &rule, scene.now_ns) != OTHER)
+	if (shmlimit_rule_set(at_time(scene.l, scene.now_ns), "other", &rule) != OTHER)
 		bail("no other rule");
 	rule.capacity = 1;
 	rule.period_ns = 365 * DAY_NS;
 	rule.max_wait_ns = 0;
-	if (shmlimit_rule_set_at(scene.l, "held", &rule, scene.now_ns) != HELD)
+	if (shmlimit_rule_set(at_time(scene.l, scene.now_ns), "held", &rule) != HELD)
 		bail("no rule for what is held");
 }
 

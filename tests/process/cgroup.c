@@ -73,14 +73,14 @@ static void remove_cgroup(void)
 
 static int take(uint64_t key)
 {
-	return shmlimit_take_at(l, window, &key, sizeof(key), 1, NULL, NOW_NS);
+	return shmlimit_take(at_time(l, NOW_NS), window, &key, sizeof(key), 1, NULL);
 }
 
 static uint64_t remaining(uint64_t key)
 {
 	struct shmlimit_result r = { 0 };
 
-	shmlimit_peek_at(l, window, &key, sizeof(key), 1, &r, NOW_NS);
+	shmlimit_peek(at_time(l, NOW_NS), window, &key, sizeof(key), 1, &r);
 	return r.remaining;
 }
 
@@ -120,7 +120,7 @@ int main(void)
 	(void)put("memory.swap.max", "0");
 	answer = shared_memory(KEYS);
 	l = stage_create(4 * (uint64_t)KEYS, 2, SHMLIMIT_FULL_DENY);
-	window = shmlimit_rule_set_at(l, "window", &rule, NOW_NS);
+	window = shmlimit_rule_set(at_time(l, NOW_NS), "window", &rule);
 	status = claim_inside();
 	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_PERMITTED)
 		return tap_skip_all("no process may be moved to a cgroup");

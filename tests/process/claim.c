@@ -87,8 +87,8 @@ static void race(struct crew *crew, int index)
 			uint64_t key[2] = { round, which };
 			int answer;
 
-			while ((answer = shmlimit_take_at(play->l, play->rule, key, sizeof(key), 1, NULL, now_ns)) ==
-			       SHMLIMIT_ALLOWED) {
+			while ((answer = shmlimit_take(at_time(play->l, now_ns), play->rule, key, sizeof(key), 1,
+			                               NULL)) == SHMLIMIT_ALLOWED) {
 				atomic_fetch_add(&play->admitted[which], 1);
 				allowed++;
 			}
@@ -113,7 +113,7 @@ static unsigned hold(unsigned n)
 	unsigned held = 0;
 
 	for (uint64_t key = 0; key < n; key++)
-		held += shmlimit_take_at(play->l, play->held_rule, &key, sizeof(key), 1, NULL, START_NS) ==
+		held += shmlimit_take(at_time(play->l, START_NS), play->held_rule, &key, sizeof(key), 1, NULL) ==
 		        SHMLIMIT_ALLOWED;
 	return held;
 }

@@ -62,7 +62,7 @@ static struct play *play;
 static int take(struct shmlimit *l, struct tally *tally, unsigned key, uint64_t cost, uint64_t now_ns)
 {
 	int was_dry = atomic_load(&play->dry[key]);
-	int answer = shmlimit_take_at(l, play->rule, play->key[key], strlen(play->key[key]), cost, NULL, now_ns);
+	int answer = shmlimit_take(at_time(l, now_ns), play->rule, play->key[key], strlen(play->key[key]), cost, NULL);
 
 	if (answer == SHMLIMIT_ALLOWED) {
 		tally->allowed++;
@@ -84,7 +84,7 @@ static void refund(struct shmlimit *l, struct tally *tally, unsigned key, uint64
 
 	/* Booked before it is done: what comes back may be taken again at once. */
 	atomic_fetch_sub(&play->admitted[key], (int64_t)tokens);
-	tally->errors += shmlimit_refund_at(l, play->rule, text, strlen(text), tokens, NULL, now_ns) != 0;
+	tally->errors += shmlimit_refund(at_time(l, now_ns), play->rule, text, strlen(text), tokens, NULL) != 0;
 }
 
 /* Half of the workers have a mapping of their own. */
@@ -156,7 +156,8 @@ static void drain_rest(struct tally *tally)
 
 		if (take(play->l, tally, key, 1, now_ns) != SHMLIMIT_ALLOWED)
 			continue;
-		if (shmlimit_peek_at(play->l, play->rule, play->key[key], strlen(play->key[key]), 1, &r, now_ns) == 0)
+		if (shmlimit_peek(at_time(play->l, now_ns), play->rule, play->key[key], strlen(play->key[key]), 1,
+		                  &r) == 0)
 			take(play->l, tally, key, r.remaining, now_ns);
 		take(play->l, tally, key, 1, now_ns);
 	}

@@ -35,7 +35,7 @@ static void tick(int number)
 {
 	(void)number;
 	atomic_fetch_add(&play->ticks, 1);
-	if (shmlimit_take_at(play->l, play->rule, "key", 3, 1, NULL, NOW_NS) != SHMLIMIT_DENIED)
+	if (shmlimit_take(at_time(play->l, NOW_NS), play->rule, "key", 3, 1, NULL) != SHMLIMIT_DENIED)
 		atomic_fetch_add(&play->tick_errors, 1);
 	ticks_next();
 }
@@ -48,9 +48,9 @@ static void count_on(struct crew *crew, int index)
 	(void)crew;
 	ticks_start(tick);
 	while (!atomic_load(&play->stop)) {
-		errors += shmlimit_take_at(play->l, play->rule, "key", 3, 1, NULL, NOW_NS) != SHMLIMIT_DENIED;
-		errors += shmlimit_take_at(play->l, play->dry, "key", 3, 1, NULL, NOW_NS) != SHMLIMIT_ALLOWED;
-		errors += shmlimit_take_at(play->l, play->off, "key", 3, 1, NULL, NOW_NS) != SHMLIMIT_ALLOWED;
+		errors += shmlimit_take(at_time(play->l, NOW_NS), play->rule, "key", 3, 1, NULL) != SHMLIMIT_DENIED;
+		errors += shmlimit_take(at_time(play->l, NOW_NS), play->dry, "key", 3, 1, NULL) != SHMLIMIT_ALLOWED;
+		errors += shmlimit_take(at_time(play->l, NOW_NS), play->off, "key", 3, 1, NULL) != SHMLIMIT_ALLOWED;
 		rounds++;
 	}
 	ticks_hold(SIG_BLOCK);
@@ -139,8 +139,8 @@ static void set_up(void)
 	play->off = mode_rule("off", SHMLIMIT_OFF);
 	stage_hide();
 	/* The two takes that are admitted, and counted. */
-	shmlimit_take_at(play->l, play->rule, "key", 3, 1, NULL, NOW_NS);
-	shmlimit_take_at(play->l, play->dry, "key", 3, 1, NULL, NOW_NS);
+	shmlimit_take(at_time(play->l, NOW_NS), play->rule, "key", 3, 1, NULL);
+	shmlimit_take(at_time(play->l, NOW_NS), play->dry, "key", 3, 1, NULL);
 }
 
 /* What the counters should hold. */

@@ -37,7 +37,7 @@ static void reserver(struct crew *crew, int index)
 	/* Until it is empty; some give back what they reserved, so that the debt goes to and fro. */
 	while (dry < 100) {
 		struct shmlimit_result r;
-		int answer = shmlimit_reserve_at(play->l, play->rule, "k", 1, 1, UINT64_MAX, &r, T0);
+		int answer = shmlimit_reserve(at_time(play->l, T0), play->rule, "k", 1, 1, UINT64_MAX, &r);
 
 		atomic_fetch_add(&play->calls, 1);
 		if (answer == SHMLIMIT_DENIED) {
@@ -71,7 +71,7 @@ static int reserve_all(int kills, int *bad)
 		atomic_store(&play->told[i], 0);
 	atomic_store(&play->denied, 0);
 	play->l = stage_create(64, 4, SHMLIMIT_FULL_DENY);
-	play->rule = shmlimit_rule_set_at(play->l, "debt", &rule, T0);
+	play->rule = shmlimit_rule_set(at_time(play->l, T0), "debt", &rule);
 	crew_start(&crew, WORKERS, reserver, NULL);
 	while (killed < kills && atomic_load(&play->denied) == 0) {
 		uint64_t seen = atomic_load(&play->calls);
@@ -113,9 +113,9 @@ static void round_of(int kills)
 	   killed);
 	ok(atomic_load(&play->told[0]) <= CAPACITY && atomic_load(&play->told[0]) + (uint64_t)killed >= CAPACITY,
 	   "the capacity is had without a wait");
-	shmlimit_peek_at(play->l, play->rule, "k", 1, 1, &r, T0);
+	shmlimit_peek(at_time(play->l, T0), play->rule, "k", 1, 1, &r);
 	is(r.retry_after_ns, (DEBT + 1) * (uint64_t)TOKEN_NS, "the debt is as long as the rule allows");
-	shmlimit_peek_at(play->l, play->rule, "k", 1, 1, &r, T0 + (DEBT + CAPACITY) * (uint64_t)TOKEN_NS);
+	shmlimit_peek(at_time(play->l, T0 + (DEBT + CAPACITY) * (uint64_t)TOKEN_NS), play->rule, "k", 1, 1, &r);
 	is(r.remaining, CAPACITY, "the debt is paid, and the funnel full, just when it should be");
 	is(shmlimit_verify(stage_name, NULL, 0), 0, "the segment is sound");
 	ok(counters_of(play->l, play->rule).failed_cas > 0, "they did contend");

@@ -56,8 +56,8 @@ static int is_unchanged(const struct shmlimit *limiter, unsigned char *before)
 static void empty_funnels(void)
 {
 	for (uint32_t key = 0; key < KEYS; key++) {
-		shmlimit_take_at(l, rule, &key, sizeof(key), CAPACITY, NULL, NOW_NS);
-		shmlimit_take_at(l, dry, &key, sizeof(key), CAPACITY, NULL, NOW_NS);
+		shmlimit_take(at_time(l, NOW_NS), rule, &key, sizeof(key), CAPACITY, NULL);
+		shmlimit_take(at_time(l, NOW_NS), dry, &key, sizeof(key), CAPACITY, NULL);
 	}
 }
 
@@ -75,21 +75,21 @@ static void be_denied(uint32_t key)
 	uint32_t stranger = KEYS + key;
 	struct shmlimit_result r;
 
-	expect(shmlimit_take_at(l, rule, &key, sizeof(key), 1, NULL, NOW_NS), SHMLIMIT_DENIED);
-	expect(shmlimit_take_at(l, rule, &key, sizeof(key), CAPACITY, &r, NOW_NS), SHMLIMIT_DENIED);
-	expect(shmlimit_take_at(l, rule, &key, sizeof(key), CAPACITY + 1, &r, NOW_NS), SHMLIMIT_DENIED);
-	expect(shmlimit_take_at(l, rule, &key, sizeof(key), UINT64_MAX, &r, NOW_NS), SHMLIMIT_DENIED);
-	expect(shmlimit_take_at(l, rule, &stranger, sizeof(stranger), CAPACITY + 1, &r, NOW_NS), SHMLIMIT_DENIED);
-	expect(shmlimit_reserve_at(l, rule, &key, sizeof(key), 1, UINT64_MAX, &r, NOW_NS), SHMLIMIT_DENIED);
-	expect(shmlimit_reserve_at(l, rule, &key, sizeof(key), CAPACITY + 1, 0, &r, NOW_NS), SHMLIMIT_DENIED);
-	expect(shmlimit_peek_at(l, rule, &key, sizeof(key), 1, &r, NOW_NS), SHMLIMIT_DENIED);
-	expect(shmlimit_peek_at(l, rule, &stranger, sizeof(stranger), 1, &r, NOW_NS), SHMLIMIT_ALLOWED);
-	expect(shmlimit_take_at(l, rule, &key, sizeof(key), 0, &r, NOW_NS), SHMLIMIT_ALLOWED);
-	expect(shmlimit_take_at(l, dry, &key, sizeof(key), 1, &r, NOW_NS), SHMLIMIT_ALLOWED);
+	expect(shmlimit_take(at_time(l, NOW_NS), rule, &key, sizeof(key), 1, NULL), SHMLIMIT_DENIED);
+	expect(shmlimit_take(at_time(l, NOW_NS), rule, &key, sizeof(key), CAPACITY, &r), SHMLIMIT_DENIED);
+	expect(shmlimit_take(at_time(l, NOW_NS), rule, &key, sizeof(key), CAPACITY + 1, &r), SHMLIMIT_DENIED);
+	expect(shmlimit_take(at_time(l, NOW_NS), rule, &key, sizeof(key), UINT64_MAX, &r), SHMLIMIT_DENIED);
+	expect(shmlimit_take(at_time(l, NOW_NS), rule, &stranger, sizeof(stranger), CAPACITY + 1, &r), SHMLIMIT_DENIED);
+	expect(shmlimit_reserve(at_time(l, NOW_NS), rule, &key, sizeof(key), 1, UINT64_MAX, &r), SHMLIMIT_DENIED);
+	expect(shmlimit_reserve(at_time(l, NOW_NS), rule, &key, sizeof(key), CAPACITY + 1, 0, &r), SHMLIMIT_DENIED);
+	expect(shmlimit_peek(at_time(l, NOW_NS), rule, &key, sizeof(key), 1, &r), SHMLIMIT_DENIED);
+	expect(shmlimit_peek(at_time(l, NOW_NS), rule, &stranger, sizeof(stranger), 1, &r), SHMLIMIT_ALLOWED);
+	expect(shmlimit_take(at_time(l, NOW_NS), rule, &key, sizeof(key), 0, &r), SHMLIMIT_ALLOWED);
+	expect(shmlimit_take(at_time(l, NOW_NS), dry, &key, sizeof(key), 1, &r), SHMLIMIT_ALLOWED);
 	atomic_fetch_add(&play->shadow, r.retry_after_ns > 0);
-	expect(shmlimit_refund_at(l, rule, &stranger, sizeof(stranger), 1, NULL, NOW_NS), SHMLIMIT_ALLOWED);
+	expect(shmlimit_refund(at_time(l, NOW_NS), rule, &stranger, sizeof(stranger), 1, NULL), SHMLIMIT_ALLOWED);
 	/* Half an hour on, half a token has come back: still none to take. */
-	expect(shmlimit_take_at(l, rule, &key, sizeof(key), 1, &r, NOW_NS + HOUR_NS / 2), SHMLIMIT_DENIED);
+	expect(shmlimit_take(at_time(l, NOW_NS + HOUR_NS / 2), rule, &key, sizeof(key), 1, &r), SHMLIMIT_DENIED);
 }
 
 static void be_denied_often(struct crew *crew, int index)
@@ -123,10 +123,10 @@ static void full_table(void)
 	id = stage_rule(full, "full", CAPACITY, 1, HOUR_NS);
 	stage_hide();
 	for (uint32_t key = 0; key < 1000; key++)
-		shmlimit_take_at(full, id, &key, sizeof(key), CAPACITY, NULL, NOW_NS);
+		shmlimit_take(at_time(full, NOW_NS), id, &key, sizeof(key), CAPACITY, NULL);
 	before = snapshot(full);
 	for (uint32_t key = 0; key < 1000; key++)
-		denied += shmlimit_take_at(full, id, &key, sizeof(key), 1, NULL, NOW_NS) == SHMLIMIT_DENIED;
+		denied += shmlimit_take(at_time(full, NOW_NS), id, &key, sizeof(key), 1, NULL) == SHMLIMIT_DENIED;
 	is(denied, 1000, "in a full table everybody is denied");
 	ok(is_unchanged(full, before), "denials leave a full table as it was");
 	is(counters_of(full, id).no_slot, 2 * (1000 - 16), "strangers for want of a slot");
@@ -144,18 +144,18 @@ static void read_only(void)
 
 	is(shmlimit_open(stage_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &reader), 0, "a segment can be opened for reading");
 	before = snapshot(reader);
-	is(shmlimit_peek_at(reader, rule, &key, sizeof(key), 1, NULL, NOW_NS), SHMLIMIT_DENIED,
+	is(shmlimit_peek(at_time(reader, NOW_NS), rule, &key, sizeof(key), 1, NULL), SHMLIMIT_DENIED,
 	   "read-only: peek denies");
-	is(shmlimit_peek_at(reader, rule, &stranger, sizeof(stranger), 1, NULL, NOW_NS), SHMLIMIT_ALLOWED,
+	is(shmlimit_peek(at_time(reader, NOW_NS), rule, &stranger, sizeof(stranger), 1, NULL), SHMLIMIT_ALLOWED,
 	   "read-only: peek allows");
 	is(shmlimit_peek(reader, rule, &key, sizeof(key), 1, NULL) >= 0, 1, "read-only: peek reads the clock");
-	is(shmlimit_take_at(reader, rule, &key, sizeof(key), 0, NULL, NOW_NS), SHMLIMIT_ALLOWED,
+	is(shmlimit_take(at_time(reader, NOW_NS), rule, &key, sizeof(key), 0, NULL), SHMLIMIT_ALLOWED,
 	   "read-only: a take of nothing is a peek");
-	is(shmlimit_peek_at(reader, rule, &key, sizeof(key), 1, NULL, 0) >= 0, 1,
+	is(shmlimit_peek(at_time(reader, 0), rule, &key, sizeof(key), 1, NULL) >= 0, 1,
 	   "read-only: peek writes nothing when the clock steps back either");
-	is(shmlimit_take_at(reader, rule, &key, sizeof(key), 1, NULL, NOW_NS), -EROFS, "read-only: no take");
+	is(shmlimit_take(at_time(reader, NOW_NS), rule, &key, sizeof(key), 1, NULL), -EROFS, "read-only: no take");
 	is(shmlimit_take(reader, rule, &key, sizeof(key), 1, NULL), -EROFS, "read-only: no take by the clock");
-	is(shmlimit_refund_at(reader, rule, &key, sizeof(key), 1, NULL, NOW_NS), -EROFS, "read-only: no refund");
+	is(shmlimit_refund(at_time(reader, NOW_NS), rule, &key, sizeof(key), 1, NULL), -EROFS, "read-only: no refund");
 	is(shmlimit_refund(reader, rule, &key, sizeof(key), 1, NULL), -EROFS, "read-only: no refund by the clock");
 	is(shmlimit_reset(reader, rule, &key, sizeof(key)), -EROFS, "read-only: no reset of a key");
 	is(shmlimit_reset(reader, rule, NULL, 0), -EROFS, "read-only: no reset of a rule");
@@ -200,10 +200,10 @@ static int lies_within(uint32_t key, int of_rule, const unsigned char *begin, si
 	const unsigned char *slots = (const unsigned char *)l->tables[0].slots;
 	size_t at = 0;
 
-	shmlimit_refund_at(l, of_rule, &key, sizeof(key), 1, &r, NOW_NS);
+	shmlimit_refund(at_time(l, NOW_NS), of_rule, &key, sizeof(key), 1, &r);
 	while (at < table_bytes(l) && before[at] == slots[at])
 		at++;
-	shmlimit_take_at(l, of_rule, &key, sizeof(key), 1, NULL, NOW_NS);
+	shmlimit_take(at_time(l, NOW_NS), of_rule, &key, sizeof(key), 1, NULL);
 	free(before);
 	return at < table_bytes(l) && slots + at >= begin && slots + at < begin + len;
 }
@@ -250,7 +250,7 @@ static void be_admitted_protected(struct crew *crew, int index)
 			continue;
 		protect();
 		/* Four hours on there is something to take. */
-		shmlimit_take_at(l, rule, &key, sizeof(key), 1, NULL, NOW_NS + 4 * (uint64_t)HOUR_NS);
+		shmlimit_take(at_time(l, NOW_NS + 4 * (uint64_t)HOUR_NS), rule, &key, sizeof(key), 1, NULL);
 		_exit(0);
 	}
 }

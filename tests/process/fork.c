@@ -39,7 +39,7 @@ static void fresh(void)
 
 static void take(struct shmlimit *l)
 {
-	int answer = shmlimit_take_at(l, rule, "key", 3, 1, NULL, NOW_NS);
+	int answer = shmlimit_take(at_time(l, NOW_NS), rule, "key", 3, 1, NULL);
 
 	if (answer == SHMLIMIT_ALLOWED)
 		atomic_fetch_add(&play->allowed, 1);

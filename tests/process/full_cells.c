@@ -61,21 +61,21 @@ static void make(uint32_t on_full)
 
 static int take(int rule, uint64_t key, struct shmlimit_result *r)
 {
-	return shmlimit_take_at(l, rule, &key, sizeof(key), 1, r, NOW_NS);
+	return shmlimit_take(at_time(l, NOW_NS), rule, &key, sizeof(key), 1, r);
 }
 
 static int enter(uint64_t key)
 {
 	struct shmlimit_place place = { .struct_size = sizeof(place) };
 
-	return shmlimit_enter_at(l, places, &key, sizeof(key), &place, NULL, NOW_NS);
+	return shmlimit_enter(at_time(l, NOW_NS), places, &key, sizeof(key), &place, NULL);
 }
 
 static uint64_t remaining(int rule, uint64_t key)
 {
 	struct shmlimit_result r = { 0 };
 
-	shmlimit_peek_at(l, rule, &key, sizeof(key), 1, &r, NOW_NS);
+	shmlimit_peek(at_time(l, NOW_NS), rule, &key, sizeof(key), 1, &r);
 	return r.remaining;
 }
 
@@ -168,7 +168,7 @@ static void go_on(void)
 		/* And the older half of a log, which a charge fills. */
 		if (left == CAPACITY - 1 && rule == window)
 			seen->wrong_answers +=
-				shmlimit_charge_at(l, rule, &key, sizeof(key), CAPACITY, NULL, NOW_NS) < 0;
+				shmlimit_charge(at_time(l, NOW_NS), rule, &key, sizeof(key), CAPACITY, NULL) < 0;
 	}
 	/* Others need no memory, known and new ones. */
 	for (uint64_t key = 0; key < 2 * (uint64_t)OLD; key++)

@@ -83,7 +83,7 @@ static int use_up(struct shmlimit *l)
 	if (ids != (int)info.rules)
 		return -1;
 	for (uint64_t key = 0; key < 2 * info.slots; key++)
-		if (shmlimit_take_at(l, (int)(key % (unsigned)ids), &key, sizeof(key), 1, NULL, NOW_NS) < 0)
+		if (shmlimit_take(at_time(l, NOW_NS), (int)(key % (unsigned)ids), &key, sizeof(key), 1, NULL) < 0)
 			return -2;
 	for (uint64_t i = 0; i < info.slots; i++) {
 		live += shmlimit_slot(l, i, &slot, NOW_NS) == 0 && slot.state == SHMLIMIT_SLOT_LIVE;

@@ -39,7 +39,7 @@ static struct play *play;
 
 static int take(struct shmlimit *l, int which, uint64_t key, uint64_t cost, uint64_t now_ns)
 {
-	int answer = shmlimit_take_at(l, play->rule[which], &key, sizeof(key), cost, NULL, now_ns);
+	int answer = shmlimit_take(at_time(l, now_ns), play->rule[which], &key, sizeof(key), cost, NULL);
 
 	if (answer < 0)
 		atomic_fetch_add(&play->errors, 1);
@@ -52,7 +52,7 @@ static void refund(struct shmlimit *l, uint64_t key, uint64_t tokens, uint64_t n
 {
 	/* Booked before it is done: what comes back may be taken again at once. */
 	atomic_fetch_sub(&play->admitted[FUNNEL][key], (int64_t)tokens);
-	if (shmlimit_refund_at(l, play->rule[FUNNEL], &key, sizeof(key), tokens, NULL, now_ns) != 0)
+	if (shmlimit_refund(at_time(l, now_ns), play->rule[FUNNEL], &key, sizeof(key), tokens, NULL) != 0)
 		atomic_fetch_add(&play->errors, 1);
 }
 
@@ -79,7 +79,7 @@ static void decide_for_ever(struct crew *crew, int index)
 			refund(l, key, rng_below(&rng, cost + 1), now_ns);
 		if (rng_below(&rng, 8) == 0)
 			take(l, WINDOWED, key, 1 + rng_below(&rng, 2), now_ns);
-		if (shmlimit_peek_at(l, play->rule[FUNNEL], &key, sizeof(key), 0, &r, now_ns) != 0)
+		if (shmlimit_peek(at_time(l, now_ns), play->rule[FUNNEL], &key, sizeof(key), 0, &r) != 0)
 			atomic_fetch_add(&play->errors, 1);
 		atomic_fetch_add(&play->decisions, 1);
 	}
@@ -131,12 +131,12 @@ static unsigned grow_beside(uint64_t slots, unsigned *bad)
 	atomic_store(&play->end_ns, atomic_load(&play->now_ns) + ROUND_NS);
 	crew_start(&crew, WORKERS, decide_for_ever, NULL);
 	let_decide(scaled(4000));
-	error = shmlimit_grow_at(play->l, slots, atomic_load(&play->now_ns));
+	error = shmlimit_grow(at_time(play->l, atomic_load(&play->now_ns)), slots);
 	if (error != 0)
 		bail("grow: %s", shmlimit_strerror(error));
 	do {
 		let_decide(200);
-		error = shmlimit_grow_at(play->l, 0, atomic_load(&play->now_ns));
+		error = shmlimit_grow(at_time(play->l, atomic_load(&play->now_ns)), 0);
 		asked++;
 	} while (error == -EALREADY);
 	if (error != 0)

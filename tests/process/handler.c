@@ -88,28 +88,29 @@ static void decide_one(enum verb verb, unsigned rule, uint32_t key, uint64_t tok
 
 	switch (verb) {
 	case PEEK:
-		note(shmlimit_peek_at(play->l, id, &key, sizeof(key), tokens, &r, NOW_NS));
+		note(shmlimit_peek(at_time(play->l, NOW_NS), id, &key, sizeof(key), tokens, &r));
 		return;
 	case RESERVE:
-		answer = shmlimit_reserve_at(play->l, id, &key, sizeof(key), tokens, HOUR_NS, &r, NOW_NS);
+		answer = shmlimit_reserve(at_time(play->l, NOW_NS), id, &key, sizeof(key), tokens, HOUR_NS, &r);
 		break;
 	case CHARGE:
-		answer = shmlimit_peek_at(play->l, id, &key, sizeof(key), AMPLE, &r, NOW_NS);
+		answer = shmlimit_peek(at_time(play->l, NOW_NS), id, &key, sizeof(key), AMPLE, &r);
 		if (answer == SHMLIMIT_ALLOWED || rule >= ACCOUNTED)
-			answer = shmlimit_charge_at(play->l, id, &key, sizeof(key), tokens, &r, NOW_NS);
+			answer = shmlimit_charge(at_time(play->l, NOW_NS), id, &key, sizeof(key), tokens, &r);
 		break;
 	case TAKE_SOME:
-		answer = by_limit_at(play->l, SHMLIMIT_TAKE_SOME, id, &key, sizeof(key), tokens, NULL, &r, NOW_NS);
+		answer =
+			by_limit(at_time(play->l, NOW_NS), SHMLIMIT_TAKE_SOME, id, &key, sizeof(key), tokens, NULL, &r);
 		tokens = r.granted;
 		break;
 	default:
-		answer = shmlimit_take_at(play->l, id, &key, sizeof(key), tokens, &r, NOW_NS);
+		answer = shmlimit_take(at_time(play->l, NOW_NS), id, &key, sizeof(key), tokens, &r);
 	}
 	note(answer);
 	if (answer != SHMLIMIT_ALLOWED)
 		return;
 	if (verb == REFUND)
-		note(shmlimit_refund_at(play->l, id, &key, sizeof(key), tokens, NULL, NOW_NS));
+		note(shmlimit_refund(at_time(play->l, NOW_NS), id, &key, sizeof(key), tokens, NULL));
 	else
 		book(rule, key, (int64_t)tokens);
 }
@@ -129,7 +130,7 @@ static void decide_several(enum verb verb, struct rng *rng)
 		};
 	}
 	if (verb == TAKE_ALL) {
-		answer = shmlimit_take_all_at(play->l, requests, 3, NULL, NULL, NOW_NS);
+		answer = shmlimit_take_all(at_time(play->l, NOW_NS), requests, 3, NULL, NULL);
 		note(answer);
 		for (unsigned i = 0; i < 3; i++) {
 			book(rule[i], keys[i], answer == SHMLIMIT_ALLOWED);
@@ -138,7 +139,7 @@ static void decide_several(enum verb verb, struct rng *rng)
 		}
 		return;
 	}
-	note(shmlimit_take_many_at(play->l, requests, 3, answers, NULL, NOW_NS));
+	note(shmlimit_take_many(at_time(play->l, NOW_NS), requests, 3, answers, NULL));
 	for (unsigned i = 0; i < 3; i++) {
 		note(answers[i]);
 		book(rule[i], keys[i], answers[i] == SHMLIMIT_ALLOWED);
@@ -194,8 +195,8 @@ static void refill(struct rng *rng)
 		/* Recorded as given back before it is: no other call gives the same back. */
 		while (tokens > 0 && out >= (int64_t)tokens)
 			if (atomic_compare_exchange_strong(&play->out[rule][key], &out, out - (int64_t)tokens)) {
-				note(shmlimit_refund_at(play->l, play->id[rule], &key, sizeof(key), tokens, NULL,
-				                        NOW_NS));
+				note(shmlimit_refund(at_time(play->l, NOW_NS), play->id[rule], &key, sizeof(key),
+				                     tokens, NULL));
 				break;
 			}
 		if (rule >= ACCOUNTED && shmlimit_reset(play->l, play->id[rule], &key, sizeof(key)) < 0)
@@ -237,7 +238,7 @@ int main(void)
 
 		rule.struct_size = sizeof(rule);
 		snprintf(name, sizeof(name), "r%u", i);
-		play->id[i] = shmlimit_rule_set_at(play->l, name, &rule, NOW_NS);
+		play->id[i] = shmlimit_rule_set(at_time(play->l, NOW_NS), name, &rule);
 		if (play->id[i] < 0)
 			bail("rule_set: %s", shmlimit_strerror(play->id[i]));
 	}
@@ -255,7 +256,7 @@ int main(void)
 			struct shmlimit_result r;
 			uint64_t there;
 
-			shmlimit_peek_at(play->l, play->id[rule], &key, sizeof(key), 1, &r, NOW_NS);
+			shmlimit_peek(at_time(play->l, NOW_NS), play->id[rule], &key, sizeof(key), 1, &r);
 			there = r.remaining + (uint64_t)play->out[rule][key];
 			if (there > rules[rule].capacity || there + most < rules[rule].capacity) {
 				diag("rule %u, key %u: %" PRIu64 " left, %" PRId64 " out, %" PRIu64 " may be lost",

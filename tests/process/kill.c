@@ -124,7 +124,7 @@ static void claim_all(struct crew *crew, int index)
 	for (uint64_t i = 0; i < SLOTS; i++) {
 		uint64_t key[2] = { now_ns, i };
 
-		play->refused += shmlimit_take_at(l, play->rule, key, sizeof(key), 1, NULL, now_ns) != 0;
+		play->refused += shmlimit_take(at_time(l, now_ns), play->rule, key, sizeof(key), 1, NULL) != 0;
 	}
 	for (uint64_t i = 0; i < SLOTS; i++)
 		play->live += shmlimit_slot(l, i, &slot, now_ns) == 0 && slot.state == SHMLIMIT_SLOT_LIVE;
@@ -173,7 +173,7 @@ static int take_in_turn(uint64_t turn, uint64_t number)
 {
 	uint64_t key[2] = { turn, number };
 
-	return shmlimit_take_at(play->l, play->rule, key, sizeof(key), 1, NULL, turn_ns(turn));
+	return shmlimit_take(at_time(play->l, turn_ns(turn)), play->rule, key, sizeof(key), 1, NULL);
 }
 
 /* One call, logged as soon as it is done. */
@@ -374,7 +374,7 @@ static void do_rare(struct rng *rng, const void *key, size_t key_len, uint64_t n
 	while (answer == -EAGAIN);
 	expect(answer >= 0 || (which == 1 && answer == -ESRCH));
 	if (which == 0) {
-		answer = shmlimit_take_at(play->l, answer, key, key_len, 1, NULL, now_ns);
+		answer = shmlimit_take(at_time(play->l, now_ns), answer, key, key_len, 1, NULL);
 		expect(answer >= 0 || answer == -ESRCH);
 	}
 }
@@ -392,10 +392,10 @@ static void churn_on(struct crew *crew, int index)
 		if (rng_below(&rng, 512) == 0)
 			do_rare(&rng, &key, sizeof(key), now_ns);
 		else if (rng_below(&rng, 8) == 0)
-			expect(shmlimit_refund_at(play->l, play->rule, &key, sizeof(key), 1, NULL, now_ns) == 0);
+			expect(shmlimit_refund(at_time(play->l, now_ns), play->rule, &key, sizeof(key), 1, NULL) == 0);
 		else
-			expect(shmlimit_take_at(play->l, play->rule, &key, sizeof(key), 1 + rng_below(&rng, 2), NULL,
-			                        now_ns) >= 0);
+			expect(shmlimit_take(at_time(play->l, now_ns), play->rule, &key, sizeof(key),
+			                     1 + rng_below(&rng, 2), NULL) >= 0);
 		atomic_store(&play->worker[index].inside, 0);
 		atomic_fetch_add(&play->worker[index].done, 1);
 	}

@@ -58,19 +58,19 @@ static void answer(uint64_t key, uint64_t cost, const struct shmlimit_lease *lea
 	switch (rng_below(rng, 8)) {
 	case 0:
 		atomic_fetch_sub(&play->key[key].asking, 1);
-		error = shmlimit_lease_abandon_at(play->l, play->rule, &key, sizeof(key), now_ns);
+		error = shmlimit_lease_abandon(at_time(play->l, now_ns), play->rule, &key, sizeof(key));
 		break;
 	case 1:
 		atomic_fetch_sub(&play->key[key].asking, 1);
-		error = shmlimit_lease_deny_at(play->l, play->rule, &key, sizeof(key), cost, CLAIM_NS / 2, NULL,
-		                               now_ns);
+		error = shmlimit_lease_deny(at_time(play->l, now_ns), play->rule, &key, sizeof(key), cost, CLAIM_NS / 2,
+		                            NULL);
 		error -= SHMLIMIT_DENIED;
 		break;
 	default:
 		atomic_fetch_add(&play->key[key].given, lease->want);
 		atomic_fetch_sub(&play->key[key].asking, 1);
-		error = shmlimit_lease_deposit_at(play->l, play->rule, &key, sizeof(key), lease->want, cost, LEASE_NS,
-		                                  NULL, now_ns);
+		error = shmlimit_lease_deposit(at_time(play->l, now_ns), play->rule, &key, sizeof(key), lease->want,
+		                               cost, 0, LEASE_NS, NULL);
 		if (error == SHMLIMIT_ALLOWED)
 			atomic_fetch_add(&play->key[key].spent, cost);
 		else if (error == SHMLIMIT_LEASE_WAIT)
@@ -85,13 +85,13 @@ static void call(int index, uint64_t key, struct rng *rng)
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 	uint64_t cost = 1 + rng_below(rng, COST_MAX), now_ns = atomic_load(&play->now_ns);
 
-	switch (shmlimit_lease_take_at(
-		play->l, play->rule, &key, sizeof(key),
+	switch (shmlimit_lease_take(
+		at_time(play->l, now_ns), play->rule, &key, sizeof(key),
 		&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
 	                                          .cost = cost,
 	                                          .lease_ns = LEASE_NS,
 	                                          .claim_ns = CLAIM_NS },
-		&lease, NULL, now_ns)) {
+		&lease, NULL)) {
 	case SHMLIMIT_ALLOWED:
 		atomic_fetch_add(&play->key[key].spent, cost);
 		break;
@@ -190,7 +190,7 @@ static void look_at_books(int expires)
 		uint64_t given = atomic_load(&play->key[key].given), spent = atomic_load(&play->key[key].spent);
 		struct shmlimit_result r;
 
-		(void)shmlimit_peek_at(play->l, play->rule, &key, sizeof(key), 0, &r, now_ns);
+		(void)shmlimit_peek(at_time(play->l, now_ns), play->rule, &key, sizeof(key), 0, &r);
 		sum.over += spent + r.remaining > given;
 		atomic_store(&play->key[key].asking, 0);
 		if (expires) {
@@ -225,7 +225,7 @@ int main(void)
 	play = shared_memory(sizeof(*play));
 	play->l = stage_create(64, 2, SHMLIMIT_FULL_EVICT);
 	atomic_store(&play->now_ns, START_NS);
-	play->rule = shmlimit_rule_set_at(play->l, "lease", &rule, START_NS);
+	play->rule = shmlimit_rule_set(at_time(play->l, START_NS), "lease", &rule);
 	if (play->rule < 0)
 		bail("rule_set: %s", shmlimit_strerror(play->rule));
 	crew_start(&crew, WORKERS, spend, NULL);

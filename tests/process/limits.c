@@ -38,8 +38,8 @@ static void distinct(struct crew *crew, int index)
 		struct shmlimit_limit limit = limit_of(key);
 
 		for (int n = 0; n < 3; n++)
-			passed += by_limit_at(play->l, SHMLIMIT_TAKE, play->rule, &key, sizeof(key), 1, &limit, NULL,
-			                      T0) == SHMLIMIT_ALLOWED;
+			passed += by_limit(at_time(play->l, T0), SHMLIMIT_TAKE, play->rule, &key, sizeof(key), 1,
+			                   &limit, NULL) == SHMLIMIT_ALLOWED;
 	}
 	atomic_fetch_add(&play->passed, passed);
 }
@@ -58,8 +58,8 @@ static void changing(struct crew *crew, int index)
 	for (uint64_t i = 0; i < ROUNDS / WORKERS; i++) {
 		unsigned which = (unsigned)(i + (uint64_t)index) % 2;
 		struct shmlimit_result r;
-		int answer =
-			by_limit_at(play->l, SHMLIMIT_TAKE, play->rule, "changing", 8, 1, &alternate[which], &r, T0);
+		int answer = by_limit(at_time(play->l, T0), SHMLIMIT_TAKE, play->rule, "changing", 8, 1,
+		                      &alternate[which], &r);
 
 		if (answer == SHMLIMIT_ALLOWED)
 			atomic_fetch_add(&play->spent[which], 1);

@@ -39,7 +39,7 @@ static void ask(struct crew *crew, int index)
 		uint64_t key[2] = { round, i };
 
 		for (int tries = 0; tries < CAPACITY + 1; tries++) {
-			int answer = shmlimit_take_at(play->l, play->rule, key, sizeof(key), 1, NULL, T0);
+			int answer = shmlimit_take(at_time(play->l, T0), play->rule, key, sizeof(key), 1, NULL);
 
 			if (answer == SHMLIMIT_ALLOWED)
 				atomic_fetch_add(&play->admitted[i], 1);
@@ -57,7 +57,7 @@ static int set_version(uint64_t n)
 		.struct_size = sizeof(rule), .capacity = CAPACITY, .refill = 1 + n % 5, .period_ns = period_ns[n % 5]
 	};
 
-	return shmlimit_rule_set_at(play->l, "newcomer", &rule, T0);
+	return shmlimit_rule_set(at_time(play->l, T0), "newcomer", &rule);
 }
 
 static void change(struct crew *crew, int index)

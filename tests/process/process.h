@@ -37,7 +37,7 @@
 #include "../guard.h"
 #include "../rng.h"
 #include "../tap.h"
-#include "shmlimit_at.h"
+#include "../at.h"
 #include "shmlimit_lease.h"
 
 /*

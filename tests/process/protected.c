@@ -28,7 +28,7 @@ static struct play *play;
 
 static int is_banned(uint64_t key)
 {
-	return shmlimit_take_at(play->l, play->bans, &key, sizeof(key), 1, NULL, T0) == SHMLIMIT_DENIED;
+	return shmlimit_take(at_time(play->l, T0), play->bans, &key, sizeof(key), 1, NULL) == SHMLIMIT_DENIED;
 }
 
 static void flood(struct crew *crew, int index)
@@ -38,7 +38,7 @@ static void flood(struct crew *crew, int index)
 	for (;;) {
 		uint64_t key = atomic_fetch_add(&play->next, 1);
 
-		if (shmlimit_take_at(play->l, play->page, &key, sizeof(key), 3, NULL, T0) != SHMLIMIT_ALLOWED)
+		if (shmlimit_take(at_time(play->l, T0), play->page, &key, sizeof(key), 3, NULL) != SHMLIMIT_ALLOWED)
 			atomic_fetch_add(&play->errors, 1);
 		if (!is_banned(key % BANS))
 			atomic_fetch_add(&play->undone, 1);
@@ -54,7 +54,7 @@ static int set(const char *name, uint32_t algorithm, uint64_t capacity, uint64_t
 		                      .refill = capacity,
 		                      .period_ns = period_ns };
 
-	return shmlimit_rule_set_at(play->l, name, &rule, T0);
+	return shmlimit_rule_set(at_time(play->l, T0), name, &rule);
 }
 
 /* A table of SLOTS slots that is flooded while workers are killed. After half of the kills it grows, if it is to. */
@@ -68,7 +68,7 @@ static void round_of(int grows)
 	play->bans = set("ban", SHMLIMIT_COUNTER, 1, 600 * SECOND, SHMLIMIT_RULE_PROTECTED);
 	play->page = set("page", SHMLIMIT_FUNNEL, 3, 3600 * SECOND, 0);
 	for (uint64_t key = 0; key < BANS; key++)
-		shmlimit_take_at(play->l, play->bans, &key, sizeof(key), 1, NULL, T0);
+		shmlimit_take(at_time(play->l, T0), play->bans, &key, sizeof(key), 1, NULL);
 	crew_start(&crew, WORKERS, flood, NULL);
 	while (killed < KILLS_MAX &&
 	       (killed < kills || counters_of(play->l, play->page).evictions - before < enough || !grown)) {
@@ -78,7 +78,7 @@ static void round_of(int grows)
 		bad += !crew_kill(&crew, index);
 		crew_spawn(&crew, index, 0);
 		killed++;
-		if (!grown && killed >= kills / 2 && shmlimit_grow_at(play->l, (uint64_t)SLOTS * 4, T0) == 0) {
+		if (!grown && killed >= kills / 2 && shmlimit_grow(at_time(play->l, T0), (uint64_t)SLOTS * 4) == 0) {
 			grown = 1;
 			before = counters_of(play->l, play->page).evictions;
 		}

@@ -64,8 +64,9 @@ static int use_up(int id, uint32_t algorithm, uint64_t capacity, uint64_t key)
 		int answer;
 
 		place = (struct shmlimit_place){ .struct_size = sizeof(place) };
-		answer = algorithm == SHMLIMIT_HOLD ? shmlimit_enter_at(l, id, &key, sizeof(key), &place, NULL, NOW_NS)
-		                                    : shmlimit_take_at(l, id, &key, sizeof(key), 1, NULL, NOW_NS);
+		answer = algorithm == SHMLIMIT_HOLD
+		                 ? shmlimit_enter(at_time(l, NOW_NS), id, &key, sizeof(key), &place, NULL)
+		                 : shmlimit_take(at_time(l, NOW_NS), id, &key, sizeof(key), 1, NULL);
 
 		allowed += answer == SHMLIMIT_ALLOWED;
 		no_room += answer < 0;
@@ -143,7 +144,7 @@ static void many_keys(void)
 	int id = rule("r", SHMLIMIT_WINDOW, 10);
 
 	for (uint64_t key = 0; key < 100000; key++)
-		allowed += shmlimit_take_at(l, id, &key, sizeof(key), 1, NULL, NOW_NS) == SHMLIMIT_ALLOWED;
+		allowed += shmlimit_take(at_time(l, NOW_NS), id, &key, sizeof(key), 1, NULL) == SHMLIMIT_ALLOWED;
 	after = used(name);
 	is(allowed, 100000, "100,000 keys with windows of 10 are allowed");
 	ok(after - before <= (uint64_t)131072 * 160 + PAGE,
@@ -167,7 +168,7 @@ static void without_logs(void)
 	for (uint64_t key = 0; key < 30000; key++)
 		for (size_t i = 0; i < sizeof(algorithms) / sizeof(algorithms[0]); i++)
 			if (algorithms[i] != SHMLIMIT_COUNTER)
-				(void)shmlimit_take_at(l, ids[i], &key, sizeof(key), 1, NULL, NOW_NS);
+				(void)shmlimit_take(at_time(l, NOW_NS), ids[i], &key, sizeof(key), 1, NULL);
 	is(used(name), before, "keys of other algorithms take no byte more, however many they are");
 	shmlimit_close(l);
 	shmlimit_destroy(name);

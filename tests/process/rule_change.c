@@ -37,8 +37,8 @@ static void decider(struct crew *crew, int index)
 	(void)crew;
 	while (!atomic_load(&play->stop)) {
 		uint64_t key = rng_below(&rng, KEYS), cost = 1 + rng_below(&rng, 3);
-		int answer = shmlimit_take_at(play->l, play->rule, &key, sizeof(key), cost, NULL,
-		                              atomic_load(&play->now_ns));
+		int answer = shmlimit_take(at_time(play->l, atomic_load(&play->now_ns)), play->rule, &key, sizeof(key),
+		                           cost, NULL);
 
 		if (atomic_fetch_add(&play->calls, 1) % 64 == 0)
 			sched_yield(); /* eight of them would starve the writer */
@@ -68,7 +68,7 @@ static void writer(struct crew *crew, int index)
 	while (!atomic_load(&play->stop)) {
 		struct shmlimit_rule rule = version(atomic_load(&play->changes));
 
-		if (shmlimit_rule_set_at(play->l, "live", &rule, atomic_load(&play->now_ns)) != play->rule)
+		if (shmlimit_rule_set(at_time(play->l, atomic_load(&play->now_ns)), "live", &rule) != play->rule)
 			atomic_fetch_add(&play->errors, 1);
 		atomic_fetch_add(&play->changes, 1);
 	}
@@ -102,7 +102,7 @@ int main(void)
 	play->seed = rng_seed();
 	play->l = stage_create(1024, 4, SHMLIMIT_FULL_EVICT);
 	atomic_store(&play->now_ns, T0);
-	play->rule = shmlimit_rule_set_at(play->l, "live", &rule, T0);
+	play->rule = shmlimit_rule_set(at_time(play->l, T0), "live", &rule);
 	atomic_store(&play->changes, 2);
 
 	crew_start(&deciders, DECIDERS, decider, NULL);

@@ -40,7 +40,7 @@ static int own_number;
 
 static int take(int rule, const void *key, size_t key_len, uint64_t now_ns)
 {
-	int answer = shmlimit_take_at(play->l, rule, key, key_len, 1, NULL, now_ns);
+	int answer = shmlimit_take(at_time(play->l, now_ns), rule, key, key_len, 1, NULL);
 
 	if (answer == SHMLIMIT_ALLOWED)
 		atomic_fetch_add(&play->allowed, 1);
@@ -73,7 +73,7 @@ static void tick(int number)
 	atomic_fetch_add(&play->worker[own_number].ticks, 1);
 	atomic_fetch_add(&play->worker[own_number].inside, (uint64_t)calling);
 	take_both(round);
-	shmlimit_peek_at(play->l, play->rule, &round, sizeof(round), 1, NULL, START_NS + 2 * round * FILL_NS);
+	shmlimit_peek(at_time(play->l, START_NS + 2 * round * FILL_NS), play->rule, &round, sizeof(round), 1, NULL);
 	if (errno != 12345)
 		atomic_fetch_add(&play->errors, 1);
 	ticks_next();
@@ -176,7 +176,7 @@ int main(void)
 	diag("%" PRIu64 " rounds, %" PRIu64 " ticks inside a call, %" PRIu64 " failed compare-and-swaps", rounds,
 	     inside, c.failed_cas);
 	is(play->off, 0, "a key that is decided on in handlers too is admitted exactly its capacity");
-	shmlimit_peek_at(play->l, play->hot_rule, "hot", 3, 1, &r, START_NS);
+	shmlimit_peek(at_time(play->l, START_NS), play->hot_rule, "hot", 3, 1, &r);
 	is(play->hot + r.remaining, HOT_CAPACITY, "a key that all rounds share has what is left");
 	ok(play->hot >= scaled(TICKS_INSIDE), "of which much was taken");
 	is(play->errors, 0, "no call fails, and none touches errno");

@@ -57,7 +57,7 @@ static int set(const char *name, uint32_t algorithm, uint64_t capacity)
 		.struct_size = sizeof(rule), .algorithm = algorithm, .capacity = capacity, .period_ns = PERIOD_NS
 	};
 
-	return shmlimit_rule_set_at(play->l, name, &rule, START_NS);
+	return shmlimit_rule_set(at_time(play->l, START_NS), name, &rule);
 }
 
 static void make(uint64_t slots)
@@ -75,8 +75,8 @@ static int ask(int id, uint32_t algorithm, uint64_t key, uint64_t now_ns)
 {
 	struct shmlimit_place place = { .struct_size = sizeof(place) };
 	int answer = algorithm == SHMLIMIT_HOLD
-	                     ? shmlimit_enter_at(play->l, id, &key, sizeof(key), &place, NULL, now_ns)
-	                     : shmlimit_take_at(play->l, id, &key, sizeof(key), 1, NULL, now_ns);
+	                     ? shmlimit_enter(at_time(play->l, now_ns), id, &key, sizeof(key), &place, NULL)
+	                     : shmlimit_take(at_time(play->l, now_ns), id, &key, sizeof(key), 1, NULL);
 
 	if (answer < 0)
 		atomic_fetch_add(&play->errors, 1);

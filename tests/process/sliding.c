@@ -84,14 +84,14 @@ static void drain(struct crew *crew, int index)
 		do {
 			cost = 1 + rng_below(&rng, play->max_cost);
 			atomic_store(&play->begun[index], 1);
-			answer = shmlimit_take_at(play->l, play->rule, &key, sizeof(key), cost, NULL, now_ns);
+			answer = shmlimit_take(at_time(play->l, now_ns), play->rule, &key, sizeof(key), cost, NULL);
 			if (answer == SHMLIMIT_ALLOWED)
 				atomic_fetch_add(&play->admitted[key], (int64_t)cost);
 			else if (answer != SHMLIMIT_DENIED)
 				atomic_fetch_add(&play->errors, 1);
 			if (answer == SHMLIMIT_ALLOWED && rng_below(&rng, 8) == 0) {
 				atomic_fetch_sub(&play->admitted[key], (int64_t)cost);
-				shmlimit_refund_at(play->l, play->rule, &key, sizeof(key), cost, NULL, now_ns);
+				shmlimit_refund(at_time(play->l, now_ns), play->rule, &key, sizeof(key), cost, NULL);
 			}
 			atomic_store(&play->begun[index], 0);
 		} while (answer == SHMLIMIT_ALLOWED || cost > 1);

@@ -106,10 +106,10 @@ static void decide(const struct stage *s, uint64_t salt)
 	expect(NEXT, shmlimit_take(s->l, s->gone, &key, sizeof(key), 1, &r), -ESRCH);
 	expect(NEXT, shmlimit_take(s->reader, s->slow, &key, sizeof(key), 1, &r), -EROFS);
 	expect(NEXT, shmlimit_take(s->l, s->slow, &key, 0, 1, &r), -EMSGSIZE);
-	expect(NEXT, shmlimit_take_at(s->l, s->fast, &key, sizeof(key), 1, &r, before), SHMLIMIT_ALLOWED);
+	expect(NEXT, shmlimit_take(at_time(s->l, before), s->fast, &key, sizeof(key), 1, &r), SHMLIMIT_ALLOWED);
 	/* Long ago, and in a far future: a clock that steps is looked at again. */
-	expect(NEXT, shmlimit_take_at(s->l, s->slow, "ahead", 5, 1, &r, before + 24 * SLOW_NS), SHMLIMIT_ALLOWED);
-	expect(NEXT, shmlimit_take(s->l, s->slow, "ahead", 5, 1, &r) >= 0, 1);
+	expect(NEXT, shmlimit_take(at_time(s->l, before + 24 * SLOW_NS), s->slow, "ahead", 5, 1, &r), SHMLIMIT_ALLOWED);
+	expect(NEXT, shmlimit_take(at_clock(s->l), s->slow, "ahead", 5, 1, &r) >= 0, 1);
 	/* More keys than slots: evictions, then reclaims of what refills at once. */
 	for (uint64_t i = 1; i <= 100; i++) {
 		key = salt + i;

@@ -39,7 +39,7 @@ static void fresh(void)
 
 static int take(uint64_t tokens, uint64_t now_ns)
 {
-	return shmlimit_take_at(l, rule, "key", 3, tokens, NULL, now_ns);
+	return shmlimit_take(at_time(l, now_ns), rule, "key", 3, tokens, NULL);
 }
 
 static struct layout_slot *slot_of_key(void)
@@ -156,7 +156,7 @@ static void algorithms(void)
 
 		params->shape = (params->shape & ~(UINT64_C(255) << 16)) | algorithm << 16;
 		memset(&r, 0xa5, sizeof(r));
-		answer = shmlimit_reserve_at(l, rule, "key", 3, 1, WAIT_NS, &r, NOW_NS);
+		answer = shmlimit_reserve(at_time(l, NOW_NS), rule, "key", 3, 1, WAIT_NS, &r);
 		answers += answer >= 0 && answer <= SHMLIMIT_LEASE_WAIT;
 		waits += r.wait_ns <= WAIT_NS;
 		limits += r.limit <= CAPACITY;

@@ -236,7 +236,7 @@ static struct shmlimit *set_losing_lease(void)
 				  .algorithm = SHMLIMIT_LEASE, .capacity = 10, .refill = 1, .period_ns = SECOND });
 	uint32_t key = 1;
 
-	(void)shmlimit_lease_deposit(l, stage.rule, &key, sizeof(key), 10, 1, SECOND, NULL);
+	(void)shmlimit_lease_deposit(l, stage.rule, &key, sizeof(key), 10, 1, 0, SECOND, NULL);
 	stage.peaceful = 1;
 	return l;
 }

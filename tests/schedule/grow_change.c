@@ -187,10 +187,10 @@ static struct shmlimit *set_refilled(void)
 	uint32_t key = KEY;
 
 	stage.growing = stage.changing = 1;
-	if (shmlimit_take_at(l, stage.rule, &key, sizeof(key), CAPACITY, NULL, START_NS - CAPACITY * SECOND) !=
+	if (shmlimit_take(at_time(l, START_NS - CAPACITY * SECOND), stage.rule, &key, sizeof(key), CAPACITY, NULL) !=
 	    SHMLIMIT_ALLOWED)
 		bail("the key cannot take");
-	return l;
+	return at_clock(l);
 }
 
 static void act_raise(unsigned who)

@@ -219,7 +219,7 @@ static void act_lease_crowded(unsigned who)
 	if (who == 0)
 		return;
 	actor_calls();
-	(void)shmlimit_lease_deposit(handle(), stage.rule, &key, sizeof(key), FEW, 1, SECOND, NULL);
+	(void)shmlimit_lease_deposit(handle(), stage.rule, &key, sizeof(key), FEW, 1, 0, SECOND, NULL);
 	take(KEY, FEW);
 }
 

@@ -33,7 +33,7 @@ static inline void take_before(struct shmlimit *l, uint32_t key, uint64_t cost)
 /* A lease of this many, of which none is spent. */
 static inline void deposit_before(struct shmlimit *l, uint32_t key, uint64_t tokens)
 {
-	if (shmlimit_lease_deposit(l, stage.rule, &key, sizeof(key), tokens, 0, SECOND, NULL) != SHMLIMIT_ALLOWED)
+	if (shmlimit_lease_deposit(l, stage.rule, &key, sizeof(key), tokens, 0, 0, SECOND, NULL) != SHMLIMIT_ALLOWED)
 		bail("nothing is deposited for key %u", key);
 }
 

@@ -38,7 +38,7 @@ static int deposit(uint32_t key, uint64_t tokens, uint64_t cost)
 
 	*gift = (struct gift){ tokens, UINT64_MAX };
 	actor_calls();
-	answer = shmlimit_lease_deposit(stage.l, stage.rule, &key, sizeof(key), tokens, cost, LEASE_NS, NULL);
+	answer = shmlimit_lease_deposit(stage.l, stage.rule, &key, sizeof(key), tokens, cost, 0, LEASE_NS, NULL);
 	gift->ended_ns = schedule.now_ns;
 	return answer;
 }
@@ -236,7 +236,7 @@ static void begin_giving_back(void)
 	uint32_t key = KEY;
 
 	begin();
-	(void)shmlimit_lease_deposit(stage.l, stage.rule, &key, sizeof(key), 8, 0, LEASE_NS, NULL);
+	(void)shmlimit_lease_deposit(stage.l, stage.rule, &key, sizeof(key), 8, 0, 0, LEASE_NS, NULL);
 	gifts[gifts_n++] = (struct gift){ 8, schedule.now_ns };
 }
 

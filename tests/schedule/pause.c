@@ -31,9 +31,9 @@ static struct shmlimit *set_key(void)
 	uint32_t key = KEY, other = KEY + 1;
 
 	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), 1, NULL);
-	if (shmlimit_pause_at(l, stage.held, &other, sizeof(other), HOUR_NS, START_NS) != SHMLIMIT_ALLOWED)
+	if (shmlimit_pause(at_time(l, START_NS), stage.held, &other, sizeof(other), HOUR_NS) != SHMLIMIT_ALLOWED)
 		bail("no pause");
-	return l;
+	return at_clock(l);
 }
 
 static struct shmlimit *set_over(void)
@@ -42,9 +42,9 @@ static struct shmlimit *set_over(void)
 	uint32_t key = KEY;
 
 	/* Over long ago, and no process has found that yet. */
-	if (shmlimit_pause_at(l, stage.rule, &key, sizeof(key), SECOND, LONG_AGO) != SHMLIMIT_ALLOWED)
+	if (shmlimit_pause(at_time(l, LONG_AGO), stage.rule, &key, sizeof(key), SECOND) != SHMLIMIT_ALLOWED)
 		bail("no earlier pause");
-	return l;
+	return at_clock(l);
 }
 
 /* Two swap one after the other, or one of them does. */

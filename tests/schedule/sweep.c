@@ -175,7 +175,7 @@ static void deposit(uint32_t key)
 
 	actor_calls();
 	began_ns[me()] = schedule.now_ns;
-	call_end(c, shmlimit_lease_deposit(handle(), stage.rule, &key, sizeof(key), 1, 0, PERIOD_NS, NULL));
+	call_end(c, shmlimit_lease_deposit(handle(), stage.rule, &key, sizeof(key), 1, 0, 0, PERIOD_NS, NULL));
 }
 
 static void spend(uint32_t key)

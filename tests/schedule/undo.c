@@ -110,9 +110,10 @@ static void act_given(unsigned who)
 		actor_calls();
 		if (who == 2) {
 			c->began_ns += LATER_NS;
-			call_end(c, shmlimit_take_at(handle(), stage.rule, &key, sizeof(key), cost, NULL, c->began_ns));
+			call_end(c, shmlimit_take(at_time(handle(), c->began_ns), stage.rule, &key, sizeof(key), cost,
+			                          NULL));
 		} else {
-			call_end(c, shmlimit_take_all_at(handle(), requests, 2, NULL, NULL, c->began_ns));
+			call_end(c, shmlimit_take_all(at_time(handle(), c->began_ns), requests, 2, NULL, NULL));
 		}
 		c->ended_ns = c->began_ns;
 	}

@@ -13,6 +13,7 @@
 
 #include "../process/process.h"
 
+#include "fast.h"
 #include "limiter.h"
 #include "rule.h"
 
@@ -66,10 +67,18 @@ static void join_threads(pthread_t *threads, int n)
 		pthread_join(threads[i], NULL);
 }
 
+/* One token. WHY NOT shmlimit_set_time(): the threads of a handle have one time, and these have their own. */
+static int at_once(enum operation op, int rule, const void *key, size_t key_len, uint64_t now_ns)
+{
+	const struct request q = request_make(op, rule, key_bytes(key, key_len), 1, when_given(now_ns));
+
+	return fast_call(l, &q, NULL);
+}
+
 static int take(int rule, const void *key, size_t key_len, uint64_t now_ns)
 {
 	int was_dry = atomic_load(&play.dry);
-	int answer = shmlimit_take_at(l, rule, key, key_len, 1, NULL, now_ns);
+	int answer = at_once(OP_TAKE, rule, key, key_len, now_ns);
 
 	if (answer == SHMLIMIT_ALLOWED) {
 		atomic_fetch_add(&play.allowed, 1);
@@ -256,7 +265,7 @@ static void *look_in(void *arg)
 		}
 		busy(shmlimit_counters(l, hot, &counters) == 0);
 		busy(shmlimit_counters(l, SHMLIMIT_ALL_RULES, &counters) == 0);
-		busy(shmlimit_peek_at(l, hot, "key", 3, 1, NULL, START_NS) >= 0);
+		busy(shmlimit_peek(at_time(l, START_NS), hot, "key", 3, 1, NULL) >= 0);
 	}
 	return NULL;
 }
@@ -303,7 +312,7 @@ static void *take_and_claim(void *arg)
 		if (take(hot, "key", 3, START_NS) == SHMLIMIT_ALLOWED)
 			atomic_fetch_add(&play.won, 1);
 		if (take(raced, &key, sizeof(key), now_ns) == SHMLIMIT_ALLOWED && rng_below(&rng, 4) == 0 &&
-		    shmlimit_refund_at(l, raced, &key, sizeof(key), 1, NULL, now_ns) != 0)
+		    at_once(OP_REFUND, raced, &key, sizeof(key), now_ns) != 0)
 			atomic_fetch_add(&play.errors, 1);
 		if (rng_below(&rng, 20) == 0)
 			atomic_fetch_add(&play.now_ns, FILL_NS / 6);
@@ -319,7 +328,7 @@ static void beside(const char *title, void *(*const bodies[])(void *), int n, in
 	reset_play(seed);
 	raced = stage_rule(l, "raced", KEY_CAPACITY, 1, FILL_NS / KEY_CAPACITY);
 	/* Half empty, it is longer from being full than any other key ever is: it will not be evicted. */
-	shmlimit_take_at(l, hot, "key", 3, CAPACITY / 2, NULL, START_NS);
+	shmlimit_take(at_time(l, START_NS), hot, "key", 3, CAPACITY / 2, NULL);
 	run_threads(take_and_claim, takers, 3);
 	for (int i = 0; i < n; i++)
 		run_threads(bodies[i], &others[i], 1);
@@ -359,7 +368,7 @@ static void *take_on(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < 1000; i++)
-		shmlimit_take_at(l, hot, "key", 3, 1, NULL, START_NS);
+		shmlimit_take(at_time(l, START_NS), hot, "key", 3, 1, NULL);
 	return NULL;
 }
 

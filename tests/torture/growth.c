@@ -186,7 +186,8 @@ static void judge(void)
 	sum.truncated += history_length(&play->history) != atomic_load(&play->history.n);
 	sum.whole += (uint64_t)is_whole();
 	/* An hour later no key lacks a token. */
-	sum.left += shmlimit_grow_at(play->l, 0, shmlimit_now(play->l) + 3600000 * MILLISECOND) == 0;
+	sum.left += shmlimit_grow(at_time(play->l, shmlimit_now(play->l) + 3600000 * MILLISECOND), 0) == 0;
+	at_clock(play->l);
 	play->unsound += shmlimit_verify(stage_name, NULL, 0) != 0;
 }
 

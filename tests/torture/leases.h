@@ -20,7 +20,7 @@ static inline int leases_deposit(struct shmlimit *l, int rule, struct books *boo
 {
 	uint64_t began_ns = shmlimit_now(l);
 	struct entry *gift = books_add(books, ANSWERED, key, tokens, began_ns, UINT64_MAX);
-	int answer = shmlimit_lease_deposit(l, rule, &key, sizeof(key), tokens, cost, LEASE_NS, NULL);
+	int answer = shmlimit_lease_deposit(l, rule, &key, sizeof(key), tokens, cost, 0, LEASE_NS, NULL);
 
 	atomic_store(&gift->ended_ns, shmlimit_now(l));
 	if (answer == SHMLIMIT_ALLOWED && cost != 0)

@@ -276,7 +276,7 @@ static void wild_call(struct rng *rng)
 			&lease, NULL);
 		break;
 	case 8:
-		answer = shmlimit_lease_deposit(play->l, rule, &key, sizeof(key), tokens, 1, MILLISECOND, NULL);
+		answer = shmlimit_lease_deposit(play->l, rule, &key, sizeof(key), tokens, 1, 0, MILLISECOND, NULL);
 		break;
 	case 9:
 		answer = shmlimit_lease_deny(play->l, rule, &key, sizeof(key), tokens, MILLISECOND, NULL);
@@ -476,17 +476,18 @@ static int is_current(const struct rule_view *view, const struct trace *trace)
 /* A call that writes, so that it meets what is tentative. */
 static void meet(uint32_t i, uint32_t key)
 {
+	uint64_t now_ns = shmlimit_now(play->l);
 	int answer;
 
 	if (i == LEASED)
 		answer = leases_deposit(play->l, play->id[i], &play->books, key, 1, 0);
 	else if (has_places(i)) /* when all of them have ended */
-		answer = shmlimit_take_at(play->l, play->id[i], &key, sizeof(key), 1, NULL,
-		                          shmlimit_now(play->l) + SECOND);
+		answer = shmlimit_take(at_time(play->l, now_ns + SECOND), play->id[i], &key, sizeof(key), 1, NULL);
 	else if (i == THROTTLE)
 		answer = by_limit(play->l, SHMLIMIT_CHARGE, play->id[i], &key, sizeof(key), 1, &throttled, NULL);
 	else
 		answer = shmlimit_charge(play->l, play->id[i], &key, sizeof(key), 1, NULL);
+	at_clock(play->l);
 	if (answer != 0)
 		bail("nothing can be written for key %u of rule %s", key, watched[i].name);
 }
@@ -527,16 +528,16 @@ static void outlast(const struct rule_view *view, uint32_t key, const struct tra
 	if (left.state != LEASE_ASKED || left.left_ns == 0)
 		return;
 	sum.left_asking++;
-	if (shmlimit_lease_take_at(
-		    play->l, play->id[LEASED], &key, sizeof(key),
-		    &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
-	                                              .cost = 1,
-	                                              .lease_ns = LEASE_NS,
-	                                              .claim_ns = CLAIM_NS },
-		    &lease, NULL, then_ns) == SHMLIMIT_LEASE_ASK)
+	if (shmlimit_lease_take(at_time(play->l, then_ns), play->id[LEASED], &key, sizeof(key),
+	                        &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                                          .cost = 1,
+	                                                          .lease_ns = LEASE_NS,
+	                                                          .claim_ns = CLAIM_NS },
+	                        &lease, NULL) == SHMLIMIT_LEASE_ASK)
 		sum.claims_ended++;
 	else
 		sum.claims_stuck++;
+	at_clock(play->l);
 }
 
 /* All books have been looked at: the next round begins with none. */
@@ -589,8 +590,9 @@ static void audit(uint32_t key)
 	uint64_t now_ns = shmlimit_now(play->l), unbacked, crowds;
 	struct shmlimit_result r = { 0 };
 
-	if (shmlimit_peek_at(play->l, play->id[LEASED], &key, sizeof(key), 0, &r, now_ns) < 0)
+	if (shmlimit_peek(at_time(play->l, now_ns), play->id[LEASED], &key, sizeof(key), 0, &r) < 0)
 		bail("peek");
+	at_clock(play->l);
 	if (r.remaining != 0)
 		books_add(&play->books, SPENT, key, r.remaining, now_ns, now_ns);
 	books_tell(&play->books, key, &play->ledger);

@@ -71,8 +71,8 @@ static void begin(uint64_t now_ns)
 	l = unit_create("ages", &options);
 	mine.struct_size = sizeof(mine);
 	other_rule.period_ns = SECOND;
-	other = shmlimit_rule_set_at(l, "other", &other_rule, now_ns);
-	id = shmlimit_rule_set_at(l, "rule", &mine, now_ns);
+	other = shmlimit_rule_set(at_time(l, now_ns), "other", &other_rule);
+	id = shmlimit_rule_set(at_time(l, now_ns), "rule", &mine);
 	if (id < 0 || other < 0)
 		bail("rule_set: %s", shmlimit_strerror(id));
 	range = (struct shmlimit_range){ .struct_size = sizeof(range) };
@@ -89,17 +89,17 @@ static uint64_t spend(uint64_t key, uint64_t now_ns)
 
 	if (rule->algorithm == SHMLIMIT_HOLD)
 		for (uint64_t i = 0; i < rule->capacity; i++)
-			shmlimit_enter_at(l, id, &key, sizeof(key), &hold, &r, now_ns);
+			shmlimit_enter(at_time(l, now_ns), id, &key, sizeof(key), &hold, &r);
 	else if (rule->algorithm == SHMLIMIT_LEASE)
-		shmlimit_lease_deposit_at(l, id, &key, sizeof(key), capacity, 0, 1 + rng_below(&rng, 20 * DAY), &r,
-		                          now_ns);
+		shmlimit_lease_deposit(at_time(l, now_ns), id, &key, sizeof(key), capacity, 0, 0,
+		                       1 + rng_below(&rng, 20 * DAY), &r);
 	else if (rule->algorithm == SHMLIMIT_WARMUP)
-		shmlimit_charge_at(l, id, &key, sizeof(key), 1 + rng_below(&rng, capacity), &r, now_ns);
+		shmlimit_charge(at_time(l, now_ns), id, &key, sizeof(key), 1 + rng_below(&rng, capacity), &r);
 	else
-		shmlimit_take_at(l, id, &key, sizeof(key), capacity, &r, now_ns);
+		shmlimit_take(at_time(l, now_ns), id, &key, sizeof(key), capacity, &r);
 	if (rule->max_wait_ns != 0)
-		shmlimit_reserve_at(l, id, &key, sizeof(key), 1, UINT64_MAX, &r, now_ns);
-	shmlimit_peek_at(l, id, &key, sizeof(key), 0, &r, now_ns);
+		shmlimit_reserve(at_time(l, now_ns), id, &key, sizeof(key), 1, UINT64_MAX, &r);
+	shmlimit_peek(at_time(l, now_ns), id, &key, sizeof(key), 0, &r);
 	return now_ns + r.reset_after_ns + (range.resolution_ps + 999) / 1000;
 }
 
@@ -131,31 +131,31 @@ static struct answers ask(uint64_t key, uint64_t now_ns, int looks)
 
 	memset(&a, 0, sizeof(a));
 	if (looks) {
-		a.peek = shmlimit_peek_at(l, id, &key, sizeof(key), capacity, &a.peeked, now_ns);
+		a.peek = shmlimit_peek(at_time(l, now_ns), id, &key, sizeof(key), capacity, &a.peeked);
 		if (rule->algorithm == SHMLIMIT_COUNTER) {
-			shmlimit_count_at(
-				l, id, &key, sizeof(key),
+			shmlimit_count(
+				at_time(l, now_ns), id, &key, sizeof(key),
 				&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
 			                                          .n = 0,
 			                                          .bound = INT64_MAX },
-				&count, now_ns);
+				&count);
 			a.count = count.count;
 		}
 	}
 	if (rule->algorithm == SHMLIMIT_HOLD) {
-		a.take = shmlimit_enter_at(l, id, &key, sizeof(key), &hold, &a.taken, now_ns);
+		a.take = shmlimit_enter(at_time(l, now_ns), id, &key, sizeof(key), &hold, &a.taken);
 	} else if (rule->algorithm == SHMLIMIT_LEASE) {
 		/* Whether something is known of the key's rate is no answer. */
-		a.take = shmlimit_lease_take_at(
-			l, id, &key, sizeof(key),
+		a.take = shmlimit_lease_take(
+			at_time(l, now_ns), id, &key, sizeof(key),
 			&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
 		                                          .cost = 1,
 		                                          .lease_ns = SECOND,
 		                                          .claim_ns = SECOND },
-			&lease, &a.taken, now_ns);
+			&lease, &a.taken);
 	} else {
-		a.take = shmlimit_take_at(l, id, &key, sizeof(key), capacity, &a.taken, now_ns);
-		a.more = shmlimit_take_at(l, id, &key, sizeof(key), 1, NULL, now_ns);
+		a.take = shmlimit_take(at_time(l, now_ns), id, &key, sizeof(key), capacity, &a.taken);
+		a.more = shmlimit_take(at_time(l, now_ns), id, &key, sizeof(key), 1, NULL);
 	}
 	return a;
 }
@@ -195,22 +195,22 @@ static void in_between(uint64_t now_ns)
 
 	switch (rng_below(&rng, 6)) {
 	case 0:
-		(void)shmlimit_grow_at(l, 128u << rng_below(&rng, 3), now_ns);
+		(void)shmlimit_grow(at_time(l, now_ns), 128u << rng_below(&rng, 3));
 		break;
 	case 1:
 		more.capacity = (uint64_t)1 << (26 + rng_below(&rng, 23));
 		more.period_ns = MS << rng_below(&rng, 30);
-		(void)shmlimit_rule_set_at(l, "more", &more, now_ns);
+		(void)shmlimit_rule_set(at_time(l, now_ns), "more", &more);
 		break;
 	case 2:
 		for (unsigned i = 0; i < 20; i++, key++)
-			shmlimit_take_at(l, other, &key, sizeof(key), 1, &r, now_ns);
+			shmlimit_take(at_time(l, now_ns), other, &key, sizeof(key), 1, &r);
 		break;
 	case 3:
 		spend(key | 1, now_ns);
 		break;
 	case 4:
-		shmlimit_peek_at(l, other, &key, sizeof(key), 1, &r, now_ns);
+		shmlimit_peek(at_time(l, now_ns), other, &key, sizeof(key), 1, &r);
 		break;
 	default:
 		break;
@@ -235,7 +235,7 @@ static void ask_in_vain(uint64_t key, uint64_t now_ns)
 			.limit = rule->algorithm == SHMLIMIT_GCRA && rng_below(&rng, 2) == 0 ? &own : NULL,
 		};
 	all[n] = (struct shmlimit_request){ .rule = other, .key = &any, .key_len = sizeof(any), .cost = 3 };
-	answer = shmlimit_take_all_at(l, all, n + 1, NULL, NULL, now_ns);
+	answer = shmlimit_take_all(at_time(l, now_ns), all, n + 1, NULL, NULL);
 	if (answer != SHMLIMIT_DENIED)
 		bail("a limit of 2 gives 3: %s", shmlimit_strerror(answer));
 }
@@ -247,9 +247,9 @@ static uint64_t reserve_and_undo(uint64_t key, uint64_t now_ns)
 
 	if (rule->algorithm == SHMLIMIT_HOLD)
 		return now_ns;
-	if (shmlimit_reserve_at(l, id, &key, sizeof(key), 1, UINT64_MAX, NULL, now_ns) == SHMLIMIT_ALLOWED)
-		shmlimit_refund_at(l, id, &key, sizeof(key), 1, NULL, now_ns);
-	shmlimit_peek_at(l, id, &key, sizeof(key), 0, &r, now_ns);
+	if (shmlimit_reserve(at_time(l, now_ns), id, &key, sizeof(key), 1, UINT64_MAX, NULL) == SHMLIMIT_ALLOWED)
+		shmlimit_refund(at_time(l, now_ns), id, &key, sizeof(key), 1, NULL);
+	shmlimit_peek(at_time(l, now_ns), id, &key, sizeof(key), 0, &r);
 	return now_ns + r.reset_after_ns + (range.resolution_ps + 999) / 1000;
 }
 
@@ -330,7 +330,7 @@ static int is_forgiven(void)
 	spend(key, start);
 	if (rng_below(&rng, 4) == 0)
 		lose_cells();
-	shmlimit_take_at(l, other, &any, sizeof(any), 1, NULL, now_ns);
+	shmlimit_take(at_time(l, now_ns), other, &any, sizeof(any), 1, NULL);
 	now_ns += own_ns + jump(0);
 	old = ask(key, now_ns, 1);
 	new = ask(key + 1, now_ns, 1);

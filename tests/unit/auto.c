@@ -33,7 +33,7 @@ static int set_as(const char *name, uint32_t law, uint32_t least, uint64_t capac
 		                      .law = law,
 		                      .least = least };
 
-	return shmlimit_rule_set_at(l, name, &rule, now_ns);
+	return shmlimit_rule_set(at_time(l, now_ns), name, &rule);
 }
 
 static int rule(const char *name, uint32_t law, uint32_t least, uint64_t capacity)
@@ -43,7 +43,7 @@ static int rule(const char *name, uint32_t law, uint32_t least, uint64_t capacit
 
 static uint64_t number(int id, uint64_t now_ns)
 {
-	if (shmlimit_peek_at(l, id, "k", 1, 0, &r, now_ns) != SHMLIMIT_ALLOWED)
+	if (shmlimit_peek(at_time(l, now_ns), id, "k", 1, 0, &r) != SHMLIMIT_ALLOWED)
 		bail("peek");
 	return r.limit;
 }
@@ -60,13 +60,13 @@ static struct crew {
 static int enter(int id, struct shmlimit_place *place, uint64_t now_ns)
 {
 	*place = (struct shmlimit_place){ .struct_size = sizeof(*place) };
-	return shmlimit_enter_at(l, id, "k", 1, place, NULL, now_ns);
+	return shmlimit_enter(at_time(l, now_ns), id, "k", 1, place, NULL);
 }
 
 static void leave(int id, struct shmlimit_place *place, uint32_t flags, uint64_t now_ns)
 {
 	place->flags = flags;
-	if (place->value != 0 && shmlimit_leave_at(l, id, "k", 1, place, now_ns) != 0)
+	if (place->value != 0 && shmlimit_leave(at_time(l, now_ns), id, "k", 1, place) != 0)
 		bail("leave");
 	place->value = 0;
 }
@@ -132,12 +132,13 @@ static void entries(void)
 		answer |= enter(id, &places[i], T0) != SHMLIMIT_ALLOWED;
 	is(answer, 0, "as many enter as the number says");
 	places[20] = (struct shmlimit_place){ .struct_size = sizeof(places[20]) };
-	is(shmlimit_enter_at(l, id, "k", 1, &places[20], &r, T0), SHMLIMIT_DENIED, "no more do");
+	is(shmlimit_enter(at_time(l, T0), id, "k", 1, &places[20], &r), SHMLIMIT_DENIED, "no more do");
 	ok(r.limit == 20 && r.remaining == 0 && r.retry_after_ns > 0 && r.retry_after_ns <= PERIOD + HOLD_TICK_NS,
 	   "the answer has the number");
-	is(shmlimit_peek_at(l, id, "k", 1, 30, &r, T0), SHMLIMIT_DENIED, "a peek for more than the number is denied");
+	is(shmlimit_peek(at_time(l, T0), id, "k", 1, 30, &r), SHMLIMIT_DENIED,
+	   "a peek for more than the number is denied");
 	ok(r.retry_after_ns != UINT64_MAX, "a peek for more than the number is not denied for ever, since it may grow");
-	is(shmlimit_peek_at(l, id, "k", 1, 201, &r, T0), SHMLIMIT_DENIED,
+	is(shmlimit_peek(at_time(l, T0), id, "k", 1, 201, &r), SHMLIMIT_DENIED,
 	   "a peek for more than the capacity is denied");
 	ok(r.retry_after_ns == UINT64_MAX, "a peek for more than the capacity is denied for ever");
 	leave(id, &places[0], 0, T0 + SECOND);
@@ -146,11 +147,11 @@ static void entries(void)
 	for (int i = 1; i < 20; i++)
 		leave(id, &places[i], 0, T0 + SECOND);
 	q.place = &bound;
-	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, &q, &r, T0 + SECOND), SHMLIMIT_ALLOWED,
+	is(shmlimit_decide(at_time(l, T0 + SECOND), SHMLIMIT_TAKE, &q, &r), SHMLIMIT_ALLOWED,
 	   "an entry has a bound of its own");
 	is(r.limit, 5, "a bound of an entry counts where it is lower than the number");
 	limit.capacity = 50;
-	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, &q, &r, T0 + SECOND), SHMLIMIT_ALLOWED,
+	is(shmlimit_decide(at_time(l, T0 + SECOND), SHMLIMIT_TAKE, &q, &r), SHMLIMIT_ALLOWED,
 	   "an entry has a bound above the number");
 	is(r.limit, 20, "a bound above the number does not count");
 }
@@ -225,7 +226,7 @@ static void disturbed(const char *what, uint64_t slow_ns, int64_t step_ns, int r
 			leave(id, &places[i], SHMLIMIT_PLACE_UNTIMED, crew.now_ns);
 		if (i > 0 && slow_ns != 0)
 			continue;
-		if (renews && shmlimit_renew_at(l, id, "k", 1, &places[i], crew.now_ns) != 0)
+		if (renews && shmlimit_renew(at_time(l, crew.now_ns), id, "k", 1, &places[i]) != 0)
 			bail("renew");
 		leave(id, &places[i], 0, crew.now_ns + 1 * (uint64_t)renews);
 	}
@@ -418,7 +419,7 @@ static void histories(struct rng *rng)
 			                      .law = c.law,
 			                      .least = (uint32_t)c.least };
 
-		id = unit_id(shmlimit_rule_set_at(l, "history", &rule, T0));
+		id = unit_id(shmlimit_rule_set(at_time(l, T0), "history", &rule));
 		shmlimit_reset(l, id, NULL, 0);
 		wrong = history(rng, id, &c, &moved);
 	}
@@ -438,12 +439,12 @@ static void grows(void)
 	shmlimit_close(l);
 	l = unit_create("auto", &options);
 	id = rule("grows", SHMLIMIT_LAW_VEGAS, 4, 200);
-	other = unit_id(shmlimit_rule_set_at(l, "other", &fixed, T0));
+	other = unit_id(shmlimit_rule_set(at_time(l, T0), "other", &fixed));
 	begin();
 	work(id, 60, 20 * MS, 10 * SECOND);
 	before = number(id, crew.now_ns);
 	for (uint32_t key = 0; key < 1000; key++)
-		(void)shmlimit_take_at(l, other, &key, sizeof(key), 1, NULL, crew.now_ns);
+		(void)shmlimit_take(at_time(l, crew.now_ns), other, &key, sizeof(key), 1, NULL);
 	is(number(id, crew.now_ns), before, "a key that moves to a larger table keeps its number (%" PRIu64 ")",
 	   before);
 }

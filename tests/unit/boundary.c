@@ -104,7 +104,7 @@ static void expect(int holds, const char *law, uint64_t start, uint64_t at)
 
 static int peek(uint64_t cost, uint64_t at)
 {
-	int answer = shmlimit_peek_at(l, limit->id, &key, sizeof(key), cost, &r, at);
+	int answer = shmlimit_peek(at_time(l, at), limit->id, &key, sizeof(key), cost, &r);
 
 	if (answer < 0)
 		bail("peek: %s", shmlimit_strerror(answer));
@@ -116,7 +116,7 @@ static int take(uint64_t cost, uint64_t at)
 {
 	int foreseen = peek(cost, at);
 	struct shmlimit_result before = r;
-	int answer = shmlimit_take_at(l, limit->id, &key, sizeof(key), cost, &r, at);
+	int answer = shmlimit_take(at_time(l, at), limit->id, &key, sizeof(key), cost, &r);
 
 	if (answer < 0)
 		bail("take: %s", shmlimit_strerror(answer));
@@ -305,13 +305,13 @@ static uint64_t ask(uint64_t asks, uint64_t step_ns, uint64_t start, uint64_t *n
 	uint64_t admitted = limit->capacity > 1000 ? limit->capacity - 1000 : 0;
 
 	*now = start;
-	if (shmlimit_take_at(l, limit->id, &key, sizeof(key), admitted, NULL, start) != SHMLIMIT_ALLOWED)
+	if (shmlimit_take(at_time(l, start), limit->id, &key, sizeof(key), admitted, NULL) != SHMLIMIT_ALLOWED)
 		return 0;
 	for (uint64_t i = 0; i < asks; i++) {
-		admitted += shmlimit_take_at(l, limit->id, &key, sizeof(key), 1, NULL, *now) == SHMLIMIT_ALLOWED;
+		admitted += shmlimit_take(at_time(l, *now), limit->id, &key, sizeof(key), 1, NULL) == SHMLIMIT_ALLOWED;
 		*now += up_to(step_ns);
 	}
-	while (shmlimit_take_at(l, limit->id, &key, sizeof(key), 1, NULL, *now) == SHMLIMIT_ALLOWED)
+	while (shmlimit_take(at_time(l, *now), limit->id, &key, sizeof(key), 1, NULL) == SHMLIMIT_ALLOWED)
 		admitted++;
 	return admitted;
 }
@@ -361,7 +361,7 @@ static void one_at_a_time(void)
 	for (uint64_t i = 0; i < scaled(100000); i++) {
 		int due_now = last == 0 || now - last >= 1000;
 
-		if ((shmlimit_take_at(l, one.id, "k", 1, 1, NULL, now) == SHMLIMIT_ALLOWED) != due_now)
+		if ((shmlimit_take(at_time(l, now), one.id, "k", 1, 1, NULL) == SHMLIMIT_ALLOWED) != due_now)
 			wrong++;
 		if (due_now)
 			last = now;
@@ -370,7 +370,7 @@ static void one_at_a_time(void)
 	is(wrong, 0, "a funnel of one token admits one a period, whenever it is asked");
 	shmlimit_reset(l, one.id, "k", 1);
 	for (now = start; now < start + 100000; now++)
-		admitted += shmlimit_take_at(l, one.id, "k", 1, 1, NULL, now) == SHMLIMIT_ALLOWED;
+		admitted += shmlimit_take(at_time(l, now), one.id, "k", 1, 1, NULL) == SHMLIMIT_ALLOWED;
 	is(admitted, 100, "asked each nanosecond of 100 periods it admits 100");
 	undefine();
 }

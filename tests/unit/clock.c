@@ -157,12 +157,12 @@ static int answered(int answer)
 
 static int take(uint64_t cost, uint64_t at)
 {
-	return answered(shmlimit_take_at(l, limit->id, &key, sizeof(key), cost, &r, at));
+	return answered(shmlimit_take(at_time(l, at), limit->id, &key, sizeof(key), cost, &r));
 }
 
 static uint64_t left(uint64_t at)
 {
-	answered(shmlimit_peek_at(l, limit->id, &key, sizeof(key), 0, &r, at));
+	answered(shmlimit_peek(at_time(l, at), limit->id, &key, sizeof(key), 0, &r));
 	return r.remaining;
 }
 
@@ -507,12 +507,12 @@ static int damaged_on_own_clock(uint64_t now)
 {
 	store_relaxed(&only_slot()->word, some_word(now));
 	clock_ns = now;
-	if (answered(shmlimit_take(l, limit->id, &key, sizeof(key), 1, &r)) == SHMLIMIT_ALLOWED)
+	if (answered(shmlimit_take(at_clock(l), limit->id, &key, sizeof(key), 1, &r)) == SHMLIMIT_ALLOWED)
 		return 0;
 	expect(r.retry_after_ns <= limit->refill_ns + limit->slack_ns, "the same on the library's clock", now, now);
 	clock_ns += r.retry_after_ns;
-	expect(shmlimit_take(l, limit->id, &key, sizeof(key), 1, &r) == SHMLIMIT_ALLOWED, "over there too", now,
-	       clock_ns);
+	expect(shmlimit_take(at_clock(l), limit->id, &key, sizeof(key), 1, &r) == SHMLIMIT_ALLOWED, "over there too",
+	       now, clock_ns);
 	return 1;
 }
 
@@ -550,12 +550,12 @@ static void others_go_on(void)
 
 static int take_one(struct shmlimit_result *result)
 {
-	return shmlimit_take(l, limit->id, &key, sizeof(key), 1, result);
+	return shmlimit_take(at_clock(l), limit->id, &key, sizeof(key), 1, result);
 }
 
 static int acquire_one(struct shmlimit_result *result)
 {
-	return shmlimit_acquire(l, limit->id, &key, sizeof(key), 1, 0, result);
+	return shmlimit_acquire(at_clock(l), limit->id, &key, sizeof(key), 1, 0, result);
 }
 
 static void stopped(const char *verb, int (*ask)(struct shmlimit_result *result))
@@ -587,10 +587,10 @@ static void stopped(const char *verb, int (*ask)(struct shmlimit_result *result)
 static void others_leave_one(void)
 {
 	clock_ns += limit->refill_ns / 2 < SECOND ? limit->refill_ns / 2 : SECOND;
-	shmlimit_peek(l, limit->id, &key, sizeof(key), 0, &r);
+	shmlimit_peek(at_clock(l), limit->id, &key, sizeof(key), 0, &r);
 	admitted_meanwhile = r.remaining;
 	if (r.remaining > 1)
-		shmlimit_take(l, limit->id, &key, sizeof(key), r.remaining - 1, &r);
+		shmlimit_take(at_clock(l), limit->id, &key, sizeof(key), r.remaining - 1, &r);
 }
 
 /* Charging goes on by the old clock, within the slack: what has come back since must not come back again. */
@@ -603,10 +603,10 @@ static void stopped_before_charging(void)
 		fresh(&limits[i]);
 		wrong = 0;
 		clock_ns = 1000 * DAY + up_to(DAY);
-		shmlimit_take(l, limit->id, &key, sizeof(key), 1, NULL);
+		shmlimit_take(at_clock(l), limit->id, &key, sizeof(key), 1, NULL);
 		admitted_meanwhile = 0;
 		stops = 1;
-		shmlimit_charge(l, limit->id, &key, sizeof(key), limit->capacity + 1, NULL);
+		shmlimit_charge(at_clock(l), limit->id, &key, sizeof(key), limit->capacity + 1, NULL);
 		stops = 0;
 		hurt += admitted_meanwhile > 2;
 		expect(left(clock_ns) <= 1, "no more than was there", clock_ns, clock_ns);
@@ -631,7 +631,7 @@ int clock_nanosleep(clockid_t id, int flags, const struct timespec *time, struct
 static void others_owe(void)
 {
 	clock_ns += 60 * SECOND;
-	shmlimit_charge_at(l, limit->id, &key, sizeof(key), 5, NULL, clock_ns);
+	shmlimit_charge(at_time(l, clock_ns), limit->id, &key, sizeof(key), 5, NULL);
 }
 
 static void stopped_before_waiting(void)
@@ -641,12 +641,12 @@ static void stopped_before_waiting(void)
 		.struct_size = sizeof(rule), .capacity = 1, .refill = 1, .period_ns = SECOND, .max_wait_ns = 10 * SECOND
 	};
 
-	slow.id = shmlimit_rule_set(l, "slow", &rule);
+	slow.id = shmlimit_rule_set(at_clock(l), "slow", &rule);
 	fresh(&slow);
 	meanwhile = others_owe;
-	shmlimit_take(l, slow.id, &key, sizeof(key), 1, NULL);
+	shmlimit_take(at_clock(l), slow.id, &key, sizeof(key), 1, NULL);
 	stops = 1;
-	is(shmlimit_acquire(l, slow.id, &key, sizeof(key), 1, 10 * SECOND, &r), SHMLIMIT_ALLOWED,
+	is(shmlimit_acquire(at_clock(l), slow.id, &key, sizeof(key), 1, 10 * SECOND, &r), SHMLIMIT_ALLOWED,
 	   "a caller that was stopped before it acquired has a place behind the others");
 	stops = 0;
 	is(r.wait_ns, 5 * SECOND, "as far behind as they owe");
@@ -673,7 +673,7 @@ static void stopped_before_the_last(void)
 		                      .period_ns = four.period_ns };
 	struct shmlimit_request both[2] = { { .key = &key, .key_len = sizeof(key), .cost = 1, .limit = &four } };
 
-	gcra = shmlimit_rule_set(l, "gcra", &rule);
+	gcra = shmlimit_rule_set(at_clock(l), "gcra", &rule);
 	both[0].rule = both[1].rule = gcra;
 	meanwhile = others_take_three;
 	for (int call = 0; call < 5; call++) {
@@ -686,13 +686,13 @@ static void stopped_before_the_last(void)
 		if (call == 0)
 			answer = by_limit(l, SHMLIMIT_TAKE, gcra, &key, sizeof(key), 1, &four, &r);
 		else if (call == 1)
-			answer = shmlimit_take(l, gcra, &key, sizeof(key), 1, &r);
+			answer = shmlimit_take(at_clock(l), gcra, &key, sizeof(key), 1, &r);
 		else if (call == 2)
-			answer = shmlimit_reserve(l, gcra, &key, sizeof(key), 1, 0, &r);
+			answer = shmlimit_reserve(at_clock(l), gcra, &key, sizeof(key), 1, 0, &r);
 		else if (call == 3)
 			answer = by_limit(l, SHMLIMIT_PEEK, gcra, &key, sizeof(key), 1, &four, &r);
 		else
-			answer = shmlimit_take_all(l, both, 1, NULL, &r);
+			answer = shmlimit_take_all(at_clock(l), both, 1, NULL, &r);
 		is(stops, 0, "the process was stopped");
 		is(answer, SHMLIMIT_ALLOWED, "call %d: a process that was stopped gets the token that others left",
 		   call);
@@ -733,17 +733,18 @@ static void steps_of_gcra(void)
 
 			shmlimit_reset(l, gcra, NULL, 0);
 			if (charges)
-				by_limit_at(l, SHMLIMIT_CHARGE, gcra, &key, sizeof(key), 5, &patient, NULL,
-				            then + step);
+				by_limit(at_time(l, then + step), SHMLIMIT_CHARGE, gcra, &key, sizeof(key), 5, &patient,
+				         NULL);
 			else
-				by_limit_at(l, SHMLIMIT_TAKE, gcra, &key, sizeof(key), 4, &patient, NULL, then + step);
-			by_limit_at(l, SHMLIMIT_TAKE, gcra, &key, sizeof(key), 1, &patient, &r, then);
+				by_limit(at_time(l, then + step), SHMLIMIT_TAKE, gcra, &key, sizeof(key), 4, &patient,
+				         NULL);
+			by_limit(at_time(l, then), SHMLIMIT_TAKE, gcra, &key, sizeof(key), 1, &patient, &r);
 			wait = r.retry_after_ns;
 			ok(wait <= DAY + HOUR + SECOND,
 			   "a clock that steps back by %" PRIu64 " s denies for %" PRIu64 " s", step / SECOND,
 			   wait / SECOND);
-			is(by_limit_at(l, SHMLIMIT_TAKE, gcra, &key, sizeof(key), 1, &patient, &r,
-			               then + DAY + HOUR + SECOND),
+			is(by_limit(at_time(l, then + DAY + HOUR + SECOND), SHMLIMIT_TAKE, gcra, &key, sizeof(key), 1,
+			            &patient, &r),
 			   SHMLIMIT_ALLOWED, "it is allowed when the longest limit is over");
 		}
 	}
@@ -759,13 +760,13 @@ static void others_switch_on(void)
 	if (stops != 0)
 		return;
 	off.mode = SHMLIMIT_ENFORCE;
-	shmlimit_rule_set(l, "off", &off);
+	shmlimit_rule_set(at_clock(l), "off", &off);
 }
 
 /* What an OFF rule allowed was not taken, so it is not given back, whatever the rule is by then. */
 static void switched_on_before_giving_back(void)
 {
-	int id = shmlimit_rule_set(l, "off", &off);
+	int id = shmlimit_rule_set(at_clock(l), "off", &off);
 	struct shmlimit_request all[] = {
 		{ .rule = id, .key = "k", .key_len = 1, .cost = 2 },
 		{ .rule = limits[0].id, .key = &key, .key_len = sizeof(key), .cost = 1 },
@@ -776,16 +777,17 @@ static void switched_on_before_giving_back(void)
 	shmlimit_rule_set(
 		l, "off",
 		&(struct shmlimit_rule){ .struct_size = sizeof(off), .capacity = 5, .refill = 1, .period_ns = DAY });
-	shmlimit_take_at(l, id, "k", 1, 3, NULL, clock_ns);
-	shmlimit_rule_set(l, "off", &off);
+	shmlimit_take(at_time(l, clock_ns), id, "k", 1, 3, NULL);
+	shmlimit_rule_set(at_clock(l), "off", &off);
 	drain(clock_ns + HOUR);
 	meanwhile = others_switch_on;
 	stops = 2;
-	is(shmlimit_take_all(l, all, 2, &failed, NULL), SHMLIMIT_DENIED, "two limits, of which the second denies");
+	is(shmlimit_take_all(at_clock(l), all, 2, &failed, NULL), SHMLIMIT_DENIED,
+	   "two limits, of which the second denies");
 	is(failed, 1, "it is that one");
 	is(off.mode, SHMLIMIT_ENFORCE, "the first, which was off, is on when it is given back");
 	stops = 0;
-	shmlimit_peek_at(l, id, "k", 1, 0, &r, clock_ns);
+	shmlimit_peek(at_time(l, clock_ns), id, "k", 1, 0, &r);
 	is(r.remaining, 2, "it gets nothing that was not taken");
 }
 
@@ -843,13 +845,13 @@ static int allows(const struct kind *kind, int given, uint64_t now)
 	if (kind->counts) {
 		struct shmlimit_count c = { .struct_size = sizeof(c) };
 
-		answer = given ? shmlimit_count_at(l, kind->id, &key, sizeof(key),
-		                                   &(struct shmlimit_count_request){
-							   .struct_size = sizeof(struct shmlimit_count_request),
-							   .n = 1,
-							   .bound = INT64_MAX },
-		                                   &c, now)
-		               : shmlimit_count(l, kind->id, &key, sizeof(key),
+		answer = given ? shmlimit_count(at_time(l, now), kind->id, &key, sizeof(key),
+		                                &(struct shmlimit_count_request){
+							.struct_size = sizeof(struct shmlimit_count_request),
+							.n = 1,
+							.bound = INT64_MAX },
+		                                &c)
+		               : shmlimit_count(at_clock(l), kind->id, &key, sizeof(key),
 		                                &(struct shmlimit_count_request){
 							.struct_size = sizeof(struct shmlimit_count_request),
 							.n = 1,
@@ -858,8 +860,8 @@ static int allows(const struct kind *kind, int given, uint64_t now)
 		r.retry_after_ns = c.ttl_ns;
 		return answer == SHMLIMIT_ALLOWED;
 	}
-	answer = given ? shmlimit_take_at(l, kind->id, &key, sizeof(key), cost, &r, now)
-	               : shmlimit_take(l, kind->id, &key, sizeof(key), cost, &r);
+	answer = given ? shmlimit_take(at_time(l, now), kind->id, &key, sizeof(key), cost, &r)
+	               : shmlimit_take(at_clock(l), kind->id, &key, sizeof(key), cost, &r);
 	if (answer != SHMLIMIT_ALLOWED && answer != SHMLIMIT_DENIED)
 		bail("%s: %s", kind->name, shmlimit_strerror(answer));
 	return answer == SHMLIMIT_ALLOWED;
@@ -882,7 +884,7 @@ static void stepped(const struct kind *kind, int given, uint64_t step)
 	while (allows(kind, given, then))
 		;
 	if (kind->rule.max_wait_ns != 0 && up_to(1))
-		shmlimit_reserve_at(l, kind->id, &key, sizeof(key), 1 + up_to(9), UINT64_MAX, &r, then);
+		shmlimit_reserve(at_time(l, then), kind->id, &key, sizeof(key), 1 + up_to(9), UINT64_MAX, &r);
 	holds(kind, given, step, !allows(kind, given, now), "a key without tokens gets none by a step back");
 	holds(kind, given, step, r.retry_after_ns <= kind->longest_ns,
 	      "a denial reports no wait longer than the longest");
@@ -903,8 +905,8 @@ static void stepped_far(const struct kind *kind, int given, uint64_t step)
 	while (allows(kind, given, then))
 		;
 	clock_ns = now;
-	if (given ? shmlimit_peek_at(l, kind->id, &key, sizeof(key), 1, &r, now)
-	          : shmlimit_peek(l, kind->id, &key, sizeof(key), 1, &r))
+	if (given ? shmlimit_peek(at_time(l, now), kind->id, &key, sizeof(key), 1, &r)
+	          : shmlimit_peek(at_clock(l), kind->id, &key, sizeof(key), 1, &r))
 		holds(kind, given, step, r.retry_after_ns <= kind->longest_ns, "a peek reports no longer wait");
 	(void)allows(kind, given, now);
 	holds(kind, given, step, allows(kind, given, now + kind->longest_ns), "no step locks out for longer");
@@ -942,7 +944,7 @@ static void every_algorithm(void)
 
 		snprintf(name, sizeof(name), "kind%zu", i);
 		kind->rule.struct_size = sizeof(kind->rule);
-		kind->id = unit_id(shmlimit_rule_set(l, name, &kind->rule));
+		kind->id = unit_id(shmlimit_rule_set(at_clock(l), name, &kind->rule));
 		shmlimit_rule_range(l, kind->id, &range);
 		kind->ahead_ns = range.ahead_ns;
 		wrong = 0;
@@ -975,7 +977,7 @@ static void leases_and_steps(void)
 		                      .capacity = 100,
 		                      .refill = 10,
 		                      .period_ns = SECOND };
-	int id = shmlimit_rule_set(l, "leases", &rule);
+	int id = shmlimit_rule_set(at_clock(l), "leases", &rule);
 	uint64_t too_many = 0, not_asked = 0;
 
 	for (uint64_t round = 0; round < scaled(200); round++) {
@@ -983,27 +985,27 @@ static void leases_and_steps(void)
 		uint64_t base = 1000 * DAY + up_to(DAY), spent = 0;
 
 		key = draw();
-		if (shmlimit_lease_take_at(
-			    l, id, &key, sizeof(key),
+		if (shmlimit_lease_take(
+			    at_time(l, base), id, &key, sizeof(key),
 			    &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
 		                                              .cost = 1,
 		                                              .lease_ns = SECOND,
 		                                              .claim_ns = SECOND },
-			    &lease, NULL, base) != SHMLIMIT_LEASE_ASK)
+			    &lease, NULL) != SHMLIMIT_LEASE_ASK)
 			bail("no caller is told to ask");
-		shmlimit_lease_deposit_at(l, id, &key, sizeof(key), 50, 0, SECOND, NULL, base);
+		shmlimit_lease_deposit(at_time(l, base), id, &key, sizeof(key), 50, 0, 0, SECOND, NULL);
 		for (int i = 0; i < 100; i++)
-			spent += shmlimit_take_at(l, id, &key, sizeof(key), 1, NULL,
-			                          base + up_to(4 * SECOND) - 2 * SECOND -
-			                                  (up_to(3) == 0 ? up_to(YEAR) : 0)) == SHMLIMIT_ALLOWED;
+			spent += shmlimit_take(at_time(l, base + up_to(4 * SECOND) - 2 * SECOND -
+			                                          (up_to(3) == 0 ? up_to(YEAR) : 0)),
+			                       id, &key, sizeof(key), 1, NULL) == SHMLIMIT_ALLOWED;
 		too_many += spent > 50;
-		not_asked += shmlimit_lease_take_at(l, id, &key, sizeof(key),
-		                                    &(struct shmlimit_lease_request){
-							    .struct_size = sizeof(struct shmlimit_lease_request),
-							    .cost = 1,
-							    .lease_ns = SECOND,
-							    .claim_ns = SECOND },
-		                                    &lease, NULL, base + SECOND + HOUR) != SHMLIMIT_LEASE_ASK;
+		not_asked += shmlimit_lease_take(at_time(l, base + SECOND + HOUR), id, &key, sizeof(key),
+		                                 &(struct shmlimit_lease_request){
+							 .struct_size = sizeof(struct shmlimit_lease_request),
+							 .cost = 1,
+							 .lease_ns = SECOND,
+							 .claim_ns = SECOND },
+		                                 &lease, NULL) != SHMLIMIT_LEASE_ASK;
 	}
 	is(too_many, 0, "what is leased is spent once, however the clock steps");
 	is(not_asked, 0, "when a lease is over a caller is told to ask");

@@ -29,7 +29,7 @@ static int set(const char *name, uint64_t capacity, uint64_t period_ns)
 		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_COUNTER, .capacity = capacity, .period_ns = period_ns
 	};
 
-	return shmlimit_rule_set_at(l, name, &rule, T0);
+	return shmlimit_rule_set(at_time(l, T0), name, &rule);
 }
 
 static int rule(const char *name, uint64_t capacity, uint64_t period_ns)
@@ -40,18 +40,18 @@ static int rule(const char *name, uint64_t capacity, uint64_t period_ns)
 static int count(int id, int64_t n, uint64_t ttl_ns, int64_t bound, uint32_t flags, uint64_t at)
 {
 	c = (struct shmlimit_count){ .struct_size = sizeof(c) };
-	return shmlimit_count_at(l, id, "k", 1,
-	                         &(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
-	                                                           .flags = flags,
-	                                                           .n = n,
-	                                                           .bound = bound,
-	                                                           .ttl_ns = ttl_ns },
-	                         &c, at);
+	return shmlimit_count(at_time(l, at), id, "k", 1,
+	                      &(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+	                                                        .flags = flags,
+	                                                        .n = n,
+	                                                        .bound = bound,
+	                                                        .ttl_ns = ttl_ns },
+	                      &c);
 }
 
 static int take(int id, uint64_t n, uint64_t at)
 {
-	return shmlimit_take_at(l, id, "k", 1, n, &r, at);
+	return shmlimit_take(at_time(l, at), id, "k", 1, n, &r);
 }
 
 static struct shmlimit_range range_of(int id)
@@ -120,10 +120,10 @@ static void counting(void)
 	is(count(id, 2147483645, SECOND, INT64_MAX, 0, T0 + 3901 * MS), SHMLIMIT_ALLOWED, "2^31 - 1 can be counted");
 	is(count(id, 1, SECOND, INT64_MAX, 0, T0 + 3901 * MS), SHMLIMIT_DENIED,
 	   "a count above 2^31 - 1 is denied by default");
-	is(shmlimit_count_at(l, id, "k", 1,
-	                     &(struct shmlimit_count_request){
-				     .struct_size = sizeof(struct shmlimit_count_request), .n = 0, .bound = 0 },
-	                     NULL, T0 + 3901 * MS),
+	is(shmlimit_count(at_time(l, T0 + 3901 * MS), id, "k", 1,
+	                  &(struct shmlimit_count_request){
+				  .struct_size = sizeof(struct shmlimit_count_request), .n = 0, .bound = 0 },
+	                  NULL),
 	   SHMLIMIT_ALLOWED, "no answer need be wanted");
 }
 
@@ -196,13 +196,13 @@ static void errors(void)
 		   NULL),
 	   -EMSGSIZE, "with a length");
 	c.struct_size = 4;
-	is(shmlimit_count_at(
-		   l, id, "new", 3,
+	is(shmlimit_count(
+		   at_time(l, T0), id, "new", 3,
 		   &(struct shmlimit_count_request){
 			   .struct_size = sizeof(struct shmlimit_count_request), .n = 1, .bound = 1, .ttl_ns = SECOND },
-		   &c, T0),
+		   &c),
 	   -EINVAL, "an answer says how large it is");
-	is(shmlimit_peek_at(l, id, "new", 3, 0, &r, T0), SHMLIMIT_ALLOWED,
+	is(shmlimit_peek(at_time(l, T0), id, "new", 3, 0, &r), SHMLIMIT_ALLOWED,
 	   "a peek finds that a refused call did nothing");
 	is(r.remaining, r.limit, "a call with a bad structure counts nothing");
 	bad.max_wait_ns = 1;
@@ -239,13 +239,14 @@ static void window(void)
 	ok(r.remaining == 2 && ms(r.retry_after_ns) == 600, "a denial reports when the window ends");
 	is(take(id, 6, T0 + 400 * MS), SHMLIMIT_DENIED, "what never fits");
 	is(r.retry_after_ns, UINT64_MAX, "is said never to");
-	is(shmlimit_peek_at(l, id, "k", 1, 2, &r, T0 + 400 * MS), SHMLIMIT_ALLOWED, "a peek takes nothing");
+	is(shmlimit_peek(at_time(l, T0 + 400 * MS), id, "k", 1, 2, &r), SHMLIMIT_ALLOWED, "a peek takes nothing");
 	is(r.remaining, 2, "it says what is left now");
-	is(shmlimit_refund_at(l, id, "k", 1, 1, &r, T0 + 400 * MS), SHMLIMIT_ALLOWED, "a refund gives back");
+	is(shmlimit_refund(at_time(l, T0 + 400 * MS), id, "k", 1, 1, &r), SHMLIMIT_ALLOWED, "a refund gives back");
 	is(r.remaining, 3, "what it says");
-	is(shmlimit_charge_at(l, id, "k", 1, 9, &r, T0 + 400 * MS), SHMLIMIT_ALLOWED, "a charge takes what there is");
+	is(shmlimit_charge(at_time(l, T0 + 400 * MS), id, "k", 1, 9, &r), SHMLIMIT_ALLOWED,
+	   "a charge takes what there is");
 	ok(r.remaining == 0 && r.retry_after_ns == UINT64_MAX, "a charge reports that not all was charged");
-	is(shmlimit_reserve_at(l, id, "k", 1, 1, SECOND, &r, T0 + 400 * MS), SHMLIMIT_DENIED,
+	is(shmlimit_reserve(at_time(l, T0 + 400 * MS), id, "k", 1, 1, SECOND, &r), SHMLIMIT_DENIED,
 	   "nothing can be reserved in the next window");
 	is(take(id, 5, T0 + 1001 * MS), SHMLIMIT_ALLOWED,
 	   "the next window begins with the first request after this one");
@@ -312,19 +313,19 @@ static unsigned history(struct rng *rng, int id, const struct layout_params *par
 			flags = 0;
 			ttl_ns = 0;
 			expected = plainly(&p, params, n, ttl_ns, bound, flags, now_ns, &want);
-			answer = shmlimit_take_at(l, id, &key, sizeof(key), (uint64_t)n, &r, now_ns);
+			answer = shmlimit_take(at_time(l, now_ns), id, &key, sizeof(key), (uint64_t)n, &r);
 			wrong += answer != expected || r.remaining != params->capacity - (uint64_t)want.count ||
 			         r.reset_after_ns != want.ttl_ns;
 		} else {
 			expected = plainly(&p, params, n, ttl_ns, bound, flags, now_ns, &want);
-			answer = shmlimit_count_at(
-				l, id, &key, sizeof(key),
+			answer = shmlimit_count(
+				at_time(l, now_ns), id, &key, sizeof(key),
 				&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
 			                                          .flags = flags,
 			                                          .n = n,
 			                                          .bound = bound,
 			                                          .ttl_ns = ttl_ns },
-				&got, now_ns);
+				&got);
 			wrong += answer != expected || got.count != want.count || got.applied != want.applied ||
 			         got.ttl_ns != want.ttl_ns;
 		}
@@ -374,7 +375,7 @@ static void changed(void)
 	is(count(id, 0, 0, 0, 0, T0), SHMLIMIT_ALLOWED, "the count can be read");
 	is(c.count, 100, "a count above a lowered capacity is what was counted");
 	is(count(id, 1, 0, INT64_MAX, 0, T0), SHMLIMIT_DENIED, "nothing is added to it");
-	shmlimit_refund_at(l, id, "k", 1, 1, &r, T0);
+	shmlimit_refund(at_time(l, T0), id, "k", 1, 1, &r);
 	is(r.remaining, 0, "what is given back is taken off the count, not off the capacity");
 	rule("changed", 100, 3600 * SECOND);
 	is(take(id, 2, T0), SHMLIMIT_DENIED, "a capacity that is lowered and raised again forgets nothing");
@@ -384,7 +385,7 @@ static void changed(void)
 	rule("changed", 10000000000, 3600 * SECOND);
 	take(id, 9999999999, T0);
 	rule("changed", 100, 3600 * SECOND);
-	shmlimit_refund_at(l, id, "k", 1, 1, &r, T0);
+	shmlimit_refund(at_time(l, T0), id, "k", 1, 1, &r);
 	rule("changed", 10000000000, 3600 * SECOND);
 	is(take(id, 1, T0), SHMLIMIT_DENIED,
 	   "a count of more than the bits of a lowered capacity uses up all of a raised one");
@@ -547,7 +548,7 @@ static void damaged_capacity(void)
 		.struct_size = sizeof(counter), .algorithm = SHMLIMIT_COUNTER, .capacity = 100, .period_ns = 60 * SECOND
 	};
 	static const uint64_t wild[] = { UINT64_MAX, ((uint64_t)1 << 63) + 5, (uint64_t)1 << 63, INT64_MAX, 1, 0 };
-	int id = shmlimit_rule_set_at(other, "r", &counter, T0);
+	int id = shmlimit_rule_set(at_time(other, T0), "r", &counter);
 	uint64_t wrong = 0;
 
 	for (size_t w = 0; w < sizeof(wild) / sizeof(wild[0]); w++) {
@@ -558,34 +559,34 @@ static void damaged_capacity(void)
 		for (uint32_t i = 0; i < 4; i++) {
 			uint32_t flags = i * SHMLIMIT_COUNT_SATURATE;
 
-			shmlimit_count_at(
-				other, id, "k", 1,
+			shmlimit_count(
+				at_time(other, T0), id, "k", 1,
 				&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
 			                                          .flags = flags,
 			                                          .n = 50 - 13 * (int64_t)i,
 			                                          .bound = 1000 },
-				&got, T0);
+				&got);
 			wrong += got.count < 0 || got.count > 1000;
-			shmlimit_count_at(
-				other, id, "k", 1,
+			shmlimit_count(
+				at_time(other, T0), id, "k", 1,
 				&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
 			                                          .flags = flags,
 			                                          .n = INT64_MAX,
 			                                          .bound = INT64_MAX },
-				&got, T0);
+				&got);
 			wrong += got.count < 0;
-			shmlimit_count_at(
-				other, id, "k", 1,
+			shmlimit_count(
+				at_time(other, T0), id, "k", 1,
 				&(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
 			                                          .flags = flags,
 			                                          .n = -INT64_MAX,
 			                                          .bound = INT64_MAX },
-				&got, T0);
+				&got);
 			wrong += got.count < 0;
 		}
-		shmlimit_take_at(other, id, "k", 1, UINT64_MAX, &r, T0);
-		shmlimit_take_at(other, id, "k", 1, (uint64_t)1 << 62, &r, T0);
-		shmlimit_charge_at(other, id, "k", 1, UINT64_MAX, &r, T0);
+		shmlimit_take(at_time(other, T0), id, "k", 1, UINT64_MAX, &r);
+		shmlimit_take(at_time(other, T0), id, "k", 1, (uint64_t)1 << 62, &r);
+		shmlimit_charge(at_time(other, T0), id, "k", 1, UINT64_MAX, &r);
 		wrong += r.remaining > r.limit;
 		shmlimit_reset(other, id, NULL, 0);
 	}

@@ -18,15 +18,15 @@ static int call_at(uint32_t verb, const struct shmlimit_request *q, struct shmli
 {
 	switch (verb) {
 	case SHMLIMIT_TAKE:
-		return shmlimit_take_at(l, q->rule, q->key, q->key_len, q->cost, r, now_ns);
+		return shmlimit_take(at_time(l, now_ns), q->rule, q->key, q->key_len, q->cost, r);
 	case SHMLIMIT_PEEK:
-		return shmlimit_peek_at(l, q->rule, q->key, q->key_len, q->cost, r, now_ns);
+		return shmlimit_peek(at_time(l, now_ns), q->rule, q->key, q->key_len, q->cost, r);
 	case SHMLIMIT_RESERVE:
-		return shmlimit_reserve_at(l, q->rule, q->key, q->key_len, q->cost, UINT64_MAX, r, now_ns);
+		return shmlimit_reserve(at_time(l, now_ns), q->rule, q->key, q->key_len, q->cost, UINT64_MAX, r);
 	case SHMLIMIT_CHARGE:
-		return shmlimit_charge_at(l, q->rule, q->key, q->key_len, q->cost, r, now_ns);
+		return shmlimit_charge(at_time(l, now_ns), q->rule, q->key, q->key_len, q->cost, r);
 	default:
-		return shmlimit_refund_at(l, q->rule, q->key, q->key_len, q->cost, r, now_ns);
+		return shmlimit_refund(at_time(l, now_ns), q->rule, q->key, q->key_len, q->cost, r);
 	}
 }
 
@@ -48,7 +48,7 @@ static void same(const int *by_call, const int *by_verb, int n)
 		    answer = call_at(verb, &q, has_result ? &called : NULL, now_ns);
 
 		q.rule = by_verb[which];
-		if (shmlimit_decide_at(l, verb, &q, has_result ? &decided : NULL, now_ns) != answer ||
+		if (shmlimit_decide(at_time(l, now_ns), verb, &q, has_result ? &decided : NULL) != answer ||
 		    memcmp(&called, &decided, sizeof(called)) != 0)
 			differ++;
 		if (answer >= 0)
@@ -113,7 +113,7 @@ static void refused(int rule)
 	}
 	is(shmlimit_decide(l, SHMLIMIT_TAKE_SOME + 1, &q, &r), -EINVAL, "a verb that is none");
 	is(shmlimit_decide(l, UINT32_MAX, &q, &r), -EINVAL, "the largest number is no verb");
-	is(shmlimit_decide_at(l, SHMLIMIT_ACQUIRE, &q, &r, T0), -EINVAL, "a given time cannot be waited for");
+	is(shmlimit_decide(at_time(l, T0), SHMLIMIT_ACQUIRE, &q, &r), -EOPNOTSUPP, "a set time cannot be waited for");
 	is(shmlimit_peek(l, rule, "fresh", 5, 5, &r), SHMLIMIT_ALLOWED, "none of them changed anything");
 }
 

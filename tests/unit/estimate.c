@@ -43,7 +43,7 @@ static void settle(struct taken *t, size_t n, int rule, uint64_t now_ns)
 	for (size_t i = 0; i < n; i++) {
 		if (t[i].back_ns != 0 || t[i].ends_ns > now_ns)
 			continue;
-		shmlimit_refund_at(l, rule, KEY, strlen(KEY), t[i].cost - t[i].used, NULL, now_ns);
+		shmlimit_refund(at_time(l, now_ns), rule, KEY, strlen(KEY), t[i].cost - t[i].used, NULL);
 		t[i].back_ns = now_ns;
 	}
 }
@@ -60,7 +60,7 @@ static uint64_t history(int rule, uint64_t *came_back)
 
 		now_ns += rng_below(&rng, 6 * TOKEN_NS);
 		settle(t, n, rule, now_ns);
-		if (shmlimit_take_at(l, rule, KEY, strlen(KEY), cost, NULL, now_ns) == SHMLIMIT_ALLOWED)
+		if (shmlimit_take(at_time(l, now_ns), rule, KEY, strlen(KEY), cost, NULL) == SHMLIMIT_ALLOWED)
 			t[n++] = (struct taken){ now_ns, now_ns + rng_below(&rng, 40 * TOKEN_NS), 0, cost,
 				                 rng_below(&rng, cost + 1) };
 	}

@@ -42,9 +42,9 @@ static unsigned slow_calls(int rule, const char *key, uint64_t now_ns)
 	struct shmlimit_result r;
 
 	slowly = 0;
-	shmlimit_take_at(l, rule, key, strlen(key), 1, NULL, now_ns);
-	shmlimit_take_at(l, rule, key, strlen(key), 1, &r, now_ns + SECOND);
-	shmlimit_peek_at(l, rule, key, strlen(key), 1, &r, now_ns + SECOND);
+	shmlimit_take(at_time(l, now_ns), rule, key, strlen(key), 1, NULL);
+	shmlimit_take(at_time(l, now_ns + SECOND), rule, key, strlen(key), 1, &r);
+	shmlimit_peek(at_time(l, now_ns + SECOND), rule, key, strlen(key), 1, &r);
 	return slowly;
 }
 
@@ -53,9 +53,9 @@ static void denied_too(int rule)
 	struct shmlimit_result r;
 
 	slowly = 0;
-	while (shmlimit_take_at(l, rule, "user:42", 7, 1, NULL, T0) == SHMLIMIT_ALLOWED)
+	while (shmlimit_take(at_time(l, T0), rule, "user:42", 7, 1, NULL) == SHMLIMIT_ALLOWED)
 		;
-	is(shmlimit_take_at(l, rule, "user:42", 7, 1, &r, T0), SHMLIMIT_DENIED, "the key runs out of tokens");
+	is(shmlimit_take(at_time(l, T0), rule, "user:42", 7, 1, &r), SHMLIMIT_DENIED, "the key runs out of tokens");
 	is(slowly, 0, "the first try takes the last token, and denies");
 }
 
@@ -67,14 +67,14 @@ static void other_calls(int rule, const char *name)
 	int answer;
 
 	shmlimit_reset(l, rule, "user:42", 7);
-	shmlimit_take_at(l, rule, "user:42", 7, 1, NULL, T0);
+	shmlimit_take(at_time(l, T0), rule, "user:42", 7, 1, NULL);
 	slowly = 0;
-	shmlimit_reserve_at(l, rule, "user:42", 7, 1, 0, &r, T0);
-	shmlimit_charge_at(l, rule, "user:42", 7, 1, &r, T0);
-	shmlimit_refund_at(l, rule, "user:42", 7, 1, &r, T0);
+	shmlimit_reserve(at_time(l, T0), rule, "user:42", 7, 1, 0, &r);
+	shmlimit_charge(at_time(l, T0), rule, "user:42", 7, 1, &r);
+	shmlimit_refund(at_time(l, T0), rule, "user:42", 7, 1, &r);
 	is(slowly, 0, "%s: reserve, charge and refund are decided at the first try", name);
-	shmlimit_take_all_at(l, &request, 1, NULL, NULL, T0);
-	shmlimit_take_many_at(l, &request, 1, &answer, NULL, T0);
+	shmlimit_take_all(at_time(l, T0), &request, 1, NULL, NULL);
+	shmlimit_take_many(at_time(l, T0), &request, 1, &answer, NULL);
 	is(slowly, 0, "%s: take_all and take_many are decided at the first try", name);
 }
 
@@ -87,9 +87,9 @@ static void no_limit_of_its_own(int rule, const char *name)
 	struct shmlimit_request request = { rule, 0, "user:42", 7, 1, &limit, NULL };
 	int answer;
 
-	is(by_limit_at(l, SHMLIMIT_TAKE, rule, "user:42", 7, 1, &limit, NULL, T0), -EOPNOTSUPP,
+	is(by_limit(at_time(l, T0), SHMLIMIT_TAKE, rule, "user:42", 7, 1, &limit, NULL), -EOPNOTSUPP,
 	   "%s: a limit that comes with the call is refused, also for a key that has a slot", name);
-	shmlimit_take_many_at(l, &request, 1, &answer, NULL, T0);
+	shmlimit_take_many(at_time(l, T0), &request, 1, &answer, NULL);
 	is(answer, -EOPNOTSUPP, "%s: a take_many refuses such a limit, too", name);
 }
 
@@ -101,18 +101,17 @@ static void leased(void)
 		                      .refill = 10,
 		                      .period_ns = 60 * SECOND };
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
-	int id = shmlimit_rule_set_at(l, "lease", &rule, T0);
+	int id = shmlimit_rule_set(at_time(l, T0), "lease", &rule);
 
-	shmlimit_lease_deposit_at(l, id, "user:42", 7, 10, 1, 60 * SECOND, NULL, T0);
+	shmlimit_lease_deposit(at_time(l, T0), id, "user:42", 7, 10, 1, 0, 60 * SECOND, NULL);
 	slowly = 0;
-	shmlimit_take_at(l, id, "user:42", 7, 1, NULL, T0);
-	is(shmlimit_lease_take_at(
-		   l, id, "user:42", 7,
-		   &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
-	                                             .cost = 1,
-	                                             .lease_ns = SECOND,
-	                                             .claim_ns = SECOND },
-		   &lease, NULL, T0),
+	shmlimit_take(at_time(l, T0), id, "user:42", 7, 1, NULL);
+	is(shmlimit_lease_take(at_time(l, T0), id, "user:42", 7,
+	                       &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                                         .cost = 1,
+	                                                         .lease_ns = SECOND,
+	                                                         .claim_ns = SECOND },
+	                       &lease, NULL),
 	   SHMLIMIT_ALLOWED, "a leased token is spent");
 	is(slowly, 0, "lease: a take of what is leased is decided at the first try");
 	no_limit_of_its_own(id, "lease");
@@ -124,20 +123,20 @@ static void counted(void)
 	struct shmlimit_count count = { .struct_size = sizeof(count) };
 
 	slowly = 0;
-	shmlimit_count_at(l, id, "user:42", 7,
+	shmlimit_count(at_time(l, T0), id, "user:42", 7,
+	               &(struct shmlimit_count_request){
+			       .struct_size = sizeof(struct shmlimit_count_request), .n = 1, .bound = 10 },
+	               &count);
+	is(slowly, 1, "a count that begins is not decided at the first try");
+	is(shmlimit_count(at_time(l, T0), id, "user:42", 7,
+	                  &(struct shmlimit_count_request){
+				  .struct_size = sizeof(struct shmlimit_count_request), .n = 9, .bound = 10 },
+	                  &count),
+	   SHMLIMIT_ALLOWED, "a count goes up to its bound");
+	is(shmlimit_count(at_time(l, T0), id, "user:42", 7,
 	                  &(struct shmlimit_count_request){
 				  .struct_size = sizeof(struct shmlimit_count_request), .n = 1, .bound = 10 },
-	                  &count, T0);
-	is(slowly, 1, "a count that begins is not decided at the first try");
-	is(shmlimit_count_at(l, id, "user:42", 7,
-	                     &(struct shmlimit_count_request){
-				     .struct_size = sizeof(struct shmlimit_count_request), .n = 9, .bound = 10 },
-	                     &count, T0),
-	   SHMLIMIT_ALLOWED, "a count goes up to its bound");
-	is(shmlimit_count_at(l, id, "user:42", 7,
-	                     &(struct shmlimit_count_request){
-				     .struct_size = sizeof(struct shmlimit_count_request), .n = 1, .bound = 10 },
-	                     &count, T0),
+	                  &count),
 	   SHMLIMIT_DENIED, "a count goes no further than its bound");
 	is(slowly, 1, "count: a count that goes up or is denied is decided at the first try");
 }
@@ -149,21 +148,21 @@ static void held(void)
 		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_HOLD, .capacity = 16, .period_ns = 60 * SECOND
 	};
 	struct shmlimit_place hold[16];
-	int id = shmlimit_rule_set_at(l, "hold", &rule, T0), answer = 0;
+	int id = shmlimit_rule_set(at_time(l, T0), "hold", &rule), answer = 0;
 
 	slowly = 0;
 	for (int i = 0; i < 16; i++) {
 		hold[i] = (struct shmlimit_place){ .struct_size = sizeof(hold[i]) };
-		answer |= shmlimit_enter_at(l, id, "user:42", 7, &hold[i], NULL, T0);
+		answer |= shmlimit_enter(at_time(l, T0), id, "user:42", 7, &hold[i], NULL);
 	}
 	is(answer, SHMLIMIT_ALLOWED, "sixteen places are entered");
 	is(slowly, 1, "hold: the first place of a key is not entered at the first try, and the others are");
-	is(shmlimit_leave_at(l, id, "user:42", 7, &hold[7], T0), 0, "a place between others is left");
-	is(shmlimit_enter_at(l, id, "user:42", 7, &hold[0], NULL, T0), SHMLIMIT_ALLOWED,
+	is(shmlimit_leave(at_time(l, T0), id, "user:42", 7, &hold[7]), 0, "a place between others is left");
+	is(shmlimit_enter(at_time(l, T0), id, "user:42", 7, &hold[0], NULL), SHMLIMIT_ALLOWED,
 	   "a place between others is entered");
 	is((int)hold[0].index, (int)hold[7].index, "the place that was left is entered again");
 	is(slowly, 1, "hold: a place is left and entered at the first try, whatever others are held");
-	is(shmlimit_enter_at(l, id, "user:42", 7, &hold[0], NULL, T0), SHMLIMIT_DENIED,
+	is(shmlimit_enter(at_time(l, T0), id, "user:42", 7, &hold[0], NULL), SHMLIMIT_DENIED,
 	   "no more places are entered than there are");
 	is(slowly, 1, "hold: an entry is denied at the first try");
 }
@@ -175,21 +174,21 @@ static void of_another_algorithm(int rule)
 	struct shmlimit_count count = { .struct_size = sizeof(count) };
 	struct shmlimit_place hold = { .struct_size = sizeof(hold), .value = 1 };
 
-	shmlimit_take_at(l, rule, "user:42", 7, 1, NULL, T0);
-	is(shmlimit_count_at(l, rule, "user:42", 7,
-	                     &(struct shmlimit_count_request){
-				     .struct_size = sizeof(struct shmlimit_count_request), .n = 1, .bound = 10 },
-	                     &count, T0),
+	shmlimit_take(at_time(l, T0), rule, "user:42", 7, 1, NULL);
+	is(shmlimit_count(at_time(l, T0), rule, "user:42", 7,
+	                  &(struct shmlimit_count_request){
+				  .struct_size = sizeof(struct shmlimit_count_request), .n = 1, .bound = 10 },
+	                  &count),
 	   -EOPNOTSUPP, "a funnel counts nothing");
-	is(shmlimit_enter_at(l, rule, "user:42", 7, &hold, NULL, T0), -EOPNOTSUPP, "a funnel has no places to enter");
-	is(shmlimit_leave_at(l, rule, "user:42", 7, &hold, T0), -EOPNOTSUPP, "a funnel has no places to leave");
-	is(shmlimit_lease_take_at(
-		   l, rule, "user:42", 7,
-		   &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
-	                                             .cost = 1,
-	                                             .lease_ns = SECOND,
-	                                             .claim_ns = SECOND },
-		   &lease, NULL, T0),
+	is(shmlimit_enter(at_time(l, T0), rule, "user:42", 7, &hold, NULL), -EOPNOTSUPP,
+	   "a funnel has no places to enter");
+	is(shmlimit_leave(at_time(l, T0), rule, "user:42", 7, &hold), -EOPNOTSUPP, "a funnel has no places to leave");
+	is(shmlimit_lease_take(at_time(l, T0), rule, "user:42", 7,
+	                       &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                                         .cost = 1,
+	                                                         .lease_ns = SECOND,
+	                                                         .claim_ns = SECOND },
+	                       &lease, NULL),
 	   -EOPNOTSUPP, "a funnel leases nothing, whether the key has a slot or not");
 }
 
@@ -222,7 +221,7 @@ int main(void)
 		int rule = rule_of(limits[i].name, limits[i].algorithm);
 
 		slowly = 0;
-		shmlimit_take_at(l, rule, "user:42", 7, 1, NULL, T0);
+		shmlimit_take(at_time(l, T0), rule, "user:42", 7, 1, NULL);
 		if (limits[i].algorithm == SHMLIMIT_FUNNEL)
 			is(slowly, 1, "a new key is not decided at the first try, and this test counts that");
 		is(slow_calls(rule, "user:42", T0), 0, "%s: a key that has a slot is decided at the first try",

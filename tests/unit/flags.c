@@ -55,15 +55,6 @@ static int try_count(uint32_t flags)
 		NULL);
 }
 
-static int try_count_at(uint32_t flags)
-{
-	return shmlimit_count_at(
-		l, count_rule, "user:42", 7,
-		&(struct shmlimit_count_request){
-			.struct_size = sizeof(struct shmlimit_count_request), .flags = flags, .n = 1, .bound = 5 },
-		NULL, SECOND);
-}
-
 /* The first rule is made by a good call; a rule that was refused does not change it. */
 static int try_rule_set(uint32_t flags)
 {
@@ -114,7 +105,6 @@ static const struct call {
 	{ "shmlimit_create", try_create, OPTION_FLAGS },
 	{ "shmlimit_load", try_load, LOAD_FLAGS },
 	{ "shmlimit_count", try_count, COUNT_FLAGS },
-	{ "shmlimit_count_at", try_count_at, COUNT_FLAGS },
 	{ "shmlimit_rule_set of a FUNNEL", try_rule_set, RULE_FLAGS & ~SHMLIMIT_RULE_COUNT_REFUSED },
 	{ "shmlimit_rule_set of a WINDOW", try_window_set, RULE_FLAGS & ~SHMLIMIT_RULE_NEXT_PAYS },
 	{ "shmlimit_rule_capacity_max", try_capacity_max, RULE_FLAGS & ~SHMLIMIT_RULE_COUNT_REFUSED },
@@ -151,7 +141,7 @@ int main(void)
 		is(refused, expected, "%s refuses each bit that is not of its set", c->name);
 		is(obeyed, 32 - expected, "%s accepts each flag of its set", c->name);
 	}
-	/* The two flags of COUNT, by shmlimit_count() on its own clock; shmlimit_count_at() came at another time. */
+	/* The two flags of COUNT. */
 	is(shmlimit_count(l, count_rule, "user:43", 7,
 	                  &(struct shmlimit_count_request){
 				  .struct_size = sizeof(struct shmlimit_count_request), .n = 0, .bound = 5 },

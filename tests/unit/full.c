@@ -21,7 +21,7 @@ static struct shmlimit *make(uint32_t on_full)
 
 static int take(int rule, int key, uint64_t cost, uint64_t at, struct shmlimit_result *r)
 {
-	return shmlimit_take_at(l, rule, &key, sizeof(key), cost, r, at);
+	return shmlimit_take(at_time(l, at), rule, &key, sizeof(key), cost, r);
 }
 
 /* Sixteen keys, key i missing i + 1 tokens. */
@@ -42,7 +42,7 @@ static int untouched(int rule, int i, uint64_t at)
 {
 	struct shmlimit_result r;
 
-	shmlimit_peek_at(l, rule, &i, sizeof(i), 0, &r, at);
+	shmlimit_peek(at_time(l, at), rule, &i, sizeof(i), 0, &r);
 	return r.remaining == 100 - ((uint64_t)i + 1) + (at - T0) / SECOND;
 }
 
@@ -90,7 +90,7 @@ static void allow_and_deny(void)
 	is(r.retry_after_ns, SECOND, "deny: a newcomer is denied until the first of the others is full again");
 	is(unit_counters(l, rule).no_slot, 1, "deny: a newcomer without a slot is counted");
 	is(unit_counters(l, rule).denied, 1, "deny: a newcomer without a slot is counted as a denial too");
-	is(shmlimit_charge_at(l, rule, "newcomer", 8, 1, &r, T0), SHMLIMIT_ALLOWED,
+	is(shmlimit_charge(at_time(l, T0), rule, "newcomer", 8, 1, &r), SHMLIMIT_ALLOWED,
 	   "a newcomer that finds no slot is charged");
 	is(r.retry_after_ns, UINT64_MAX, "deny: a charge of a newcomer says that nothing was recorded");
 	is(take(rule, 3, 1, T0, NULL), SHMLIMIT_ALLOWED, "deny: a key that has a slot is served");
@@ -110,19 +110,19 @@ static int happened(int op, int counted, int held, int leased, struct shmlimit_p
 {
 	switch (op) {
 	case 0:
-		return shmlimit_charge_at(l, counted, "new", 3, 1, NULL, T0);
+		return shmlimit_charge(at_time(l, T0), counted, "new", 3, 1, NULL);
 	case 1:
-		return shmlimit_leave_at(l, held, "new", 3, place, T0);
+		return shmlimit_leave(at_time(l, T0), held, "new", 3, place);
 	case 2:
-		return shmlimit_renew_at(l, held, "new", 3, place, T0);
+		return shmlimit_renew(at_time(l, T0), held, "new", 3, place);
 	case 3:
-		return shmlimit_lease_abandon_at(l, leased, "new", 3, T0);
+		return shmlimit_lease_abandon(at_time(l, T0), leased, "new", 3);
 	case 4:
-		return shmlimit_lease_deny_at(l, leased, "new", 3, 1, SECOND, NULL, T0);
+		return shmlimit_lease_deny(at_time(l, T0), leased, "new", 3, 1, SECOND, NULL);
 	case 5:
-		return shmlimit_lease_deposit_at(l, leased, "new", 3, 1, 0, SECOND, NULL, T0);
+		return shmlimit_lease_deposit(at_time(l, T0), leased, "new", 3, 1, 0, 0, SECOND, NULL);
 	default:
-		return shmlimit_refund_at(l, counted, "new", 3, 1, NULL, T0);
+		return shmlimit_refund(at_time(l, T0), counted, "new", 3, 1, NULL);
 	}
 }
 
@@ -150,7 +150,7 @@ static void has_happened(void)
 		counted = unit_rule(l, "counted", 100, 1, SECOND);
 		held = shmlimit_rule_set(l, "held", &hold);
 		leased = shmlimit_rule_set(l, "leased", &lease);
-		if (shmlimit_enter_at(l, held, "new", 3, &place, NULL, T0) != SHMLIMIT_ALLOWED)
+		if (shmlimit_enter(at_time(l, T0), held, "new", 3, &place, NULL) != SHMLIMIT_ALLOWED)
 			bail("enter");
 		shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 		on_empty = happened(op, counted, held, leased, &place);
@@ -191,7 +191,7 @@ static void rules_apart(void)
 		take(slow, i, 1, T0, NULL);
 	take(fast, 0, 1, T0, NULL);
 	take(slow, 100, 1, T0, NULL);
-	shmlimit_peek_at(l, fast, &(int){ 0 }, sizeof(int), 1, &r, T0);
+	shmlimit_peek(at_time(l, T0), fast, &(int){ 0 }, sizeof(int), 1, &r);
 	is(r.remaining, 1, "soonest is measured in time, whatever the rules: the fast rule's key goes first");
 	shmlimit_close(l);
 }

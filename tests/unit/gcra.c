@@ -45,7 +45,7 @@ static struct shmlimit_limit parsed(const char *text)
 
 static int take(const char *key, uint64_t cost, const struct shmlimit_limit *limit, uint64_t now_ns)
 {
-	return by_limit_at(l, SHMLIMIT_TAKE, rule, key, strlen(key), cost, limit, &r, now_ns);
+	return by_limit(at_time(l, now_ns), SHMLIMIT_TAKE, rule, key, strlen(key), cost, limit, &r);
 }
 
 /* ---- One limit ---- */
@@ -93,7 +93,7 @@ static void bursts(void)
 		is(take("k", limits[i].capacity + 1, &limit, at + YEAR), SHMLIMIT_DENIED,
 		   "more than the capacity never fits");
 		is(r.retry_after_ns, UINT64_MAX, "it says never");
-		by_limit_at(l, SHMLIMIT_PEEK, rule, "k", 1, 1, &limit, &r, at + retry + reset);
+		by_limit(at_time(l, at + retry + reset), SHMLIMIT_PEEK, rule, "k", 1, 1, &limit, &r);
 		is(r.remaining, limits[i].capacity, "when it said so it is full");
 	}
 }
@@ -281,7 +281,7 @@ static int changing(struct shmlimit *other, int id, struct rng *rng)
 		for (int j = 0; j < 3; j++)
 			goes_by(&each[j], step);
 		want = oracle_take(of, cost, now_ns);
-		answer = by_limit_at(other, SHMLIMIT_TAKE, id, "k", 1, cost, of, &r, now_ns);
+		answer = by_limit(at_time(other, now_ns), SHMLIMIT_TAKE, id, "k", 1, cost, of, &r);
 		faults += answer != want;
 		if (answer == SHMLIMIT_ALLOWED) {
 			faults += !passes(&each[n], oracle_cost(o, cost), o.tolerance);
@@ -331,6 +331,7 @@ static void acquires(struct shmlimit_limit *ten)
 {
 	uint64_t began = clock_ns();
 
+	at_clock(l);
 	is(by_limit(l, SHMLIMIT_ACQUIRE, rule, "w", 1, 10, ten, &r), SHMLIMIT_ALLOWED, "all there is needs no wait");
 	is(r.wait_ns, 0, "it was none");
 	is(by_limit(l, SHMLIMIT_ACQUIRE, rule, "w", 1, 1, ten, &r), SHMLIMIT_ALLOWED, "a token that comes back");
@@ -347,26 +348,28 @@ static void others(void)
 
 	patient.max_wait_ns = SECOND;
 	shmlimit_reset(l, rule, NULL, 0);
-	is(by_limit_at(l, SHMLIMIT_CHARGE, rule, "o", 1, 4, &ten, &r, T0), SHMLIMIT_ALLOWED, "a charge");
+	is(by_limit(at_time(l, T0), SHMLIMIT_CHARGE, rule, "o", 1, 4, &ten, &r), SHMLIMIT_ALLOWED, "a charge");
 	is(r.remaining, 6, "takes");
-	is(by_limit_at(l, SHMLIMIT_REFUND, rule, "o", 1, 3, &ten, &r, T0), SHMLIMIT_ALLOWED, "a refund");
+	is(by_limit(at_time(l, T0), SHMLIMIT_REFUND, rule, "o", 1, 3, &ten, &r), SHMLIMIT_ALLOWED, "a refund");
 	is(r.remaining, 9, "gives back");
-	is(by_limit_at(l, SHMLIMIT_REFUND, rule, "o", 1, 30, &ten, &r, T0), SHMLIMIT_ALLOWED, "no more than was taken");
+	is(by_limit(at_time(l, T0), SHMLIMIT_REFUND, rule, "o", 1, 30, &ten, &r), SHMLIMIT_ALLOWED,
+	   "no more than was taken");
 	is(r.remaining, 10, "is the capacity");
-	is(by_limit_at(l, SHMLIMIT_CHARGE, rule, "o", 1, 14, &ten, &r, T0), SHMLIMIT_ALLOWED,
+	is(by_limit(at_time(l, T0), SHMLIMIT_CHARGE, rule, "o", 1, 14, &ten, &r), SHMLIMIT_ALLOWED,
 	   "a charge of more than there is");
 	is(r.retry_after_ns, UINT64_MAX, "says that it was cut");
 	is(r.reset_after_ns, SECOND, "at an empty bucket, without debt");
-	is(by_limit_at(l, SHMLIMIT_CHARGE, rule, "o", 1, 5, &patient, &r, T0), SHMLIMIT_ALLOWED, "into debt");
+	is(by_limit(at_time(l, T0), SHMLIMIT_CHARGE, rule, "o", 1, 5, &patient, &r), SHMLIMIT_ALLOWED, "into debt");
 	is(r.reset_after_ns, SECOND + SECOND / 2, "where the limit has a wait");
-	is(by_limit_at(l, SHMLIMIT_RESERVE, rule, "o", 1, 5, &patient, &r, T0), SHMLIMIT_ALLOWED, "a reservation");
+	is(by_limit(at_time(l, T0), SHMLIMIT_RESERVE, rule, "o", 1, 5, &patient, &r), SHMLIMIT_ALLOWED,
+	   "a reservation");
 	is(r.wait_ns, SECOND, "waits for what was missing");
-	is(by_limit_at(l, SHMLIMIT_RESERVE, rule, "o", 1, 1, &patient, &r, T0), SHMLIMIT_DENIED,
+	is(by_limit(at_time(l, T0), SHMLIMIT_RESERVE, rule, "o", 1, 1, &patient, &r), SHMLIMIT_DENIED,
 	   "no longer than the limit says");
 	is(r.retry_after_ns, SECOND / 10, "it says when it would not be");
-	is(by_limit_at(l, SHMLIMIT_RESERVE, rule, "o", 1, 1, &ten, &r, T0), SHMLIMIT_DENIED,
+	is(by_limit(at_time(l, T0), SHMLIMIT_RESERVE, rule, "o", 1, 1, &ten, &r), SHMLIMIT_DENIED,
 	   "without a wait it is a take");
-	is(by_limit_at(l, SHMLIMIT_RESERVE, rule, "o", 1, 21, &patient, &r, T0 + DAY), SHMLIMIT_DENIED,
+	is(by_limit(at_time(l, T0 + DAY), SHMLIMIT_RESERVE, rule, "o", 1, 21, &patient, &r), SHMLIMIT_DENIED,
 	   "more than can be borrowed");
 	is(r.retry_after_ns, UINT64_MAX, "never fits");
 
@@ -414,15 +417,16 @@ static void own_limit(void)
 	ok(found.capacity == 5 && found.refill == 5 && found.period_ns == MINUTE && found.algorithm == SHMLIMIT_GCRA,
 	   "as it is");
 	for (int i = 0; i < 5; i++)
-		is(shmlimit_take_at(l, id, "k", 1, 1, &r, T0), SHMLIMIT_ALLOWED, "a call without one has the rule's");
-	is(shmlimit_take_at(l, id, "k", 1, 1, &r, T0), SHMLIMIT_DENIED, "no more");
+		is(shmlimit_take(at_time(l, T0), id, "k", 1, 1, &r), SHMLIMIT_ALLOWED,
+		   "a call without one has the rule's");
+	is(shmlimit_take(at_time(l, T0), id, "k", 1, 1, &r), SHMLIMIT_DENIED, "no more");
 	is(r.retry_after_ns, 12 * SECOND, "one is back after 12 s");
-	is(by_limit_at(l, SHMLIMIT_PEEK, id, "k", 1, 1, &ten, &r, T0 + 6 * SECOND), SHMLIMIT_ALLOWED,
+	is(by_limit(at_time(l, T0 + 6 * SECOND), SHMLIMIT_PEEK, id, "k", 1, 1, &ten, &r), SHMLIMIT_ALLOWED,
 	   "a call with one has that");
-	is(shmlimit_reserve_at(l, id, "k", 1, 1, UINT64_MAX, &r, T0), SHMLIMIT_ALLOWED,
+	is(shmlimit_reserve(at_time(l, T0), id, "k", 1, 1, UINT64_MAX, &r), SHMLIMIT_ALLOWED,
 	   "a call without one reserves by the rule's");
 	is(r.wait_ns, 12 * SECOND, "the reservation waits");
-	is(shmlimit_take_at(l, rule, "k", 1, 1, &r, T0), -EDOM, "without any limit there is an error");
+	is(shmlimit_take(at_time(l, T0), rule, "k", 1, 1, &r), -EDOM, "without any limit there is an error");
 	is(shmlimit_rule_get(l, rule, &found), 0, "a rule without a limit is no damaged one");
 	is(found.capacity, 0, "it has none");
 	shmlimit_rule_remove(l, "five");
@@ -460,9 +464,10 @@ static void errors(void)
 	bad = good;
 	bad.max_wait_ns = LONGEST + 1;
 	is(take("e", 1, &bad, T0), -ERANGE, "too long a wait");
-	is(by_limit_at(l, SHMLIMIT_TAKE, funnel, "e", 1, 1, &good, &r, T0), -EOPNOTSUPP, "a rule of another algorithm");
-	is(by_limit_at(l, SHMLIMIT_TAKE, 99, "e", 1, 1, &good, &r, T0), -ESRCH, "no rule");
-	is(by_limit_at(l, SHMLIMIT_TAKE, rule, "", 0, 1, &good, &r, T0), -EMSGSIZE, "no key");
+	is(by_limit(at_time(l, T0), SHMLIMIT_TAKE, funnel, "e", 1, 1, &good, &r), -EOPNOTSUPP,
+	   "a rule of another algorithm");
+	is(by_limit(at_time(l, T0), SHMLIMIT_TAKE, 99, "e", 1, 1, &good, &r), -ESRCH, "no rule");
+	is(by_limit(at_time(l, T0), SHMLIMIT_TAKE, rule, "", 0, 1, &good, &r), -EMSGSIZE, "no key");
 	longer[0].struct_size = sizeof(longer);
 	is(take("e2", 1, longer, T0), SHMLIMIT_ALLOWED, "a longer limit that says no more");
 	longer[1].capacity = 1;
@@ -549,19 +554,19 @@ static void longer_than_all_before(void)
 			bail("create");
 		id = shmlimit_rule_set(fresh, "limits", &bare);
 		if (cases[i].is_known)
-			by_limit_at(fresh, SHMLIMIT_TAKE, id, "k", 1, cases[i].is_known == 1 ? 1 : 5,
-			            cases[i].is_known == 1 ? &second : &slow, NULL, T0 - HOUR);
+			by_limit(at_time(fresh, T0 - HOUR), SHMLIMIT_TAKE, id, "k", 1, cases[i].is_known == 1 ? 1 : 5,
+			         cases[i].is_known == 1 ? &second : &slow, NULL);
 		if (cases[i].op == 0)
-			answer = by_limit_at(fresh, SHMLIMIT_TAKE, id, "k", 1, cases[i].cost, &days, NULL, T0);
+			answer = by_limit(at_time(fresh, T0), SHMLIMIT_TAKE, id, "k", 1, cases[i].cost, &days, NULL);
 		else if (cases[i].op == 1)
-			answer = by_limit_at(fresh, SHMLIMIT_RESERVE, id, "k", 1, cases[i].cost, &days, NULL, T0);
+			answer = by_limit(at_time(fresh, T0), SHMLIMIT_RESERVE, id, "k", 1, cases[i].cost, &days, NULL);
 		else
-			answer = by_limit_at(fresh, SHMLIMIT_CHARGE, id, "k", 1, cases[i].cost, &days, NULL, T0);
+			answer = by_limit(at_time(fresh, T0), SHMLIMIT_CHARGE, id, "k", 1, cases[i].cost, &days, NULL);
 		is(answer, SHMLIMIT_ALLOWED, "%s by a longer limit", cases[i].what);
-		by_limit_at(fresh, SHMLIMIT_PEEK, id, "k", 1, 1, &days, &r, T0);
+		by_limit(at_time(fresh, T0), SHMLIMIT_PEEK, id, "k", 1, 1, &days, &r);
 		is(r.reset_after_ns, cases[i].left * HOUR, "%s: the key is full again after its own time",
 		   cases[i].what);
-		by_limit_at(fresh, SHMLIMIT_PEEK, id, "k", 1, 1, &days, &r, T0 - SECOND / 2);
+		by_limit(at_time(fresh, T0 - SECOND / 2), SHMLIMIT_PEEK, id, "k", 1, 1, &days, &r);
 		is(r.reset_after_ns, cases[i].left * HOUR + SECOND / 2,
 		   "%s: a clock that was read a moment earlier says so, too", cases[i].what);
 		shmlimit_close(fresh);
@@ -609,25 +614,27 @@ static void larger_and_smaller(void)
 	if (shmlimit_create(name, NULL, &fresh) != 0)
 		bail("create");
 	id = shmlimit_rule_set(fresh, "limits", &bare);
-	is(by_limit_at(fresh, SHMLIMIT_TAKE, id, "up", 2, 5, &day, NULL, T0), SHMLIMIT_ALLOWED, "5 a day are used up");
-	is(by_limit_at(fresh, SHMLIMIT_TAKE, id, "up", 2, 1, &hour, &r, T0 + MINUTE), SHMLIMIT_DENIED,
+	is(by_limit(at_time(fresh, T0), SHMLIMIT_TAKE, id, "up", 2, 5, &day, NULL), SHMLIMIT_ALLOWED,
+	   "5 a day are used up");
+	is(by_limit(at_time(fresh, T0 + MINUTE), SHMLIMIT_TAKE, id, "up", 2, 1, &hour, &r), SHMLIMIT_DENIED,
 	   "5 an hour are bought a minute later");
 	is(r.retry_after_ns, 11 * MINUTE, "the first comes back 12 minutes after the last of a day was taken");
 	is(r.reset_after_ns, 59 * MINUTE, "all of 5 an hour come back after an hour");
-	is(by_limit_at(fresh, SHMLIMIT_TAKE, id, "up", 2, 5, &hour, &r, T0 + HOUR), SHMLIMIT_ALLOWED,
+	is(by_limit(at_time(fresh, T0 + HOUR), SHMLIMIT_TAKE, id, "up", 2, 5, &hour, &r), SHMLIMIT_ALLOWED,
 	   "all are there then");
-	is(by_limit_at(fresh, SHMLIMIT_TAKE, id, "up", 2, 1, &day, &r, T0 + HOUR), SHMLIMIT_DENIED,
+	is(by_limit(at_time(fresh, T0 + HOUR), SHMLIMIT_TAKE, id, "up", 2, 1, &day, &r), SHMLIMIT_DENIED,
 	   "5 a day are nearly used up by them");
 	is(r.reset_after_ns, DAY, "since a day was used before");
-	is(by_limit_at(fresh, SHMLIMIT_TAKE, id, "down", 4, 1, &hour, NULL, T0), SHMLIMIT_ALLOWED, "one of 5 an hour");
-	is(by_limit_at(fresh, SHMLIMIT_TAKE, id, "down", 4, 1, &day, &r, T0), SHMLIMIT_DENIED,
+	is(by_limit(at_time(fresh, T0), SHMLIMIT_TAKE, id, "down", 4, 1, &hour, NULL), SHMLIMIT_ALLOWED,
+	   "one of 5 an hour");
+	is(by_limit(at_time(fresh, T0), SHMLIMIT_TAKE, id, "down", 4, 1, &day, &r), SHMLIMIT_DENIED,
 	   "leaves none of 5 a day, since the bucket of the day has only what came back in 48 minutes");
 	is(r.retry_after_ns, 12 * MINUTE, "5 a day are denied for no longer than until 5 an hour are full");
 	is(r.reset_after_ns, 12 * MINUTE, "5 a day are full no later, too");
-	is(by_limit_at(fresh, SHMLIMIT_RESERVE, id, "down", 4, 1, &day, &r, T0), SHMLIMIT_DENIED,
+	is(by_limit(at_time(fresh, T0), SHMLIMIT_RESERVE, id, "down", 4, 1, &day, &r), SHMLIMIT_DENIED,
 	   "a reservation waits as long");
 	is(r.retry_after_ns, 12 * MINUTE, "it says so");
-	is(by_limit_at(fresh, SHMLIMIT_TAKE, id, "down", 4, 5, &day, &r, T0 + 12 * MINUTE), SHMLIMIT_ALLOWED,
+	is(by_limit(at_time(fresh, T0 + 12 * MINUTE), SHMLIMIT_TAKE, id, "down", 4, 5, &day, &r), SHMLIMIT_ALLOWED,
 	   "when 5 an hour are full the key is like a new one");
 	shmlimit_close(fresh);
 	shmlimit_destroy(name);
@@ -646,22 +653,22 @@ static void together(void)
 	size_t failed = 7;
 
 	shmlimit_reset(l, rule, NULL, 0);
-	is(shmlimit_take_all_at(l, q, 3, &failed, results, T0), SHMLIMIT_DENIED, "one that blocks denies all");
+	is(shmlimit_take_all(at_time(l, T0), q, 3, &failed, results), SHMLIMIT_DENIED, "one that blocks denies all");
 	is(failed, 2, "it is that one");
-	by_limit_at(l, SHMLIMIT_PEEK, rule, "a", 1, 1, &five, &r, T0);
+	by_limit(at_time(l, T0), SHMLIMIT_PEEK, rule, "a", 1, 1, &five, &r);
 	is(r.remaining, 5, "what was taken comes back");
-	is(shmlimit_take_all_at(l, q, 2, &failed, results, T0), SHMLIMIT_ALLOWED, "without it all are allowed");
+	is(shmlimit_take_all(at_time(l, T0), q, 2, &failed, results), SHMLIMIT_ALLOWED, "without it all are allowed");
 	ok(results[0].limit == 5 && results[0].remaining == 3 && results[1].limit == 2 && results[1].remaining == 1,
 	   "each by its own limit");
-	is(shmlimit_take_many_at(l, q, 3, answers, results, T0), 0, "a batch");
+	is(shmlimit_take_many(at_time(l, T0), q, 3, answers, results), 0, "a batch");
 	ok(answers[0] == SHMLIMIT_ALLOWED && answers[1] == SHMLIMIT_ALLOWED && answers[2] == SHMLIMIT_DENIED,
 	   "answers each by its own limit");
 	ok(results[0].remaining == 1 && results[1].remaining == 0, "the batch takes");
 	q[1].limit = NULL;
-	is(shmlimit_take_many_at(l, q, 3, answers, results, T0), 0, "where a request brings none");
+	is(shmlimit_take_many(at_time(l, T0), q, 3, answers, results), 0, "where a request brings none");
 	is(answers[1], -EDOM, "if the rule has none either, that one is an error");
 	five.flags = 1;
-	is(shmlimit_take_all_at(l, q, 1, &failed, results, T0), -EINVAL, "a wrong limit is an error");
+	is(shmlimit_take_all(at_time(l, T0), q, 1, &failed, results), -EINVAL, "a wrong limit is an error");
 }
 
 /* A million distinct limits under one rule, each exact. */
@@ -674,7 +681,8 @@ static void many_limits(void)
 		struct shmlimit_limit limit = limit_of(1 + i % 7, 1 + i % 11, SECOND + i);
 		uint64_t passed = 0;
 
-		while (by_limit_at(l, SHMLIMIT_TAKE, rule, &i, sizeof(i), 1, &limit, NULL, T0) == SHMLIMIT_ALLOWED)
+		while (by_limit(at_time(l, T0), SHMLIMIT_TAKE, rule, &i, sizeof(i), 1, &limit, NULL) ==
+		       SHMLIMIT_ALLOWED)
 			passed++;
 		wrong += passed != limit.capacity;
 	}

@@ -50,14 +50,14 @@ static uint64_t left(struct shmlimit *l, int rule, const char *key, uint64_t now
 {
 	struct shmlimit_result r;
 
-	if (shmlimit_peek_at(l, rule, key, strlen(key), 0, &r, now_ns) < 0)
+	if (shmlimit_peek(at_time(l, now_ns), rule, key, strlen(key), 0, &r) < 0)
 		bail("peek");
 	return r.remaining;
 }
 
 static void take(struct shmlimit *l, int rule, const char *key, uint64_t n, uint64_t now_ns)
 {
-	if (shmlimit_take_at(l, rule, key, strlen(key), n, NULL, now_ns) != SHMLIMIT_ALLOWED)
+	if (shmlimit_take(at_time(l, now_ns), rule, key, strlen(key), n, NULL) != SHMLIMIT_ALLOWED)
 		bail("take");
 }
 
@@ -158,13 +158,13 @@ static void keys_move(void)
 	take(l, rule, "a", 4, T0);
 	take(l, rule, "b", 10, T0);
 	claims = unit_counters(l, rule).claims;
-	is(shmlimit_grow_at(l, 256, T0), 0, "a segment with keys in it grows");
+	is(shmlimit_grow(at_time(l, T0), 256), 0, "a segment with keys in it grows");
 	is(left(l, rule, "a", T0), 6, "a key in the old table has what it had");
 	is(left(l, rule, "b", T0), 0, "an exhausted key in the old table has nothing");
 	for (uint64_t i = 0; shmlimit_slot(l, i, &slot, T0) == 0; i++)
 		live += slot.state == SHMLIMIT_SLOT_LIVE;
 	is(live, 2, "both keys of the old table are shown");
-	is(shmlimit_grow_at(l, 512, T0), -EALREADY,
+	is(shmlimit_grow(at_time(l, T0), 512), -EALREADY,
 	   "a segment does not grow again while there are keys in the old table");
 	is(left(other, rule, "a", T0), 6, "another handle finds a key in the old table");
 	take(other, rule, "a", 1, T0);
@@ -174,14 +174,16 @@ static void keys_move(void)
 		live += slot.state == SHMLIMIT_SLOT_LIVE;
 	is(live, 2, "a key that has moved is shown in one place");
 	is(unit_counters(l, rule).claims, claims, "moving is not counted as claiming");
-	is(shmlimit_take_at(l, rule, "b", 1, 1, NULL, T0), SHMLIMIT_DENIED,
+	is(shmlimit_take(at_time(l, T0), rule, "b", 1, 1, NULL), SHMLIMIT_DENIED,
 	   "an exhausted key in the old table is denied");
 	is(left(l, rule, "b", T0), 0, "an exhausted key has moved, and has nothing");
-	is(shmlimit_grow_at(l, 512, T0), 0, "a segment whose keys have all moved can grow again");
+	is(shmlimit_grow(at_time(l, T0), 512), 0, "a segment whose keys have all moved can grow again");
 	is(sound(), 0, "the segment is sound");
 	is(left(l, rule, "a", T0), 5, "a key that moved twice has what it had");
-	is(shmlimit_grow_at(l, 1024, T0 + 9 * SECOND), -EALREADY, "the old table is kept while one key lacks a token");
-	is(shmlimit_grow_at(l, 1024, T0 + 10 * SECOND), 0, "the old table is left when its last key has refilled");
+	is(shmlimit_grow(at_time(l, T0 + 9 * SECOND), 1024), -EALREADY,
+	   "the old table is kept while one key lacks a token");
+	is(shmlimit_grow(at_time(l, T0 + 10 * SECOND), 1024), 0,
+	   "the old table is left when its last key has refilled");
 	shmlimit_close(other);
 	shmlimit_close(l);
 }
@@ -197,25 +199,24 @@ static void verbs(void)
 	take(l, rule, "changed", 4, T0);
 	take(l, rule, "left alone", 4, T0);
 	take(l, rule, "left until the end", 4, T0);
-	if (shmlimit_grow_at(l, 256, T0) != 0)
+	if (shmlimit_grow(at_time(l, T0), 256) != 0)
 		bail("grow");
 	is(shmlimit_reset(l, rule, "reset", 5), 1, "a key that has not moved can be reset");
 	is(left(l, rule, "reset", T0), 10, "a key that was reset in the old table is full");
 	take(l, rule, "reset", 1, T0);
 	is(left(l, rule, "reset", T0), 9, "a key that was reset in the old table stays reset when it moves");
-	is(shmlimit_refund_at(l, rule, "refunded", 8, 3, NULL, T0), SHMLIMIT_ALLOWED,
+	is(shmlimit_refund(at_time(l, T0), rule, "refunded", 8, 3, NULL), SHMLIMIT_ALLOWED,
 	   "a key in the old table takes a refund");
 	is(left(l, rule, "refunded", T0), 9, "a key in the old table has what was given back");
-	is(shmlimit_charge_at(l, rule, "charged", 7, 5, NULL, T0), SHMLIMIT_ALLOWED,
+	is(shmlimit_charge(at_time(l, T0), rule, "charged", 7, 5, NULL), SHMLIMIT_ALLOWED,
 	   "a key in the old table can be charged");
 	is(left(l, rule, "charged", T0), 1, "a key in the old table is charged once");
 	for (uint64_t count = 2; count < 9; count++)
-		if (shmlimit_rule_set_at(l, "login",
-		                         &(struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
-		                                                  .capacity = 20,
-		                                                  .refill = count,
-		                                                  .period_ns = SECOND },
-		                         T0) != rule)
+		if (shmlimit_rule_set(at_time(l, T0), "login",
+		                      &(struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
+		                                               .capacity = 20,
+		                                               .refill = count,
+		                                               .period_ns = SECOND }) != rule)
 			bail("rule_set");
 	is(left(l, rule, "changed", T0), 6, "a key in the old table keeps its tokens when its rule changes");
 	take(l, rule, "changed", 1, T0);
@@ -226,7 +227,7 @@ static void verbs(void)
 	is(left(l, rule, "left until the end", T0), 20, "a reset rule's key that has not moved is full");
 	is(left(l, rule, "changed", T0) + left(l, rule, "charged", T0), 40,
 	   "a reset rule's keys are full in both tables");
-	is(shmlimit_grow_at(l, 512, T0), 0, "after a reset of all keys the old table is left");
+	is(shmlimit_grow(at_time(l, T0), 512), 0, "after a reset of all keys the old table is left");
 	shmlimit_close(l);
 }
 
@@ -246,15 +247,16 @@ static void carried_twice(void)
 	struct layout_slot kept[64];
 
 	take(l, rule, "a", 10, T0);
-	if (shmlimit_grow_at(l, 256, T0) != 0)
+	if (shmlimit_grow(at_time(l, T0), 256) != 0)
 		bail("grow");
 	memcpy(kept, l->tables[0].slots, sizeof(kept));
-	is(shmlimit_take_at(l, rule, "a", 1, 1, NULL, T0), SHMLIMIT_DENIED, "an exhausted key moves, and is denied");
+	is(shmlimit_take(at_time(l, T0), rule, "a", 1, 1, NULL), SHMLIMIT_DENIED,
+	   "an exhausted key moves, and is denied");
 	unbury(l, kept);
 	is(sound(), 0, "a key that was carried and not buried is no damage");
-	is(shmlimit_refund_at(l, rule, "a", 1, 10, NULL, T0), SHMLIMIT_ALLOWED,
+	is(shmlimit_refund(at_time(l, T0), rule, "a", 1, 10, NULL), SHMLIMIT_ALLOWED,
 	   "a key that was carried takes a refund of everything");
-	is(shmlimit_grow_at(l, 0, T0), 0, "nothing of a full key is left in the old table");
+	is(shmlimit_grow(at_time(l, T0), 0), 0, "nothing of a full key is left in the old table");
 	is(left(l, rule, "a", T0), 10, "a key that was carried is full after a refund of everything");
 	shmlimit_close(l);
 }
@@ -305,7 +307,7 @@ static void set_capacity(struct shmlimit *l, uint64_t capacity, uint64_t now_ns)
 		.struct_size = sizeof(rule), .capacity = capacity, .refill = 1, .period_ns = 10 * SECOND
 	};
 
-	if (shmlimit_rule_set_at(l, "login", &rule, now_ns) < 0)
+	if (shmlimit_rule_set(at_time(l, now_ns), "login", &rule) < 0)
 		bail("rule_set");
 }
 
@@ -337,7 +339,7 @@ static void refilled_in_the_old_table(void)
 	rule = shmlimit_rule_find(l, "login");
 	take_letters(l, rule, 5, t);
 	t += 1000 * SECOND;
-	if (shmlimit_grow_at(l, 256, t) != 0)
+	if (shmlimit_grow(at_time(l, t), 256) != 0)
 		bail("grow");
 	take_letters(l, rule, 8, t);
 	is(held_in_first(l), 0, "what refilled does not stay in the old table when its key is claimed in the new one");
@@ -348,16 +350,16 @@ static void refilled_in_the_old_table(void)
 	is(sound(), 0,
 	   "a segment in which keys were used again in the new table is sound when it was saved and loaded");
 	is(letters_with(l, rule, 2, t), LETTERS, "such keys have after loading what they had");
-	is(shmlimit_grow_at(l, 0, t), 0, "when each key has a slot in the new table the old one is left");
+	is(shmlimit_grow(at_time(l, t), 0), 0, "when each key has a slot in the new table the old one is left");
 	shmlimit_close(l);
 
 	l = create(64, 0);
 	set_capacity(l, 10, T0);
 	take_letters(l, rule, 5, T0);
-	if (shmlimit_grow_at(l, 256, T0) != 0)
+	if (shmlimit_grow(at_time(l, T0), 256) != 0)
 		bail("grow");
 	set_capacity(l, 1000000, t);
-	is(shmlimit_grow_at(l, 0, t), 0,
+	is(shmlimit_grow(at_time(l, t), 0), 0,
 	   "keys that refilled in the old table do not keep it when the capacity is raised");
 	is(letters_with(l, rule, 1000000, t), LETTERS, "they are full under the new capacity");
 	shmlimit_close(l);
@@ -366,7 +368,7 @@ static void refilled_in_the_old_table(void)
 	l = create(64, 0);
 	set_capacity(l, 10, T0);
 	take_letters(l, rule, 5, T0);
-	if (shmlimit_grow_at(l, 256, T0) != 0)
+	if (shmlimit_grow(at_time(l, T0), 256) != 0)
 		bail("grow");
 	take(l, rule, "a", 1, T0);
 	{
@@ -380,7 +382,7 @@ static void refilled_in_the_old_table(void)
 	   "a peek finds keys full that had refilled in the old table when the rule's writer was killed");
 	take_letters(l, rule, 8, t);
 	is(letters_with(l, rule, 22, t), LETTERS - 1, "a take finds them full too");
-	is(shmlimit_grow_at(l, 0, t), 0, "when a killed writer's keys have moved the old table is left");
+	is(shmlimit_grow(at_time(l, t), 0), 0, "when a killed writer's keys have moved the old table is left");
 	shmlimit_close(l);
 }
 
@@ -393,7 +395,7 @@ static void carried_and_not_buried(void)
 	set_capacity(l, 10, T0);
 	rule = shmlimit_rule_find(l, "login");
 	take_letters(l, rule, 5, T0);
-	if (shmlimit_grow_at(l, 256, T0) != 0)
+	if (shmlimit_grow(at_time(l, T0), 256) != 0)
 		bail("grow");
 	memcpy(kept, l->tables[0].slots, sizeof(kept));
 	take_letters(l, rule, 1, T0);
@@ -401,20 +403,21 @@ static void carried_and_not_buried(void)
 	l = reload(l, T0);
 	is(sound(), 0, "keys whose carriers were killed have one slot each after loading");
 	is(letters_with(l, rule, 4, T0), LETTERS, "that of the new table");
-	is(shmlimit_grow_at(l, 0, T0), 0, "a loaded segment whose keys are all in the new table has nothing to finish");
+	is(shmlimit_grow(at_time(l, T0), 0), 0,
+	   "a loaded segment whose keys are all in the new table has nothing to finish");
 	shmlimit_close(l);
 
 	l = create(64, 0);
 	set_capacity(l, 10, T0);
 	take_letters(l, rule, 5, T0);
 	take(l, rule, "stays", 5, T0);
-	if (shmlimit_grow_at(l, 256, T0) != 0)
+	if (shmlimit_grow(at_time(l, T0), 256) != 0)
 		bail("grow");
 	memcpy(kept, l->tables[0].slots, sizeof(kept));
 	take_letters(l, rule, 1, T0);
 	take(l, rule, "stays", 1, T0);
 	unbury(l, kept);
-	is(shmlimit_grow_at(l, 0, T0), 0, "the old table is left when each of its keys is in the new one too");
+	is(shmlimit_grow(at_time(l, T0), 0), 0, "the old table is left when each of its keys is in the new one too");
 	is(letters_with(l, rule, 4, T0), LETTERS, "its keys have what they have in the new table");
 	shmlimit_close(l);
 
@@ -422,15 +425,15 @@ static void carried_and_not_buried(void)
 	set_capacity(l, 10, T0);
 	take_letters(l, rule, 5, T0);
 	take(l, rule, "stays", 5, T0);
-	if (shmlimit_grow_at(l, 256, T0) != 0)
+	if (shmlimit_grow(at_time(l, T0), 256) != 0)
 		bail("grow");
 	memcpy(kept, l->tables[0].slots, sizeof(kept));
 	take_letters(l, rule, 1, T0);
 	unbury(l, kept);
-	is(shmlimit_grow_at(l, 0, T0), -EALREADY, "the old table is kept for the one key that has not moved");
+	is(shmlimit_grow(at_time(l, T0), 0), -EALREADY, "the old table is kept for the one key that has not moved");
 	is(left(l, rule, "stays", T0), 5, "that key has what it had");
 	take(l, rule, "stays", 1, T0);
-	is(shmlimit_grow_at(l, 0, T0), 0, "when that key has moved the old table is left");
+	is(shmlimit_grow(at_time(l, T0), 0), 0, "when that key has moved the old table is left");
 	shmlimit_close(l);
 }
 
@@ -473,18 +476,18 @@ static int ask(struct shmlimit *l, int verb, int rule, const uint64_t *key, uint
 {
 	switch (verb) {
 	case 0:
-		return shmlimit_peek_at(l, rule, key, sizeof(*key), n, r, now_ns);
+		return shmlimit_peek(at_time(l, now_ns), rule, key, sizeof(*key), n, r);
 	case 1:
-		return shmlimit_refund_at(l, rule, key, sizeof(*key), n, r, now_ns);
+		return shmlimit_refund(at_time(l, now_ns), rule, key, sizeof(*key), n, r);
 	case 2:
-		return shmlimit_charge_at(l, rule, key, sizeof(*key), n, r, now_ns);
+		return shmlimit_charge(at_time(l, now_ns), rule, key, sizeof(*key), n, r);
 	case 3:
-		return shmlimit_reserve_at(l, rule, key, sizeof(*key), n, SECOND, r, now_ns);
+		return shmlimit_reserve(at_time(l, now_ns), rule, key, sizeof(*key), n, SECOND, r);
 	case 4:
 		memset(r, 0, sizeof(*r));
 		return shmlimit_reset(l, rule, key, sizeof(*key)) < 0;
 	default:
-		return shmlimit_take_at(l, rule, key, sizeof(*key), n, r, now_ns);
+		return shmlimit_take(at_time(l, now_ns), rule, key, sizeof(*key), n, r);
 	}
 }
 
@@ -505,7 +508,7 @@ static void duplicate(struct rng *rng)
 		char rule_name[2] = { (char)('a' + kind), '\0' };
 
 		/* The duplicate has no name any more, so no rule can be set in it: copy the record. */
-		if (shmlimit_rule_set_at(l, rule_name, &rule, T0) != (int)kind)
+		if (shmlimit_rule_set(at_time(l, T0), rule_name, &rule) != (int)kind)
 			bail("rule %u", kind);
 		memcpy(&large->rules[kind], &l->rules[kind], sizeof(large->rules[kind]));
 	}
@@ -525,7 +528,7 @@ static void duplicate(struct rng *rng)
 				     (unsigned long long)mine.reset_after_ns, (unsigned long long)its.reset_after_ns);
 		}
 		if (i % 10000 == 9000) {
-			int error = shmlimit_grow_at(l, 2 * info_of(l).slots, now_ns);
+			int error = shmlimit_grow(at_time(l, now_ns), 2 * info_of(l).slots);
 
 			if (error != 0 && error != -EALREADY && error != -EFBIG)
 				bail("grow: %d", error);
@@ -549,21 +552,21 @@ static void crowd(uint32_t on_full)
 	uint64_t found = 0, recorded;
 
 	for (uint64_t key = 0; key < 60; key++)
-		(void)shmlimit_take_at(l, rule, &key, sizeof(key), 3, NULL, T0);
+		(void)shmlimit_take(at_time(l, T0), rule, &key, sizeof(key), 3, NULL);
 	recorded = unit_slots(l, SHMLIMIT_SLOT_LIVE, T0);
-	if (shmlimit_grow_at(l, 1024, T0) != 0)
+	if (shmlimit_grow(at_time(l, T0), 1024) != 0)
 		bail("grow");
 	/* Strangers come first. */
 	for (uint64_t key = 1000; key < 1500; key++)
-		(void)shmlimit_take_at(l, rule, &key, sizeof(key), 1, NULL, T0);
+		(void)shmlimit_take(at_time(l, T0), rule, &key, sizeof(key), 1, NULL);
 	for (uint64_t key = 0; key < 60; key++) {
 		struct shmlimit_result r;
 
-		(void)shmlimit_take_at(l, rule, &key, sizeof(key), 1, &r, T0);
+		(void)shmlimit_take(at_time(l, T0), rule, &key, sizeof(key), 1, &r);
 		found += r.remaining == 6;
 	}
 	is(found, recorded, "each key that had a slot keeps its state beside 500 strangers, on_full %u", on_full);
-	is(shmlimit_grow_at(l, 0, T0), 0, "all keys have moved, on_full %u", on_full);
+	is(shmlimit_grow(at_time(l, T0), 0), 0, "all keys have moved, on_full %u", on_full);
 	is(sound(), 0, "the segment is sound");
 	shmlimit_close(l);
 }
@@ -580,13 +583,14 @@ static void homeless(uint32_t on_full, int answer)
 
 	take(l, rule, "poor", 9, T0);
 	take(l, rule, "empty", 10, T0);
-	if (shmlimit_grow_at(l, 32, T0) != 0)
+	if (shmlimit_grow(at_time(l, T0), 32) != 0)
 		bail("grow");
 	for (uint64_t key = 0; key < 500; key++)
-		(void)shmlimit_take_at(l, rule, &key, sizeof(key), 10, NULL, T0);
-	is(shmlimit_take_at(l, rule, "poor", 4, 1, &r, T0), answer, "no room: answered as on_full %u says", on_full);
+		(void)shmlimit_take(at_time(l, T0), rule, &key, sizeof(key), 10, NULL);
+	is(shmlimit_take(at_time(l, T0), rule, "poor", 4, 1, &r), answer, "no room: answered as on_full %u says",
+	   on_full);
 	is(r.remaining, 0, "without room a key is answered by what it has");
-	is(shmlimit_take_at(l, rule, "empty", 5, 1, &r, T0), SHMLIMIT_DENIED,
+	is(shmlimit_take(at_time(l, T0), rule, "empty", 5, 1, &r), SHMLIMIT_DENIED,
 	   "without room an exhausted key is denied in any case");
 	is(sound(), 0, "the segment is sound");
 	shmlimit_close(l);
@@ -606,7 +610,7 @@ static void leftover(void)
 	is(sound(), 0, "what a killed grower leaves is no damage");
 	is(shmlimit_open(unit_name, 0, NULL, &again), 0, "a segment whose grower was killed opens");
 	is(left(again, rule, "a", T0), 6, "a key in a segment whose grower was killed has what it had");
-	is(shmlimit_grow_at(again, 256, T0), 0, "a segment whose grower was killed can grow");
+	is(shmlimit_grow(at_time(again, T0), 256), 0, "a segment whose grower was killed can grow");
 	is(left(l, rule, "a", T0), 6, "a segment grows for the handles that were open when a grower was killed");
 	shmlimit_close(again);
 	shmlimit_close(l);
@@ -649,9 +653,10 @@ static void damage(void)
 		is(shmlimit_open(unit_name, 0, NULL, &again), -EUCLEAN, "a table %s is refused", bad[i].what);
 		ok(sound() > 0, "verify finds a table %s", bad[i].what);
 		is(left(l, rule, "a", T0), 6, "a table %s misleads no handle that was open before", bad[i].what);
-		is(shmlimit_take_at(l, rule, "b", 1, 1, NULL, T0), SHMLIMIT_ALLOWED,
+		is(shmlimit_take(at_time(l, T0), rule, "b", 1, 1, NULL), SHMLIMIT_ALLOWED,
 		   "beside a table %s a handle that was open before goes on", bad[i].what);
-		is(shmlimit_grow_at(l, 256, T0), -EUCLEAN, "a segment with a table %s does not grow", bad[i].what);
+		is(shmlimit_grow(at_time(l, T0), 256), -EUCLEAN, "a segment with a table %s does not grow",
+		   bad[i].what);
 		(void)shmlimit_reset(l, rule, "b", 1);
 	}
 	put(l, 0, 0, 0);
@@ -662,9 +667,9 @@ static void damage(void)
 	for (int i = 0; i < 64; i++)
 		store_relaxed(&l->tables[0].slots[i].tag, l->tables[0].slots[i].tag | TAG_FROZEN);
 	ok(sound() >= 64, "frozen slots of the present table are damage");
-	is(shmlimit_take_at(l, rule, "c", 1, 10, NULL, T0), SHMLIMIT_ALLOWED,
+	is(shmlimit_take(at_time(l, T0), rule, "c", 1, 10, NULL), SHMLIMIT_ALLOWED,
 	   "frozen slots of the new table lock no key out");
-	is(shmlimit_take_at(l, rule, "c", 1, 1, NULL, T0), SHMLIMIT_DENIED,
+	is(shmlimit_take(at_time(l, T0), rule, "c", 1, 1, NULL), SHMLIMIT_DENIED,
 	   "frozen slots of the new table give nothing away");
 	shmlimit_close(l);
 }
@@ -690,7 +695,7 @@ static void own_clock(void)
 	take(l, gone, "a", 4, now_ns);
 	take(l, rule, "a", 4, now_ns);
 	take(l, sliding, "a", 2, now_ns);
-	shmlimit_lease_deposit(l, leased, "a", 1, 5, 1, 3600 * SECOND, NULL);
+	shmlimit_lease_deposit(l, leased, "a", 1, 5, 1, 0, 3600 * SECOND, NULL);
 	shmlimit_rule_remove(l, "gone");
 	unit_rule(l, "refilled", 10, 10, 1);
 	for (int i = 0; i < 64; i++)
@@ -733,17 +738,18 @@ static void carried_over_later_times(void)
 	window.capacity = 3;
 	window.period_ns = 10 * SECOND;
 	window.max_wait_ns = 0;
-	rule = shmlimit_rule_set_at(l, "sliding", &window, T0);
-	is(shmlimit_take_at(l, rule, "a", 1, 3, NULL, T0), SHMLIMIT_ALLOWED, "a window is full when the table grows");
-	is(shmlimit_grow_at(l, 128, T0), 0, "a table with a full window grows to twice its size");
+	rule = shmlimit_rule_set(at_time(l, T0), "sliding", &window);
+	is(shmlimit_take(at_time(l, T0), rule, "a", 1, 3, NULL), SHMLIMIT_ALLOWED,
+	   "a window is full when the table grows");
+	is(shmlimit_grow(at_time(l, T0), 128), 0, "a table with a full window grows to twice its size");
 	for (uint64_t key = 0; key < 4000; key++) {
-		shmlimit_take_at(l, rule, &key, sizeof(key), 3, NULL, T0 + 5 * SECOND);
+		shmlimit_take(at_time(l, T0 + 5 * SECOND), rule, &key, sizeof(key), 3, NULL);
 		shmlimit_reset(l, rule, &key, sizeof(key));
 	}
-	is(shmlimit_take_at(l, rule, "a", 1, 1, &r, T0 + 6 * SECOND), SHMLIMIT_DENIED,
+	is(shmlimit_take(at_time(l, T0 + 6 * SECOND), rule, "a", 1, 1, &r), SHMLIMIT_DENIED,
 	   "a full window is denied in a slot whose cells hold later times of other keys");
 	is(r.retry_after_ns, 4 * SECOND, "a window that moved has the times that it had");
-	is(shmlimit_take_at(l, rule, "a", 1, 3, NULL, T0 + 10 * SECOND), SHMLIMIT_ALLOWED,
+	is(shmlimit_take(at_time(l, T0 + 10 * SECOND), rule, "a", 1, 3, NULL), SHMLIMIT_ALLOWED,
 	   "a window that moved is empty when it would have been");
 	is(sound(), 0, "the segment is sound");
 	shmlimit_close(l);
@@ -757,10 +763,10 @@ static void old_words(void)
 
 	take(l, rule, "a", 4, T0);
 	take(l, slow, "b", 2, T0);
-	is(shmlimit_grow_at(l, 128, T0), 0, "a table grows");
-	is(shmlimit_grow_at(l, 0, T0 + DAY), -EALREADY, "a day later one of its two keys has not refilled");
+	is(shmlimit_grow(at_time(l, T0), 128), 0, "a table grows");
+	is(shmlimit_grow(at_time(l, T0 + DAY), 0), -EALREADY, "a day later one of its two keys has not refilled");
 	is(shmlimit_reset(l, slow, NULL, 0), 1, "a key of the old table that has not refilled can be reset");
-	is(shmlimit_grow_at(l, 0, T0 + 370 * DAY), 0,
+	is(shmlimit_grow(at_time(l, T0 + 370 * DAY), 0), 0,
 	   "a key that had refilled does not come back when its time seems to be in the future");
 	shmlimit_close(l);
 }
@@ -772,12 +778,12 @@ static void off(void)
 
 	take(l, rule, "a", 1, T0);
 	is(shmlimit_enable(l, 0), 0, "a segment can be switched off");
-	is(shmlimit_grow_at(l, 128, T0), 0, "a segment that is off grows");
+	is(shmlimit_grow(at_time(l, T0), 128), 0, "a segment that is off grows");
 	is(info_of(l).enabled, 0, "a segment that is off stays off when it grew");
-	is(shmlimit_take_at(l, rule, "a", 1, 1, NULL, T0), SHMLIMIT_ALLOWED,
+	is(shmlimit_take(at_time(l, T0), rule, "a", 1, 1, NULL), SHMLIMIT_ALLOWED,
 	   "a segment that is off allows when it grew");
 	shmlimit_enable(l, 1);
-	is(shmlimit_take_at(l, rule, "a", 1, 1, NULL, T0), SHMLIMIT_DENIED,
+	is(shmlimit_take(at_time(l, T0), rule, "a", 1, 1, NULL), SHMLIMIT_DENIED,
 	   "switched on again, a segment that grew has what its keys had");
 	shmlimit_close(l);
 }

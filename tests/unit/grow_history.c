@@ -126,8 +126,8 @@ static void set_rules_to(uint64_t tokens)
 		                        .capacity = tokens,
 		                        .period_ns = PERIOD };
 
-	rule[0] = shmlimit_rule_set_at(l, "funnel", &funnel, now_ns);
-	rule[1] = shmlimit_rule_set_at(l, "window", &window, now_ns);
+	rule[0] = shmlimit_rule_set(at_time(l, now_ns), "funnel", &funnel);
+	rule[1] = shmlimit_rule_set(at_time(l, now_ns), "window", &window);
 	if (rule[0] < 0 || rule[1] < 0)
 		bail("rule_set: %d, %d", rule[0], rule[1]);
 }
@@ -164,7 +164,7 @@ static void change(void)
 
 static void grow(uint64_t slots)
 {
-	int error = shmlimit_grow_at(l, slots, now_ns), want = 0;
+	int error = shmlimit_grow(at_time(l, now_ns), slots), want = 0;
 
 	for (unsigned i = 0; i < ALL; i++) {
 		if (key[i].in_old && is_full(i))
@@ -219,7 +219,7 @@ static void take(void)
 
 	if (old.slots != NULL)
 		memcpy(kept, old.slots, old.lines * sizeof(*kept) * SLOTS_PER_LINE);
-	answer = shmlimit_take_at(l, rule[is_window(i)], &i, sizeof(i), n, &r, now_ns);
+	answer = shmlimit_take(at_time(l, now_ns), rule[is_window(i)], &i, sizeof(i), n, &r);
 	moved = key[i].in_old && !is_full(i);
 	settle(i);
 	want = n <= left(i) ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
@@ -238,7 +238,7 @@ static void refund(void)
 	unsigned i = (unsigned)rng_below(&rng, ALL);
 	uint64_t n = 1 + rng_below(&rng, 16);
 	struct shmlimit_result r = { 0 };
-	int answer = shmlimit_refund_at(l, rule[is_window(i)], &i, sizeof(i), n, &r, now_ns);
+	int answer = shmlimit_refund(at_time(l, now_ns), rule[is_window(i)], &i, sizeof(i), n, &r);
 
 	settle(i);
 	give_back(i, n);
@@ -249,7 +249,7 @@ static void peek(void)
 {
 	unsigned i = (unsigned)rng_below(&rng, ALL);
 	struct shmlimit_result r = { 0 };
-	int answer = shmlimit_peek_at(l, rule[is_window(i)], &i, sizeof(i), 1, &r, now_ns);
+	int answer = shmlimit_peek(at_time(l, now_ns), rule[is_window(i)], &i, sizeof(i), 1, &r);
 
 	check("peek", i, 1, answer, left(i) >= 1 ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED, &r);
 }
@@ -388,12 +388,11 @@ static void history(void)
 	capacity[0] = capacity[1] = 8;
 	per_step = 1;
 	/* What is swept for a rule with larger logs, and fewer bits for time, is swept now. */
-	if (shmlimit_rule_set_at(l, "largest",
-	                         &(struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
-	                                                  .algorithm = SHMLIMIT_WINDOW,
-	                                                  .capacity = WINDOW_LIMIT,
-	                                                  .period_ns = PERIOD },
-	                         now_ns) < 0)
+	if (shmlimit_rule_set(at_time(l, now_ns), "largest",
+	                      &(struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
+	                                               .algorithm = SHMLIMIT_WINDOW,
+	                                               .capacity = WINDOW_LIMIT,
+	                                               .period_ns = PERIOD }) < 0)
 		bail("rule_set");
 	set_rules_to(8);
 	for (unsigned i = 0; i < ALL; i++)
@@ -407,8 +406,8 @@ static void history(void)
 	for (unsigned i = 0; i < ALL; i++) {
 		struct shmlimit_result r = { 0 };
 
-		if (shmlimit_take_at(l, rule[is_window(i)], &i, sizeof(i), capacity[is_window(i)] + 1, &r, now_ns) !=
-		    SHMLIMIT_DENIED)
+		if (shmlimit_take(at_time(l, now_ns), rule[is_window(i)], &i, sizeof(i), capacity[is_window(i)] + 1,
+		                  &r) != SHMLIMIT_DENIED)
 			blame("more than the capacity is taken");
 		settle(i);
 		check("denial", i, capacity[is_window(i)] + 1, SHMLIMIT_DENIED, SHMLIMIT_DENIED, &r);

@@ -42,7 +42,7 @@ static int set(const char *name, uint64_t capacity, uint64_t period_ns, uint32_t
 		                      .period_ns = period_ns,
 		                      .mode = mode };
 
-	return shmlimit_rule_set_at(l, name, &rule, T0);
+	return shmlimit_rule_set(at_time(l, T0), name, &rule);
 }
 
 static int rule(const char *name, uint64_t capacity, uint64_t period_ns)
@@ -64,7 +64,7 @@ static struct shmlimit_place binding(void)
 static int enter_as(int id, struct shmlimit_place *hold, struct shmlimit_place as, uint64_t at)
 {
 	*hold = as;
-	return shmlimit_enter_at(l, id, "k", 1, hold, &r, at);
+	return shmlimit_enter(at_time(l, at), id, "k", 1, hold, &r);
 }
 
 static int enter(int id, struct shmlimit_place *hold, uint64_t at)
@@ -74,12 +74,12 @@ static int enter(int id, struct shmlimit_place *hold, uint64_t at)
 
 static int leave(int id, const struct shmlimit_place *hold, uint64_t at)
 {
-	return shmlimit_leave_at(l, id, "k", 1, hold, at);
+	return shmlimit_leave(at_time(l, at), id, "k", 1, hold);
 }
 
 static uint64_t left(int id, uint64_t at)
 {
-	if (shmlimit_peek_at(l, id, "k", 1, 0, &r, at) != SHMLIMIT_ALLOWED)
+	if (shmlimit_peek(at_time(l, at), id, "k", 1, 0, &r) != SHMLIMIT_ALLOWED)
 		bail("peek");
 	return r.remaining;
 }
@@ -103,7 +103,7 @@ static void holding(void)
 	ok(c.value == 0 && r.remaining == 0, "it holds nothing");
 	ok(r.retry_after_ns >= 8 * SECOND && r.retry_after_ns < 8 * SECOND + HOLD_TICK_NS,
 	   "a denied request is told when the first place ends");
-	is(shmlimit_peek_at(l, id, "k", 1, 1, NULL, T0 + 2 * SECOND), SHMLIMIT_DENIED, "a peek is denied too");
+	is(shmlimit_peek(at_time(l, T0 + 2 * SECOND), id, "k", 1, 1, NULL), SHMLIMIT_DENIED, "a peek is denied too");
 	is(leave(id, &c, T0 + 2 * SECOND), 0, "a denied holder may leave, which does nothing");
 	is(left(id, T0 + 2 * SECOND), 0, "two places are held still");
 	is(leave(id, &a, T0 + 2 * SECOND), 0, "the first holder leaves");
@@ -112,15 +112,15 @@ static void holding(void)
 	is(enter(id, &c, T0), SHMLIMIT_ALLOWED, "another holder enters the same place, at the very time of the first");
 	is(c.index, a.index, "it is the same place");
 	is(leave(id, &a, T0 + 2 * SECOND), -ETIME, "a leave that is late does not end the place of the next holder");
-	is(shmlimit_renew_at(l, id, "k", 1, &a, T0 + 2 * SECOND), -ETIME,
+	is(shmlimit_renew(at_time(l, T0 + 2 * SECOND), id, "k", 1, &a), -ETIME,
 	   "a renewal that is late does not take the place of the next holder");
 	is(left(id, T0 + 2 * SECOND), 0, "the next holder is in");
 	before = b;
-	is(shmlimit_renew_at(l, id, "k", 1, &b, T0 + 9 * SECOND), 0, "a holder renews its place");
+	is(shmlimit_renew(at_time(l, T0 + 9 * SECOND), id, "k", 1, &b), 0, "a holder renews its place");
 	is(leave(id, &before, T0 + 9 * SECOND), -ETIME, "what it was before is left no more");
 	is(left(id, T0 + 10 * SECOND + HOLD_TICK_NS), 1, "a place that was not left ends after the period");
 	is(leave(id, &c, T0 + 11 * SECOND), -ETIME, "a leave after that is an error");
-	is(shmlimit_renew_at(l, id, "k", 1, &c, T0 + 11 * SECOND), -ETIME,
+	is(shmlimit_renew(at_time(l, T0 + 11 * SECOND), id, "k", 1, &c), -ETIME,
 	   "a renewal after the end of a place is an error");
 	is(left(id, T0 + 18 * SECOND), 1, "the renewed place is held for a period from its renewal");
 	is(left(id, T0 + 19 * SECOND + HOLD_TICK_NS), 2, "a renewed place ends a period after its renewal");
@@ -135,20 +135,22 @@ static void taking(void)
 		                            { .rule = funnel, .key = "k", .key_len = 1, .cost = 2 } };
 	int answers[2];
 
-	is(shmlimit_take_all_at(l, both, 2, NULL, NULL, T0), SHMLIMIT_DENIED, "of two limits the second denies");
+	is(shmlimit_take_all(at_time(l, T0), both, 2, NULL, NULL), SHMLIMIT_DENIED, "of two limits the second denies");
 	is(left(id, T0), 2, "the place that was entered for the first is left");
-	is(shmlimit_take_at(l, id, "k", 1, 1, &r, T0), SHMLIMIT_ALLOWED, "a take enters");
+	is(shmlimit_take(at_time(l, T0), id, "k", 1, 1, &r), SHMLIMIT_ALLOWED, "a take enters");
 	is(r.remaining, 1, "it leaves one place");
-	is(shmlimit_reserve_at(l, id, "k", 1, 1, SECOND, &r, T0), SHMLIMIT_ALLOWED, "a reservation enters a place");
+	is(shmlimit_reserve(at_time(l, T0), id, "k", 1, 1, SECOND, &r), SHMLIMIT_ALLOWED,
+	   "a reservation enters a place");
 	ok(r.wait_ns == 0 && r.remaining == 0, "a reservation of a place waits for nothing");
-	is(shmlimit_reserve_at(l, id, "k", 1, 1, 2 * PERIOD, &r, T0), SHMLIMIT_DENIED, "nothing can be reserved later");
-	is(shmlimit_take_at(l, id, "k", 1, 2, &r, T0), -EOPNOTSUPP, "two places are not taken at once");
-	is(shmlimit_peek_at(l, id, "k", 1, 3, &r, T0), SHMLIMIT_DENIED, "a peek may ask for any number");
+	is(shmlimit_reserve(at_time(l, T0), id, "k", 1, 1, 2 * PERIOD, &r), SHMLIMIT_DENIED,
+	   "nothing can be reserved later");
+	is(shmlimit_take(at_time(l, T0), id, "k", 1, 2, &r), -EOPNOTSUPP, "two places are not taken at once");
+	is(shmlimit_peek(at_time(l, T0), id, "k", 1, 3, &r), SHMLIMIT_DENIED, "a peek may ask for any number");
 	is(r.retry_after_ns, UINT64_MAX, "more than the capacity is never there");
-	is(shmlimit_charge_at(l, id, "k", 1, 1, &r, T0), -EOPNOTSUPP, "there is nothing to charge");
-	is(shmlimit_refund_at(l, id, "k", 1, 1, &r, T0), -EOPNOTSUPP, "there is nothing to refund");
+	is(shmlimit_charge(at_time(l, T0), id, "k", 1, 1, &r), -EOPNOTSUPP, "there is nothing to charge");
+	is(shmlimit_refund(at_time(l, T0), id, "k", 1, 1, &r), -EOPNOTSUPP, "there is nothing to refund");
 	both[1] = both[0];
-	is(shmlimit_take_many_at(l, both, 2, answers, NULL, T0 + 2 * PERIOD), 0, "a batch is decided");
+	is(shmlimit_take_many(at_time(l, T0 + 2 * PERIOD), both, 2, answers, NULL), 0, "a batch is decided");
 	ok(answers[0] == SHMLIMIT_ALLOWED && answers[1] == SHMLIMIT_ALLOWED, "each request enters a place");
 	is(left(id, T0 + 2 * PERIOD), 0, "both places are held");
 	is(shmlimit_reset(l, id, "k", 1), 1, "a reset forgets them");
@@ -168,7 +170,7 @@ static int enter_within(int id, struct shmlimit_limit limit, struct shmlimit_pla
 	struct shmlimit_request q = { .rule = id, .key = "k", .key_len = 1, .cost = 1, .limit = &limit, .place = hold };
 
 	*hold = none();
-	return shmlimit_decide_at(l, SHMLIMIT_TAKE, &q, &r, T0);
+	return shmlimit_decide(at_time(l, T0), SHMLIMIT_TAKE, &q, &r);
 }
 
 static void bounds(void)
@@ -197,15 +199,16 @@ static void bounds(void)
 		is(leave(id, &h[i], T0), 0, "a place that was entered by a bound is left");
 		is(enter_within(id, one, &more), SHMLIMIT_DENIED, "a lowered bound denies while as many are held");
 	}
-	is(shmlimit_decide_at(l, SHMLIMIT_PEEK, &q, &r, T0), SHMLIMIT_DENIED, "a peek is by its bound too");
+	is(shmlimit_decide(at_time(l, T0), SHMLIMIT_PEEK, &q, &r), SHMLIMIT_DENIED, "a peek is by its bound too");
 	leave(id, &h[0], T0);
 	is(enter_within(id, one, &more), SHMLIMIT_DENIED, "a place in the last cell counts as any other");
 	leave(id, &h[4], T0);
-	is(shmlimit_decide_at(l, SHMLIMIT_PEEK, &q, &r, T0), SHMLIMIT_ALLOWED, "when all have left a peek is allowed");
+	is(shmlimit_decide(at_time(l, T0), SHMLIMIT_PEEK, &q, &r), SHMLIMIT_ALLOWED,
+	   "when all have left a peek is allowed");
 	is(enter_within(id, one, &more), SHMLIMIT_ALLOWED, "an entry is then, too");
 	is(leave(id, &more, T0), 0, "its place is left");
-	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, &q, &r, T0), SHMLIMIT_ALLOWED, "a take is by its bound");
-	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, &q, &r, T0), SHMLIMIT_DENIED, "the next take is denied");
+	is(shmlimit_decide(at_time(l, T0), SHMLIMIT_TAKE, &q, &r), SHMLIMIT_ALLOWED, "a take is by its bound");
+	is(shmlimit_decide(at_time(l, T0), SHMLIMIT_TAKE, &q, &r), SHMLIMIT_DENIED, "the next take is denied");
 	is(enter_within(id, block, &more), SHMLIMIT_DENIED, "a bound that blocks denies");
 	ok(r.limit == 0 && r.remaining == 0 && r.retry_after_ns == UINT64_MAX, "for ever");
 	is(enter_within(id, unlimited, &more), SHMLIMIT_ALLOWED, "without a bound every entry is allowed");
@@ -231,7 +234,7 @@ static void bounds(void)
 static int ahead_of(int id, struct shmlimit_place *place, uint64_t at)
 {
 	struct shmlimit_request q = { .rule = id, .key = "k", .key_len = 1, .cost = 1, .place = place };
-	int answer = shmlimit_decide_at(l, SHMLIMIT_PEEK, &q, &r, at);
+	int answer = shmlimit_decide(at_time(l, at), SHMLIMIT_PEEK, &q, &r);
 
 	return answer < 0 ? answer : answer == SHMLIMIT_ALLOWED ? (int)(r.limit - 1 - r.remaining) : 1000;
 }
@@ -257,7 +260,7 @@ static void lines(void)
 	is(enter(id, &again, T0 + 5 * SECOND), SHMLIMIT_ALLOWED, "the same place is entered again");
 	ok(again.index == h[1].index && ahead_of(id, &again, T0 + 5 * SECOND) == 3,
 	   "it is at the end, though its index is low");
-	is(shmlimit_renew_at(l, id, "k", 1, &h[0], T0 + 6 * SECOND), 0, "the first is renewed");
+	is(shmlimit_renew(at_time(l, T0 + 6 * SECOND), id, "k", 1, &h[0]), 0, "the first is renewed");
 	is(ahead_of(id, &h[0], T0 + 6 * SECOND), 3, "a renewed place is at the end");
 	is(ahead_of(id, &h[2], T0 + 6 * SECOND), 0, "those behind it move up then, too");
 	is(ahead_of(id, &h[3], T0 + 2 * SECOND + PERIOD + HOLD_TICK_NS), 0,
@@ -269,20 +272,22 @@ static void lines(void)
 	is(ahead_of(id, &nothing, T0), -ETIME, "a place that was not entered is in no line");
 	is(ahead_of(id, &small, T0), -EINVAL, "a peek refuses a place that is too small");
 	q.rule = funnel;
-	is(shmlimit_decide_at(l, SHMLIMIT_PEEK, &q, NULL, T0), -EOPNOTSUPP, "a funnel has no line");
+	is(shmlimit_decide(at_time(l, T0), SHMLIMIT_PEEK, &q, NULL), -EOPNOTSUPP, "a funnel has no line");
 	q.rule = id;
 	q.cost = 2;
-	is(shmlimit_decide_at(l, SHMLIMIT_PEEK, &q, NULL, T0), -EOPNOTSUPP, "a peek for two has no place");
+	is(shmlimit_decide(at_time(l, T0), SHMLIMIT_PEEK, &q, NULL), -EOPNOTSUPP, "a peek for two has no place");
 	q.cost = 1;
 	q.limit = &two;
-	is(shmlimit_decide_at(l, SHMLIMIT_PEEK, &q, NULL, T0), -EINVAL, "a peek with a place has no bound");
-	is(shmlimit_decide_at(NULL, SHMLIMIT_PEEK, &q, NULL, T0), -EINVAL, "it needs a limiter");
+	is(shmlimit_decide(at_time(l, T0), SHMLIMIT_PEEK, &q, NULL), -EINVAL, "a peek with a place has no bound");
+	is(shmlimit_decide(at_time(NULL, T0), SHMLIMIT_PEEK, &q, NULL), -EINVAL, "it needs a limiter");
 	q.limit = NULL;
 	q.place = &h[0];
-	is(shmlimit_decide_at(l, SHMLIMIT_PEEK, &q, NULL, T0 + 6 * SECOND), SHMLIMIT_ALLOWED, "it needs no result");
+	is(shmlimit_decide(at_time(l, T0 + 6 * SECOND), SHMLIMIT_PEEK, &q, NULL), SHMLIMIT_ALLOWED,
+	   "it needs no result");
 	if (shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &reader) != 0)
 		bail("open");
-	is(shmlimit_decide_at(reader, SHMLIMIT_PEEK, &q, &r, T0 + 6 * SECOND), SHMLIMIT_ALLOWED, "a reader may ask");
+	is(shmlimit_decide(at_time(reader, T0 + 6 * SECOND), SHMLIMIT_PEEK, &q, &r), SHMLIMIT_ALLOWED,
+	   "a reader may ask");
 	is(r.remaining, 1, "it gets the same answer");
 	shmlimit_close(reader);
 	set("lines", 5, PERIOD, SHMLIMIT_OFF);
@@ -309,51 +314,52 @@ static void bounds_together(void)
 	size_t failed;
 	int answers[3];
 
-	is(shmlimit_take_all_at(l, q, 2, NULL, results, T0), SHMLIMIT_ALLOWED, "two places are entered together");
+	is(shmlimit_take_all(at_time(l, T0), q, 2, NULL, results), SHMLIMIT_ALLOWED, "two places are entered together");
 	ok(a.value != 0 && b.value != 0 && results[0].limit == 2 && results[0].remaining == 1, "each is known");
 	ok(leave(id, &a, T0) == 0 && leave(other, &b, T0) == 0, "each is left");
-	is(shmlimit_take_all_at(l, q, 3, &failed, NULL, T0), SHMLIMIT_DENIED, "a third limit denies");
+	is(shmlimit_take_all(at_time(l, T0), q, 3, &failed, NULL), SHMLIMIT_DENIED, "a third limit denies");
 	ok(failed == 2 && a.value == 0 && b.value == 0, "no place is held then");
 	ok(left(id, T0) == 5 && left(other, T0) == 5, "both that were entered are left");
 	a.value = 1;
 	q[0].limit = NULL;
 	q[0].cost = 2;
-	is(shmlimit_take_all_at(l, q, 2, &failed, NULL, T0), -EOPNOTSUPP, "two places are not entered at once");
+	is(shmlimit_take_all(at_time(l, T0), q, 2, &failed, NULL), -EOPNOTSUPP, "two places are not entered at once");
 	ok(failed == 0 && a.value == 0, "nothing is held");
 	q[0].cost = 1;
 	q[0].place = &small;
-	is(shmlimit_take_all_at(l, q, 2, &failed, NULL, T0), -EINVAL, "a place that is too small is refused");
-	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, q, NULL, T0), -EINVAL, "by itself, too");
+	is(shmlimit_take_all(at_time(l, T0), q, 2, &failed, NULL), -EINVAL, "a place that is too small is refused");
+	is(shmlimit_decide(at_time(l, T0), SHMLIMIT_TAKE, q, NULL), -EINVAL, "by itself, too");
 	q[0].place = &a;
 	q[0].limit = &two;
-	is(shmlimit_take_many_at(l, q, 3, answers, results, T0), 0, "a batch with places is decided");
+	is(shmlimit_take_many(at_time(l, T0), q, 3, answers, results), 0, "a batch with places is decided");
 	ok(answers[0] == SHMLIMIT_ALLOWED && answers[1] == SHMLIMIT_ALLOWED && answers[2] == SHMLIMIT_DENIED,
 	   "each is answered by itself");
 	ok(results[0].limit == 2 && leave(id, &a, T0) == 0 && leave(other, &b, T0) == 0, "the places are left");
 	for (uint32_t verb = SHMLIMIT_PEEK; verb <= SHMLIMIT_ACQUIRE; verb++)
 		is(shmlimit_decide(l, verb, q, NULL), -EINVAL, "verb %u has no place", verb);
 	q[0].rule = funnel;
-	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, q, NULL, T0), -EOPNOTSUPP,
+	is(shmlimit_decide(at_time(l, T0), SHMLIMIT_TAKE, q, NULL), -EOPNOTSUPP,
 	   "a funnel has no places to bring a bound for");
 	q[0].place = NULL;
-	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, q, NULL, T0), -EOPNOTSUPP, "a funnel has none without a place either");
+	is(shmlimit_decide(at_time(l, T0), SHMLIMIT_TAKE, q, NULL), -EOPNOTSUPP,
+	   "a funnel has none without a place either");
 	q[0].limit = NULL;
 	q[0].place = &a;
-	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, q, NULL, T0), -EOPNOTSUPP, "a funnel has no place to fill in");
+	is(shmlimit_decide(at_time(l, T0), SHMLIMIT_TAKE, q, NULL), -EOPNOTSUPP, "a funnel has no place to fill in");
 	q[0].rule = id;
 	q[0].limit = &rate;
 	rate.period_ns = SECOND;
-	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, q, NULL, T0), -EOPNOTSUPP, "a rate is no bound");
+	is(shmlimit_decide(at_time(l, T0), SHMLIMIT_TAKE, q, NULL), -EOPNOTSUPP, "a rate is no bound");
 	rate.flags = SHMLIMIT_LIMIT_PLACES;
-	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, q, NULL, T0), -EINVAL, "a bound has no rate");
+	is(shmlimit_decide(at_time(l, T0), SHMLIMIT_TAKE, q, NULL), -EINVAL, "a bound has no rate");
 	q[0].limit = &two;
 	two.capacity = 0;
-	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, q, NULL, T0), -EDOM, "a bound is 1 or more");
+	is(shmlimit_decide(at_time(l, T0), SHMLIMIT_TAKE, q, NULL), -EDOM, "a bound is 1 or more");
 	two.capacity = SHMLIMIT_WINDOW_MAX + 1;
-	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, q, NULL, T0), -ERANGE, "a bound is at most the largest capacity");
+	is(shmlimit_decide(at_time(l, T0), SHMLIMIT_TAKE, q, NULL), -ERANGE, "a bound is at most the largest capacity");
 	two.capacity = SHMLIMIT_WINDOW_MAX;
 	two.flags |= SHMLIMIT_LIMIT_BLOCK;
-	is(shmlimit_decide_at(l, SHMLIMIT_TAKE, q, NULL, T0), -EINVAL, "it has one flag");
+	is(shmlimit_decide(at_time(l, T0), SHMLIMIT_TAKE, q, NULL), -EINVAL, "it has one flag");
 	is(left(id, T0), 5, "none of them entered anything");
 	shmlimit_rule_remove(l, "bounds");
 	shmlimit_rule_remove(l, "others");
@@ -451,7 +457,7 @@ static void changes(void)
 	leave(id, &h[0], T0);
 	leave(id, &h[1], T0);
 	is(enter(id, &more, T0), SHMLIMIT_DENIED, "two of four have left, and two places are held: no other enters");
-	is(shmlimit_enter_at(l, id, "k", 1, &more, NULL, T0), SHMLIMIT_DENIED,
+	is(shmlimit_enter(at_time(l, T0), id, "k", 1, &more, NULL), SHMLIMIT_DENIED,
 	   "places beyond the capacity count where no result is asked for");
 	is(leave(id, &h[3], T0), 0, "a place beyond the capacity is left as any other");
 	is(enter(id, &more, T0), SHMLIMIT_ALLOWED,
@@ -462,7 +468,7 @@ static void changes(void)
 	is(left(id, T0 + 2 * SECOND), 1, "a shorter period does not end places that are held");
 	is(enter(id, &h[0], T0), SHMLIMIT_ALLOWED, "a new one");
 	is(left(id, T0 + 2 * SECOND), 1, "ends sooner");
-	is(shmlimit_renew_at(l, id, "k", 1, &more, T0), 0, "a renewed one");
+	is(shmlimit_renew(at_time(l, T0), id, "k", 1, &more), 0, "a renewed one");
 	is(left(id, T0 + 2 * SECOND), 2, "does too");
 	set("changes", 3, PERIOD, SHMLIMIT_OFF);
 	is(enter(id, &h[0], T0), SHMLIMIT_ALLOWED, "under a rule that is off every request enters");
@@ -492,13 +498,13 @@ static void retries(struct rng *rng)
 			enter(id, &h, at + rng_below(rng, PERIOD / 2));
 		rule("retries", capacity, PERIOD);
 		at += PERIOD / 2;
-		if (shmlimit_peek_at(l, id, "k", 1, asked, &r, at) == SHMLIMIT_ALLOWED)
+		if (shmlimit_peek(at_time(l, at), id, "k", 1, asked, &r) == SHMLIMIT_ALLOWED)
 			continue;
 		retry = r.retry_after_ns;
 		if (asked == 1)
 			late += enter(id, &h, at) != SHMLIMIT_DENIED || r.retry_after_ns != retry;
-		early += shmlimit_peek_at(l, id, "k", 1, asked, NULL, at + retry - 1) == SHMLIMIT_ALLOWED;
-		late += shmlimit_peek_at(l, id, "k", 1, asked, NULL, at + retry) == SHMLIMIT_DENIED;
+		early += shmlimit_peek(at_time(l, at + retry - 1), id, "k", 1, asked, NULL) == SHMLIMIT_ALLOWED;
+		late += shmlimit_peek(at_time(l, at + retry), id, "k", 1, asked, NULL) == SHMLIMIT_DENIED;
 		tried++;
 	}
 	is(late, 0, "a denied request fits when it was told, however many places are beyond a lowered capacity");
@@ -516,7 +522,7 @@ static void shortened(void)
 	enter(id, &a, then);
 	enter(id, &b, then);
 	enter(id, &c, then);
-	is(shmlimit_peek_at(l, id, "k", 1, 1, &r, now), SHMLIMIT_DENIED,
+	is(shmlimit_peek(at_time(l, now), id, "k", 1, 1, &r), SHMLIMIT_DENIED,
 	   "when the clock steps back all places are held");
 	ok(r.retry_after_ns == whole_ticks(now) && r.reset_after_ns == whole_ticks(now),
 	   "a peek then reports a period, to the end of a tick");
@@ -526,7 +532,7 @@ static void shortened(void)
 	is(leave(id, &a, now + 1), 0, "a place that was shortened is left by its holder");
 	is(leave(id, &a, now + 1), -ETIME, "a place that was shortened is left once");
 	is(left(id, now + 1), 1, "it is free then");
-	is(shmlimit_renew_at(l, id, "k", 1, &b, now + PERIOD - 1), 0,
+	is(shmlimit_renew(at_time(l, now + PERIOD - 1), id, "k", 1, &b), 0,
 	   "a place that was shortened is renewed by its holder");
 	is(left(id, now + PERIOD + HOLD_TICK_NS), 2,
 	   "one that is neither left nor renewed ends a period after the denial");
@@ -573,7 +579,7 @@ static void years_beside_a_renewed_place(void)
 	enter(id, &kept, T0);
 	enter(id, &killed, T0);
 	for (uint64_t d = 100; d < 3650; d += 100) {
-		late += shmlimit_renew_at(l, id, "k", 1, &kept, T0 + d * day) != 0;
+		late += shmlimit_renew(at_time(l, T0 + d * day), id, "k", 1, &kept) != 0;
 		wrong += left(id, T0 + d * day) != (d > 150);
 	}
 	is(late, 0, "a place is renewed for ten years");
@@ -616,13 +622,13 @@ static void moves(void)
 	enter(id, &a, T0);
 	enter(id, &b, T0);
 	enter(id, &c, T0);
-	is(shmlimit_grow_at(l, 128, T0), 0, "the table grows");
+	is(shmlimit_grow(at_time(l, T0), 128), 0, "the table grows");
 	is(left(id, T0), 0, "places are held in the old table");
 	is(leave(id, &a, T0), 0, "one is left: the key moves");
-	is(shmlimit_renew_at(l, id, "k", 1, &b, T0 + SECOND), 0, "one is renewed in the new table");
+	is(shmlimit_renew(at_time(l, T0 + SECOND), id, "k", 1, &b), 0, "one is renewed in the new table");
 	is(leave(id, &a, T0), -ETIME, "what was left is left");
 	is(left(id, T0 + SECOND), 1, "two places are held");
-	is(shmlimit_grow_at(l, 0, T0 + SECOND), 0, "the old table is empty");
+	is(shmlimit_grow(at_time(l, T0 + SECOND), 0), 0, "the old table is empty");
 	is(leave(id, &c, T0 + SECOND), 0, "a place that moved is left in the new table");
 	is(enter(id, &a, T0), SHMLIMIT_ALLOWED, "it is entered again");
 	is(leave(id, &c, T0), -ETIME, "a place that was entered again is not its old holder's");
@@ -702,7 +708,7 @@ static uint64_t *cell_of(uint64_t number)
 
 static int bind_to(int id, struct shmlimit_place *place, pid_t pid)
 {
-	return shmlimit_bind_at(l, id, "k", 1, place, (uint32_t)pid, T0);
+	return shmlimit_bind(at_time(l, T0), id, "k", 1, place, (uint32_t)pid);
 }
 
 /* The rule's only place, bound to a process that is then ended. */
@@ -790,7 +796,8 @@ static pid_t bound_by_child(int id, int with_result)
 	if (pid == 0) {
 		struct shmlimit_place place = binding();
 
-		entered = shmlimit_enter_at(l, id, "k", 1, &place, with_result ? &r : NULL, T0) != SHMLIMIT_ALLOWED;
+		entered =
+			shmlimit_enter(at_time(l, T0), id, "k", 1, &place, with_result ? &r : NULL) != SHMLIMIT_ALLOWED;
 		if (write(ends[1], &entered, 1) == 1)
 			sleep_on();
 	}
@@ -823,13 +830,14 @@ static void bound(void)
 	is(bind_to(id, &b, 0), 0, "the next holder binds it to itself");
 	is(b.value, copy.value, "that does not change what it has of the place");
 	is(enter(id, &c, T0), SHMLIMIT_DENIED, "a living process's place is held");
-	is(shmlimit_take_at(l, id, "k", 1, 1, NULL, T0), SHMLIMIT_DENIED, "a take is denied, too");
+	is(shmlimit_take(at_time(l, T0), id, "k", 1, 1, NULL), SHMLIMIT_DENIED, "a take is denied, too");
 	is(bind_to(id, &b, 0), 0, "to bind it again is no error");
 	is(leave(id, &copy, T0), 0, "a bound place is left, also by a copy from before");
 	orphaned(id, &a);
 	forget_answers();
-	is(shmlimit_peek_at(l, id, "k", 1, 1, NULL, T0), SHMLIMIT_ALLOWED, "a peek counts no place of a dead process");
-	is(shmlimit_take_at(l, id, "k", 1, 1, NULL, T0), SHMLIMIT_ALLOWED, "a take gets a dead process's place");
+	is(shmlimit_peek(at_time(l, T0), id, "k", 1, 1, NULL), SHMLIMIT_ALLOWED,
+	   "a peek counts no place of a dead process");
+	is(shmlimit_take(at_time(l, T0), id, "k", 1, 1, NULL), SHMLIMIT_ALLOWED, "a take gets a dead process's place");
 
 	/* In a line. */
 	two = rule("line", 3, PERIOD);
@@ -852,23 +860,22 @@ static void bound(void)
 	bind_to(id, &a, 0);
 	is(enter(id, &b, T0 + 20 * PERIOD), SHMLIMIT_DENIED, "a place does not end while its process lives");
 	ok(r.retry_after_ns > 0 && r.retry_after_ns <= SECOND, "a denied holder is told to ask again soon");
-	is(shmlimit_enter_at(l, id, "k", 1, &b, NULL, T0 + 20 * PERIOD), SHMLIMIT_DENIED,
+	is(shmlimit_enter(at_time(l, T0 + 20 * PERIOD), id, "k", 1, &b, NULL), SHMLIMIT_DENIED,
 	   "a place does not end while its process lives where no result is asked for, either");
 	is(left(id, T0 + 20 * PERIOD), 0, "a peek counts it");
-	is(shmlimit_renew_at(l, id, "k", 1, &a, T0 + 20 * PERIOD), 0, "it can be renewed then");
+	is(shmlimit_renew(at_time(l, T0 + 20 * PERIOD), id, "k", 1, &a), 0, "it can be renewed then");
 	is(enter(id, &b, T0 + 40 * PERIOD), SHMLIMIT_DENIED, "a renewed place is bound still");
 	is(leave(id, &a, T0 + 40 * PERIOD), 0, "it is left at any time");
 	is(left(id, T0 + 40 * PERIOD), 1, "it is free then");
 	orphaned(id, &a);
 	forget_answers();
 	is(left(id, T0 + 20 * PERIOD), 1, "a dead process's place that has ended is free");
-	shmlimit_rule_set_at(l, "bound",
-	                     &(struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
-	                                              .algorithm = SHMLIMIT_HOLD,
-	                                              .capacity = 1,
-	                                              .period_ns = PERIOD,
-	                                              .flags = SHMLIMIT_RULE_CUT_OFF },
-	                     T0);
+	shmlimit_rule_set(at_time(l, T0), "bound",
+	                  &(struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
+	                                           .algorithm = SHMLIMIT_HOLD,
+	                                           .capacity = 1,
+	                                           .period_ns = PERIOD,
+	                                           .flags = SHMLIMIT_RULE_CUT_OFF });
 	shmlimit_reset(l, id, NULL, 0);
 	enter(id, &a, T0);
 	bind_to(id, &a, 0);
@@ -888,7 +895,7 @@ static void bound(void)
 	is(bind_to(id, &a, pid), 0, "a place is bound to another process");
 	is(enter(id, &c, T0), SHMLIMIT_DENIED,
 	   "a place that was bound to another process is held while that one lives");
-	is(shmlimit_renew_at(l, id, "k", 1, &a, T0 + SECOND), 0, "it is renewed");
+	is(shmlimit_renew(at_time(l, T0 + SECOND), id, "k", 1, &a), 0, "it is renewed");
 	is(enter(id, &c, T0 + SECOND), SHMLIMIT_DENIED, "the renewed place is held still");
 	kill(pid, SIGSTOP);
 	forget_answers();
@@ -964,11 +971,11 @@ static void bound(void)
 
 	/* A larger table. */
 	orphaned(id, &a);
-	is(shmlimit_grow_at(l, 32, T0), 0, "the table grows");
+	is(shmlimit_grow(at_time(l, T0), 32), 0, "the table grows");
 	forget_answers();
 	is(enter(id, &c, T0), SHMLIMIT_ALLOWED, "a dead process's place that moved goes to the next entry");
 	is(bind_to(id, &c, 0), 0, "it is bound");
-	is(shmlimit_grow_at(l, 64, T0), 0, "the table grows again");
+	is(shmlimit_grow(at_time(l, T0), 64), 0, "the table grows again");
 	is(enter(id, &b, T0 + 2 * PERIOD), SHMLIMIT_DENIED, "a place that moved is bound, and does not end");
 	is(leave(id, &c, T0 + 2 * PERIOD), 0, "it is left as any other");
 
@@ -1240,20 +1247,19 @@ static void evictions(void)
 	enter(id, &first, T0);
 	for (uint64_t i = 0; i < 200; i++) {
 		hold = none();
-		refused += shmlimit_enter_at(l, id, &i, sizeof(i), &hold, NULL, T0 + i) != SHMLIMIT_ALLOWED;
-		refused += shmlimit_enter_at(l, id, &i, sizeof(i), &first, NULL, T0 + i) != SHMLIMIT_DENIED;
+		refused += shmlimit_enter(at_time(l, T0 + i), id, &i, sizeof(i), &hold, NULL) != SHMLIMIT_ALLOWED;
+		refused += shmlimit_enter(at_time(l, T0 + i), id, &i, sizeof(i), &first, NULL) != SHMLIMIT_DENIED;
 		if (i % 2 == 0)
-			stale += shmlimit_leave_at(l, id, &i, sizeof(i), &hold, T0 + i) != 0;
+			stale += shmlimit_leave(at_time(l, T0 + i), id, &i, sizeof(i), &hold) != 0;
 	}
 	is(refused, 0, "a key that takes another's slot has all of its places, and no more");
 	is(stale, 0, "each can be left");
 	ok(unit_counters(l, id).evictions > 0, "places were forgotten");
-	window = shmlimit_rule_set_at(l, "window",
-	                              &(struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
-	                                                       .algorithm = SHMLIMIT_WINDOW,
-	                                                       .capacity = WINDOW_MAX,
-	                                                       .period_ns = PERIOD },
-	                              T0);
+	window = shmlimit_rule_set(at_time(l, T0), "window",
+	                           &(struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
+	                                                    .algorithm = SHMLIMIT_WINDOW,
+	                                                    .capacity = WINDOW_MAX,
+	                                                    .period_ns = PERIOD });
 	refused = 0;
 	for (uint64_t i = 0; i < 200; i++) {
 		uint64_t key = 1000 + i / 2;
@@ -1261,13 +1267,16 @@ static void evictions(void)
 
 		hold = none();
 		if (which == &window) {
-			refused += shmlimit_take_at(l, window, &key, sizeof(key), WINDOW_MAX, NULL, T0 + i) !=
+			refused += shmlimit_take(at_time(l, T0 + i), window, &key, sizeof(key), WINDOW_MAX, NULL) !=
 			           SHMLIMIT_ALLOWED;
-			refused += shmlimit_take_at(l, window, &key, sizeof(key), 1, NULL, T0 + i) != SHMLIMIT_DENIED;
+			refused += shmlimit_take(at_time(l, T0 + i), window, &key, sizeof(key), 1, NULL) !=
+			           SHMLIMIT_DENIED;
 		} else {
-			refused += shmlimit_enter_at(l, id, &key, sizeof(key), &hold, NULL, T0 + i) != SHMLIMIT_ALLOWED;
+			refused += shmlimit_enter(at_time(l, T0 + i), id, &key, sizeof(key), &hold, NULL) !=
+			           SHMLIMIT_ALLOWED;
 		}
-		if (i % 2 == 1 && shmlimit_enter_at(l, id, &key, sizeof(key), &first, NULL, T0 + i) == SHMLIMIT_ALLOWED)
+		if (i % 2 == 1 &&
+		    shmlimit_enter(at_time(l, T0 + i), id, &key, sizeof(key), &first, NULL) == SHMLIMIT_ALLOWED)
 			refused++;
 	}
 	is(refused, 0, "windows and places use each other's slots, and are whole each time");
@@ -1306,7 +1315,7 @@ static void damage(struct rng *rng)
 		wrong += shmlimit_verify(unit_name, NULL, 0) != 0;
 		hold.index = (uint32_t)rng_draw(rng);
 		(void)leave(id, &hold, T0);
-		(void)shmlimit_renew_at(l, id, "k", 1, &hold, T0);
+		(void)shmlimit_renew(at_time(l, T0), id, "k", 1, &hold);
 		for (int n = 0; n < 5; n++) {
 			int answer = enter(id, &hold, T0);
 
@@ -1423,7 +1432,7 @@ static int enter_by(int id, uint64_t key, uint64_t bound, struct shmlimit_place 
 		.rule = id, .key = &key, .key_len = sizeof(key), .cost = 1, .limit = &limit, .place = place
 	};
 
-	return shmlimit_decide_at(l, SHMLIMIT_TAKE, &q, result, now_ns);
+	return shmlimit_decide(at_time(l, now_ns), SHMLIMIT_TAKE, &q, result);
 }
 
 static int peek_by(int id, uint64_t key, uint64_t bound, uint64_t now_ns)
@@ -1431,7 +1440,7 @@ static int peek_by(int id, uint64_t key, uint64_t bound, uint64_t now_ns)
 	struct shmlimit_limit limit = places_at_once(bound);
 	struct shmlimit_request q = { .rule = id, .key = &key, .key_len = sizeof(key), .cost = 1, .limit = &limit };
 
-	return shmlimit_decide_at(l, SHMLIMIT_PEEK, &q, &r, now_ns);
+	return shmlimit_decide(at_time(l, now_ns), SHMLIMIT_PEEK, &q, &r);
 }
 
 /* A peek with a place: those that end before it are ahead. Of a take it is not known where it is. */
@@ -1452,7 +1461,7 @@ static unsigned look_ahead(int id, const struct plain *p, struct interval *x, ui
 		else if (y->end_ns < x->end_ns || y->hold.index < x->hold.index)
 			ahead++;
 	}
-	if (shmlimit_decide_at(l, SHMLIMIT_PEEK, &q, &r, now_ns) != want)
+	if (shmlimit_decide(at_time(l, now_ns), SHMLIMIT_PEEK, &q, &r) != want)
 		return 1;
 	did[6] += want == SHMLIMIT_ALLOWED && ahead != 0;
 	if (want != SHMLIMIT_ALLOWED)
@@ -1483,7 +1492,7 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 		dead = dead_holder();
 	if (x != NULL && what >= 8) {
 		want = expected(p, x, now_ns);
-		answer = what == 8 ? shmlimit_bind_at(l, id, &key, sizeof(key), &x->hold, 0, now_ns)
+		answer = what == 8 ? shmlimit_bind(at_time(l, now_ns), id, &key, sizeof(key), &x->hold, 0)
 		                   : bind_to_dead(id, key, &x->hold, dead, now_ns);
 		if (answer == 0) {
 			x->orphan = what == 9 && x->hold.value != 0;
@@ -1508,9 +1517,10 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 			answer = enter_by(id, key, bound, what == 0 ? NULL : &new.hold, what != 0 && plain ? NULL : &r,
 			                  now_ns);
 		else if (what == 0)
-			answer = shmlimit_take_at(l, id, &key, sizeof(key), 1, &r, now_ns);
+			answer = shmlimit_take(at_time(l, now_ns), id, &key, sizeof(key), 1, &r);
 		else
-			answer = shmlimit_enter_at(l, id, &key, sizeof(key), &new.hold, plain ? NULL : &r, now_ns);
+			answer =
+				shmlimit_enter(at_time(l, now_ns), id, &key, sizeof(key), &new.hold, plain ? NULL : &r);
 		did[answer == SHMLIMIT_DENIED]++;
 		if (want == SHMLIMIT_ALLOWED) {
 			new.end_ns = end_of(p, now_ns);
@@ -1527,7 +1537,7 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 		struct shmlimit_place before = x->hold;
 
 		want = expected(p, x, now_ns);
-		answer = shmlimit_renew_at(l, id, &key, sizeof(key), &x->hold, now_ns);
+		answer = shmlimit_renew(at_time(l, now_ns), id, &key, sizeof(key), &x->hold);
 		did[2 + (answer != 0)]++;
 		if (answer == 0 && before.value != 0)
 			x->end_ns = end_of(p, now_ns);
@@ -1535,7 +1545,7 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 	}
 	if (x != NULL && what < 7) {
 		want = expected(p, x, now_ns);
-		answer = shmlimit_leave_at(l, id, &key, sizeof(key), &x->hold, now_ns);
+		answer = shmlimit_leave(at_time(l, now_ns), id, &key, sizeof(key), &x->hold);
 		did[2 + (answer != 0)]++;
 		if (x->hold.value != 0 && answer == 0)
 			x->in = 0;
@@ -1548,7 +1558,7 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 	(void)bury_orphans(&without, now_ns);
 	n = held(&without, now_ns, &longest_ns);
 	answer = bound != 0 ? peek_by(id, key, bound, now_ns)
-	                    : shmlimit_peek_at(l, id, &key, sizeof(key), 1, &r, now_ns);
+	                    : shmlimit_peek(at_time(l, now_ns), id, &key, sizeof(key), 1, &r);
 	return answer != (n < most ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED) || r.remaining != (n < most ? most - n : 0) ||
 	       r.reset_after_ns != longest_ns;
 }
@@ -1598,14 +1608,14 @@ static void last_to_end(void)
 	struct shmlimit *own = unit_create("last_to_end", &options);
 	struct shmlimit_place place = { .struct_size = sizeof(place) };
 	struct shmlimit_result said;
-	int id = unit_id(shmlimit_rule_set_at(own, "r", &rule, at));
+	int id = unit_id(shmlimit_rule_set(at_time(own, at), "r", &rule));
 
-	shmlimit_enter_at(own, id, "a", 1, &place, NULL, at + SECOND / 2);
-	shmlimit_enter_at(own, id, "a", 1, &place, &said, at);
+	shmlimit_enter(at_time(own, at + SECOND / 2), id, "a", 1, &place, NULL);
+	shmlimit_enter(at_time(own, at), id, "a", 1, &place, &said);
 	ok(said.reset_after_ns >= 10 * SECOND + SECOND / 2 && said.reset_after_ns < 10 * SECOND + SECOND / 2 + 65536,
 	   "an entry says when a place of a clock ahead ends");
-	shmlimit_enter_at(own, id, "b", 1, &place, NULL, at + 30 * SECOND);
-	shmlimit_enter_at(own, id, "b", 1, &place, &said, at);
+	shmlimit_enter(at_time(own, at + 30 * SECOND), id, "b", 1, &place, NULL);
+	shmlimit_enter(at_time(own, at), id, "b", 1, &place, &said);
 	ok(said.reset_after_ns >= 10 * SECOND && said.reset_after_ns < 10 * SECOND + 65536,
 	   "an entry says a period where a place has an end that cannot be");
 	shmlimit_close(own);

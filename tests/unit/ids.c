@@ -8,7 +8,6 @@
 #include <limits.h>
 
 #include "unit.h"
-#include "shmlimit_at.h"
 #include "shmlimit_lease.h"
 
 static struct shmlimit *l;
@@ -20,73 +19,53 @@ static const struct shmlimit_count_request one = { .struct_size = sizeof(one), .
 static struct shmlimit_place place = { .struct_size = sizeof(place), .value = 1 };
 
 #define KEY "k", 1
-#define NOW (1000 * SECOND)
 #define CALL(name, ...) \
 	static int name(int id) \
 	{ \
 		return shmlimit_##name(l, id, __VA_ARGS__); \
 	}
-/* And its variant with a given time. */
-#define CALLS(name, ...) \
-	CALL(name, __VA_ARGS__) \
-	static int name##_at(int id) \
-	{ \
-		return shmlimit_##name##_at(l, id, __VA_ARGS__, NOW); \
-	}
 
-CALLS(take, KEY, 1, NULL)
-CALLS(peek, KEY, 1, NULL)
-CALLS(reserve, KEY, 1, SECOND, NULL)
+CALL(take, KEY, 1, NULL)
+CALL(peek, KEY, 1, NULL)
+CALL(reserve, KEY, 1, SECOND, NULL)
 CALL(acquire, KEY, 1, SECOND, NULL)
-CALLS(charge, KEY, 1, NULL)
-CALLS(refund, KEY, 1, NULL)
+CALL(charge, KEY, 1, NULL)
+CALL(refund, KEY, 1, NULL)
 #define VERB(name, verb) \
 	static int decide_##name(int id) \
 	{ \
 		return by_limit(l, verb, id, KEY, 1, &limit, NULL); \
 	}
-/* And its variant with a given time. */
-#define VERBS(name, verb) \
-	VERB(name, verb) \
-	static int decide_##name##_at(int id) \
-	{ \
-		return by_limit_at(l, verb, id, KEY, 1, &limit, NULL, NOW); \
-	}
 
-VERBS(take, SHMLIMIT_TAKE)
-VERBS(peek, SHMLIMIT_PEEK)
-VERBS(reserve, SHMLIMIT_RESERVE)
+VERB(take, SHMLIMIT_TAKE)
+VERB(peek, SHMLIMIT_PEEK)
+VERB(reserve, SHMLIMIT_RESERVE)
 VERB(acquire, SHMLIMIT_ACQUIRE)
-VERBS(charge, SHMLIMIT_CHARGE)
-VERBS(refund, SHMLIMIT_REFUND)
-CALLS(count, KEY, &one, NULL)
-CALLS(enter, KEY, &place, NULL)
-CALLS(renew, KEY, &place)
-CALLS(leave, KEY, &place)
-CALLS(paused, KEY, NULL)
+VERB(charge, SHMLIMIT_CHARGE)
+VERB(refund, SHMLIMIT_REFUND)
+CALL(count, KEY, &one, NULL)
+CALL(enter, KEY, &place, NULL)
+CALL(renew, KEY, &place)
+CALL(leave, KEY, &place)
+CALL(paused, KEY, NULL)
 CALL(reset, KEY)
 CALL(reset_fingerprint, 3)
-CALLS(lease_deposit, KEY, 1, 1, SECOND, NULL)
-CALLS(lease_deny, KEY, 1, SECOND, NULL)
-CALLS(lease_abandon, KEY)
+CALL(lease_deposit, KEY, 1, 1, 0, SECOND, NULL)
+CALL(lease_deny, KEY, 1, SECOND, NULL)
+CALL(lease_abandon, KEY)
 
 static const struct shmlimit_lease_request wanted = {
 	.struct_size = sizeof(wanted), .cost = 1, .lease_ns = SECOND, .claim_ns = SECOND
 };
 static struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 
-CALLS(lease_take, KEY, &wanted, &lease, NULL)
-CALLS(bind, KEY, &place, (uint32_t)getpid())
+CALL(lease_take, KEY, &wanted, &lease, NULL)
+CALL(bind, KEY, &place, (uint32_t)getpid())
 
-/* WHY NOT CALLS(): unistd.h has a pause(). */
+/* WHY NOT CALL(): unistd.h has a pause(). */
 static int pause_key(int id)
 {
 	return shmlimit_pause(l, id, KEY, SECOND);
-}
-
-static int pause_key_at(int id)
-{
-	return shmlimit_pause_at(l, id, KEY, SECOND, NOW);
 }
 
 static int reset_rule(int id)
@@ -146,26 +125,11 @@ static int take_all(int id)
 	return shmlimit_take_all(l, &request, 1, NULL, NULL);
 }
 
-static int take_all_at(int id)
-{
-	const struct shmlimit_request request = request_of(id);
-
-	return shmlimit_take_all_at(l, &request, 1, NULL, NULL, NOW);
-}
-
 /* Its own error, or that of its request. */
 static int take_many(int id)
 {
 	const struct shmlimit_request request = request_of(id);
 	int answer, error = shmlimit_take_many(l, &request, 1, &answer, NULL);
-
-	return error != 0 ? error : answer;
-}
-
-static int take_many_at(int id)
-{
-	const struct shmlimit_request request = request_of(id);
-	int answer, error = shmlimit_take_many_at(l, &request, 1, &answer, NULL, NOW);
 
 	return error != 0 ? error : answer;
 }
@@ -176,53 +140,30 @@ static const struct {
 	int takes_all; /* SHMLIMIT_ALL_RULES is something to it */
 } calls[] = {
 	{ "take", take, 0 },
-	{ "take_at", take_at, 0 },
 	{ "peek", peek, 0 },
-	{ "peek_at", peek_at, 0 },
 	{ "reserve", reserve, 0 },
-	{ "reserve_at", reserve_at, 0 },
 	{ "acquire", acquire, 0 },
 	{ "charge", charge, 0 },
-	{ "charge_at", charge_at, 0 },
 	{ "refund", refund, 0 },
-	{ "refund_at", refund_at, 0 },
 	{ "decide: take", decide_take, 0 },
-	{ "decide_at: take", decide_take_at, 0 },
 	{ "decide: peek", decide_peek, 0 },
-	{ "decide_at: peek", decide_peek_at, 0 },
 	{ "decide: reserve", decide_reserve, 0 },
-	{ "decide_at: reserve", decide_reserve_at, 0 },
 	{ "decide: acquire", decide_acquire, 0 },
 	{ "decide: charge", decide_charge, 0 },
-	{ "decide_at: charge", decide_charge_at, 0 },
 	{ "decide: refund", decide_refund, 0 },
-	{ "decide_at: refund", decide_refund_at, 0 },
 	{ "take_all", take_all, 0 },
-	{ "take_all_at", take_all_at, 0 },
 	{ "take_many", take_many, 0 },
-	{ "take_many_at", take_many_at, 0 },
 	{ "count", count, 0 },
-	{ "count_at", count_at, 0 },
 	{ "enter", enter, 0 },
-	{ "enter_at", enter_at, 0 },
 	{ "renew", renew, 0 },
-	{ "renew_at", renew_at, 0 },
 	{ "bind", bind, 0 },
-	{ "bind_at", bind_at, 0 },
 	{ "leave", leave, 0 },
-	{ "leave_at", leave_at, 0 },
 	{ "lease_take", lease_take, 0 },
-	{ "lease_take_at", lease_take_at, 0 },
 	{ "lease_deposit", lease_deposit, 0 },
-	{ "lease_deposit_at", lease_deposit_at, 0 },
 	{ "lease_deny", lease_deny, 0 },
-	{ "lease_deny_at", lease_deny_at, 0 },
 	{ "lease_abandon", lease_abandon, 0 },
-	{ "lease_abandon_at", lease_abandon_at, 0 },
 	{ "pause", pause_key, 0 },
-	{ "pause_at", pause_key_at, 0 },
 	{ "paused", paused, 0 },
-	{ "paused_at", paused_at, 0 },
 	{ "reset of a key", reset, 1 },
 	{ "reset of a rule", reset_rule, 1 },
 	{ "reset_fingerprint", reset_fingerprint, 0 },

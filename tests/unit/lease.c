@@ -29,7 +29,7 @@ static int set(const char *name, uint64_t capacity)
 		                      .refill = 10,
 		                      .period_ns = SECOND };
 
-	return shmlimit_rule_set_at(l, name, &rule, T0);
+	return shmlimit_rule_set(at_time(l, T0), name, &rule);
 }
 
 /* Of `refill` tokens in a period. */
@@ -52,34 +52,34 @@ static uint32_t few_times;
 static int ask(int id, uint64_t cost, uint64_t at)
 {
 	lease = (struct shmlimit_lease){ .struct_size = sizeof(lease) };
-	return shmlimit_lease_take_at(
-		l, id, "k", 1,
+	return shmlimit_lease_take(
+		at_time(l, at), id, "k", 1,
 		&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
 	                                          .few_times = few_times,
 	                                          .cost = cost,
 	                                          .lease_ns = LEASE_NS,
 	                                          .claim_ns = CLAIM_NS },
-		&lease, &r, at);
+		&lease, &r);
 }
 
 static int take(int id, uint64_t cost, uint64_t at)
 {
-	return shmlimit_take_at(l, id, "k", 1, cost, &r, at);
+	return shmlimit_take(at_time(l, at), id, "k", 1, cost, &r);
 }
 
 static int deposit(int id, uint64_t tokens, uint64_t cost, uint64_t at)
 {
-	return shmlimit_lease_deposit_at(l, id, "k", 1, tokens, cost, LEASE_NS, &r, at);
+	return shmlimit_lease_deposit(at_time(l, at), id, "k", 1, tokens, cost, 0, LEASE_NS, &r);
 }
 
 static int deny(int id, uint64_t cost, uint64_t for_ns, uint64_t at)
 {
-	return shmlimit_lease_deny_at(l, id, "k", 1, cost, for_ns, &r, at);
+	return shmlimit_lease_deny(at_time(l, at), id, "k", 1, cost, for_ns, &r);
 }
 
 static uint64_t left(int id, uint64_t at)
 {
-	shmlimit_peek_at(l, id, "k", 1, 0, &r, at);
+	shmlimit_peek(at_time(l, at), id, "k", 1, 0, &r);
 	return r.remaining;
 }
 
@@ -145,11 +145,11 @@ static void by_hand(void)
 static int look(int id, uint64_t cost, uint64_t at)
 {
 	lease = (struct shmlimit_lease){ .struct_size = sizeof(lease) };
-	return shmlimit_lease_take_at(
-		l, id, "k", 1,
+	return shmlimit_lease_take(
+		at_time(l, at), id, "k", 1,
 		&(struct shmlimit_lease_request){
 			.struct_size = sizeof(struct shmlimit_lease_request), .cost = cost, .lease_ns = LEASE_NS },
-		&lease, &r, at);
+		&lease, &r);
 }
 
 static void looks(void)
@@ -192,7 +192,7 @@ static void claims(void)
 	is(ask(id, 5, T0), SHMLIMIT_LEASE_ASK, "a caller that misses gets a claim");
 	is(ask(id, 5, T0 + CLAIM_NS - 1), SHMLIMIT_LEASE_WAIT, "a claim whose holder is dead keeps others waiting");
 	is(ask(id, 5, T0 + CLAIM_NS + tick_ns), SHMLIMIT_LEASE_ASK, "a claim whose holder is dead ends by itself");
-	is(shmlimit_lease_abandon_at(l, id, "k", 1, T0 + CLAIM_NS + 2 * tick_ns), 0, "a claim can be abandoned");
+	is(shmlimit_lease_abandon(at_time(l, T0 + CLAIM_NS + 2 * tick_ns), id, "k", 1), 0, "a claim can be abandoned");
 	is(ask(id, 5, T0 + CLAIM_NS + 2 * tick_ns), SHMLIMIT_LEASE_ASK,
 	   "after a claim was abandoned the next caller asks");
 	is(deposit(id, 8, 5, T0 + 20 * MS), SHMLIMIT_ALLOWED, "a deposit that comes after its claim's end is accepted");
@@ -213,7 +213,7 @@ static void claims(void)
 
 	deposit(id, 10, 4, T0);
 	ask(id, 8, T0 + 2 * MS);
-	is(shmlimit_lease_abandon_at(l, id, "k", 1, T0 + 2 * MS), 0, "a claim beside tokens can be abandoned");
+	is(shmlimit_lease_abandon(at_time(l, T0 + 2 * MS), id, "k", 1), 0, "a claim beside tokens can be abandoned");
 	is(left(id, T0 + 2 * MS), 6, "abandoning a claim leaves the tokens that there were");
 	is(left(id, T0 + 2 * MS + CLAIM_NS + tick_ns), 0,
 	   "tokens beside a claim last no longer than the claim would have");
@@ -268,36 +268,37 @@ static void given_back(int id, uint64_t at)
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 	unsigned expired = 0;
 
-	is(shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, &r, at), SHMLIMIT_ALLOWED, "a charge spends all of a lease");
-	is(shmlimit_charge_at(l, id, "k", 1, 1, &r, at), SHMLIMIT_ALLOWED,
+	is(shmlimit_charge(at_time(l, at), id, "k", 1, UINT64_MAX, &r), SHMLIMIT_ALLOWED,
+	   "a charge spends all of a lease");
+	is(shmlimit_charge(at_time(l, at), id, "k", 1, 1, &r), SHMLIMIT_ALLOWED,
 	   "a charge of a lease that is spent changes nothing");
 	is(r.retry_after_ns, UINT64_MAX, "a charge that could not charge all says so");
-	is(shmlimit_refund_at(l, id, "k", 1, 0, &r, at), SHMLIMIT_ALLOWED, "a refund of nothing is accepted");
+	is(shmlimit_refund(at_time(l, at), id, "k", 1, 0, &r), SHMLIMIT_ALLOWED, "a refund of nothing is accepted");
 	is(r.remaining, 0, "a refund of nothing changes nothing");
-	shmlimit_refund_at(l, id, "k", 1, 5, &r, at);
+	shmlimit_refund(at_time(l, at), id, "k", 1, 5, &r);
 	is(r.remaining, 5, "a refund gives back what was taken");
-	shmlimit_refund_at(l, id, "k", 1, 2, &r, at);
+	shmlimit_refund(at_time(l, at), id, "k", 1, 2, &r);
 	is(r.remaining, 6, "a refund gives back no more than the lease began with");
-	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, &r, at);
+	shmlimit_refund(at_time(l, at), id, "k", 1, UINT64_MAX, &r);
 	is(r.remaining, 6, "a refund of any size gives back no more than the lease began with");
 	is(ask(id, 7, at), SHMLIMIT_LEASE_ASK, "a caller that needs more than the lease has is to ask");
-	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, &r, at);
+	shmlimit_refund(at_time(l, at), id, "k", 1, UINT64_MAX, &r);
 	is(r.remaining, 6, "a refund restores nothing while a caller asks");
 	take(id, 2, at);
-	shmlimit_lease_abandon_at(l, id, "k", 1, at);
-	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, &r, at);
+	shmlimit_lease_abandon(at_time(l, at), id, "k", 1);
+	shmlimit_refund(at_time(l, at), id, "k", 1, UINT64_MAX, &r);
 	is(r.remaining, 4, "a refund restores nothing after a caller asked in vain");
-	shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, &r, at);
+	shmlimit_charge(at_time(l, at), id, "k", 1, UINT64_MAX, &r);
 	is(ask(id, 7, at), SHMLIMIT_LEASE_ASK, "a caller is to ask when all is spent");
-	shmlimit_lease_abandon_at(l, id, "k", 1, at);
-	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, &r, at);
+	shmlimit_lease_abandon(at_time(l, at), id, "k", 1);
+	shmlimit_refund(at_time(l, at), id, "k", 1, UINT64_MAX, &r);
 	is(r.remaining, 0, "a refund restores nothing of what was asked for in vain");
 	deposit(id, 6, 0, at);
-	shmlimit_refund_at(l, id, "k", 1, 1, &r, at + 2 * LEASE_NS);
+	shmlimit_refund(at_time(l, at + 2 * LEASE_NS), id, "k", 1, 1, &r);
 	is(r.remaining, 0, "a refund restores nothing when the lease's time is over");
-	shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, &r, at);
+	shmlimit_charge(at_time(l, at), id, "k", 1, UINT64_MAX, &r);
 	is(deny(id, 1, SECOND, at), SHMLIMIT_DENIED, "the backend can deny after a lease was spent");
-	shmlimit_refund_at(l, id, "k", 1, 1, &r, at);
+	shmlimit_refund(at_time(l, at), id, "k", 1, 1, &r);
 	is(r.remaining, 0, "a refund restores nothing to a denial");
 	for (uint64_t i = 0; shmlimit_slot(l, i, &slot, at + 2 * SECOND) == 0; i++)
 		expired += slot.rule == id && slot.state == SHMLIMIT_SLOT_REFILLED && slot.lease == 0;
@@ -317,55 +318,57 @@ static void other_verbs(void)
 	struct shmlimit *reader;
 	int answers[2];
 
-	is(shmlimit_refund_at(l, id, "k", 1, 5, &r, T0), SHMLIMIT_ALLOWED,
+	is(shmlimit_refund(at_time(l, T0), id, "k", 1, 5, &r), SHMLIMIT_ALLOWED,
 	   "a refund to a key without a lease is accepted");
 	is(left(id, T0), 0, "a refund to a key without a lease is lost");
 	deposit(id, 10, 1, T0);
 	take(id, 4, T0);
-	shmlimit_refund_at(l, id, "k", 1, 4, &r, T0);
+	shmlimit_refund(at_time(l, T0), id, "k", 1, 4, &r);
 	is(r.remaining, 9, "a refund to a live lease gives back what was taken");
-	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, &r, T0);
+	shmlimit_refund(at_time(l, T0), id, "k", 1, UINT64_MAX, &r);
 	ok(r.remaining == 9 || r.remaining == 10, "a refund to a live lease gives back no more than was leased: %d",
 	   (int)r.remaining);
 	deposit(id, 90, 0, T0);
-	shmlimit_charge_at(l, id, "k", 1, r.remaining - 90, &r, T0);
-	is(shmlimit_reserve_at(l, id, "k", 1, 80, UINT64_MAX, &r, T0), SHMLIMIT_ALLOWED, "a reservation is a take");
-	is(shmlimit_reserve_at(l, id, "k", 1, 11, UINT64_MAX, &r, T0), SHMLIMIT_DENIED,
+	shmlimit_charge(at_time(l, T0), id, "k", 1, r.remaining - 90, &r);
+	is(shmlimit_reserve(at_time(l, T0), id, "k", 1, 80, UINT64_MAX, &r), SHMLIMIT_ALLOWED,
+	   "a reservation is a take");
+	is(shmlimit_reserve(at_time(l, T0), id, "k", 1, 11, UINT64_MAX, &r), SHMLIMIT_DENIED,
 	   "a reservation borrows nothing from a lease");
-	is(shmlimit_charge_at(l, id, "k", 1, 4, &r, T0), SHMLIMIT_ALLOWED, "a charge of what a lease has is accepted");
+	is(shmlimit_charge(at_time(l, T0), id, "k", 1, 4, &r), SHMLIMIT_ALLOWED,
+	   "a charge of what a lease has is accepted");
 	is(r.remaining, 6, "a charge takes just its cost");
-	is(shmlimit_peek_at(l, id, "k", 1, 6, &r, T0), SHMLIMIT_ALLOWED, "a peek at what is left is allowed");
-	is(shmlimit_peek_at(l, id, "k", 1, 7, &r, T0), SHMLIMIT_DENIED, "a peek at more than is left is denied");
-	is(shmlimit_take_all_at(l, all, 2, NULL, NULL, T0), SHMLIMIT_ALLOWED, "a lease is one of several limits");
-	is(shmlimit_take_all_at(l, all, 2, NULL, NULL, T0), SHMLIMIT_DENIED,
+	is(shmlimit_peek(at_time(l, T0), id, "k", 1, 6, &r), SHMLIMIT_ALLOWED, "a peek at what is left is allowed");
+	is(shmlimit_peek(at_time(l, T0), id, "k", 1, 7, &r), SHMLIMIT_DENIED, "a peek at more than is left is denied");
+	is(shmlimit_take_all(at_time(l, T0), all, 2, NULL, NULL), SHMLIMIT_ALLOWED, "a lease is one of several limits");
+	is(shmlimit_take_all(at_time(l, T0), all, 2, NULL, NULL), SHMLIMIT_DENIED,
 	   "several limits are denied where one that is no lease denies");
 	is(left(id, T0), 3, "a lease gets back what was taken where another limit denies");
-	is(shmlimit_take_many_at(l, (struct shmlimit_request[]){ all[0], all[0] }, 2, answers, NULL, T0), 0,
+	is(shmlimit_take_many(at_time(l, T0), (struct shmlimit_request[]){ all[0], all[0] }, 2, answers, NULL), 0,
 	   "a batch of requests may be of a lease");
 	ok(answers[0] == SHMLIMIT_ALLOWED && answers[1] == SHMLIMIT_DENIED,
 	   "each request of a batch takes what the others left");
 	deposit(id, 6, 1, T0);
-	shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, &r, T0);
+	shmlimit_charge(at_time(l, T0), id, "k", 1, UINT64_MAX, &r);
 	is(r.remaining, 0, "a charge takes no more than there is");
 	deposit(id, 6, 1, T0);
 	given_back(id, T0);
-	is(shmlimit_lease_take_at(
-		   l, funnel, "k", 1,
-		   &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
-	                                             .cost = 1,
-	                                             .lease_ns = 1,
-	                                             .claim_ns = 1 },
-		   &lease, &r, T0),
+	is(shmlimit_lease_take(at_time(l, T0), funnel, "k", 1,
+	                       &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                                         .cost = 1,
+	                                                         .lease_ns = 1,
+	                                                         .claim_ns = 1 },
+	                       &lease, &r),
 	   -EOPNOTSUPP, "a funnel leases nothing");
-	is(shmlimit_lease_deposit_at(l, funnel, "k", 1, 1, 1, 1, &r, T0), -EOPNOTSUPP, "a funnel takes no deposits");
+	is(shmlimit_lease_deposit(at_time(l, T0), funnel, "k", 1, 1, 1, 0, 1, &r), -EOPNOTSUPP,
+	   "a funnel takes no deposits");
 
-	id = shmlimit_rule_set_at(l, "dry", &dry, T0);
+	id = shmlimit_rule_set(at_time(l, T0), "dry", &dry);
 	is(ask(id, 1, T0), SHMLIMIT_LEASE_ASK, "a dry run asks");
 	is(deny(id, 1, SECOND, T0), SHMLIMIT_ALLOWED, "a dry run answers a denial by the backend with allowed");
 	is(ask(id, 1, T0), SHMLIMIT_ALLOWED, "a dry run allows a request that is denied");
 	ok(r.retry_after_ns != 0, "a dry run tells of a denial by its time to wait");
 	dry.mode = SHMLIMIT_OFF;
-	shmlimit_rule_set_at(l, "dry", &dry, T0);
+	shmlimit_rule_set(at_time(l, T0), "dry", &dry);
 	is(ask(id, 1, T0), SHMLIMIT_ALLOWED, "a lease that is off allows");
 	is(r.remaining, CAPACITY, "a lease that is off has all of its capacity left");
 
@@ -413,27 +416,27 @@ static void meetings(void)
 	int id = rule("meetings", CAPACITY);
 
 	deposit(id, 11, 1, T0);
-	is(shmlimit_lease_deposit_at(l, id, "k", 1, 50, 0, 10 * LEASE_NS, &r, T0), SHMLIMIT_ALLOWED,
+	is(shmlimit_lease_deposit(at_time(l, T0), id, "k", 1, 50, 0, 0, 10 * LEASE_NS, &r), SHMLIMIT_ALLOWED,
 	   "a long deposit is added to a few tokens that end sooner");
 	is(r.remaining, 50, "beside many tokens that end later, a few that end sooner expire");
-	is(shmlimit_lease_deposit_at(l, id, "k", 1, 5, 0, 20 * LEASE_NS, &r, T0), SHMLIMIT_ALLOWED,
+	is(shmlimit_lease_deposit(at_time(l, T0), id, "k", 1, 5, 0, 0, 20 * LEASE_NS, &r), SHMLIMIT_ALLOWED,
 	   "a few tokens that end later are deposited beside many");
 	is(r.remaining, 55, "a few tokens that end later are added to many");
 	ok(r.reset_after_ns <= 10 * LEASE_NS, "a few tokens that end later end with the many that they were added to");
-	is(shmlimit_lease_deposit_at(l, id, "k", 1, 5, 0, LEASE_NS, &r, T0), SHMLIMIT_ALLOWED,
+	is(shmlimit_lease_deposit(at_time(l, T0), id, "k", 1, 5, 0, 0, LEASE_NS, &r), SHMLIMIT_ALLOWED,
 	   "a few tokens that end sooner are deposited beside many");
 	is(r.remaining, 55, "a few tokens that end sooner expire beside many");
-	is(shmlimit_lease_deposit_at(l, id, "k", 1, 70, 10, LEASE_NS, &r, T0), SHMLIMIT_ALLOWED,
+	is(shmlimit_lease_deposit(at_time(l, T0), id, "k", 1, 70, 10, 0, LEASE_NS, &r), SHMLIMIT_ALLOWED,
 	   "many tokens that end sooner are deposited beside many");
 	is(r.remaining, CAPACITY, "many tokens that end sooner are added, up to the capacity");
 	ok(r.reset_after_ns <= LEASE_NS, "tokens that many were added to end with these");
-	is(shmlimit_lease_deposit_at(l, id, "k", 1, UINT64_MAX, UINT64_MAX, LEASE_NS, &r, T0), SHMLIMIT_ALLOWED,
-	   "a deposit that is spent at once needs no room");
+	is(shmlimit_lease_deposit(at_time(l, T0), id, "k", 1, UINT64_MAX, UINT64_MAX, 0, LEASE_NS, &r),
+	   SHMLIMIT_ALLOWED, "a deposit that is spent at once needs no room");
 	is(r.remaining, 100, "a deposit that is spent at once leaves the old tokens");
-	is(shmlimit_lease_deposit_at(l, id, "k", 1, 0, 101, LEASE_NS, &r, T0), SHMLIMIT_LEASE_WAIT,
+	is(shmlimit_lease_deposit(at_time(l, T0), id, "k", 1, 0, 101, 0, LEASE_NS, &r), SHMLIMIT_LEASE_WAIT,
 	   "a deposit of nothing leaves a request above what there is undecided");
 	is(r.remaining, 100, "a deposit of nothing adds nothing");
-	is(shmlimit_lease_deposit_at(l, id, "k", 1, 7, 0, 0, &r, T0 + SECOND), SHMLIMIT_ALLOWED,
+	is(shmlimit_lease_deposit(at_time(l, T0 + SECOND), id, "k", 1, 7, 0, 0, 0, &r), SHMLIMIT_ALLOWED,
 	   "a deposit for no time is accepted");
 	is(r.remaining, 0, "a deposit for no time is over at once");
 }
@@ -497,7 +500,7 @@ static void bounds(void)
 		else if (state == 2)
 			ask(id, 7, T0);
 		else if (state == 3)
-			shmlimit_charge_at(l, id, "k", 1, 9, NULL, T0), deny(id, 1, SECOND, T0);
+			shmlimit_charge(at_time(l, T0), id, "k", 1, 9, NULL), deny(id, 1, SECOND, T0);
 		for (uint64_t i = 0; shmlimit_slot(l, i, &slot, T0) == 0; i++)
 			if (slot.state == SHMLIMIT_SLOT_LIVE)
 				seen[state] = slot.lease;
@@ -624,13 +627,12 @@ static void ahead(void)
 	ask(id, 100, T0);
 	deposit(id, 64, 1, T0 + LEASE_NS);
 	lease.want = 7;
-	is(shmlimit_lease_take_at(
-		   l, id, "k", 1,
-		   &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
-	                                             .cost = 1,
-	                                             .lease_ns = LEASE_NS,
-	                                             .claim_ns = CLAIM_NS },
-		   &lease, NULL, T0 + LEASE_NS),
+	is(shmlimit_lease_take(at_time(l, T0 + LEASE_NS), id, "k", 1,
+	                       &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                                         .cost = 1,
+	                                                         .lease_ns = LEASE_NS,
+	                                                         .claim_ns = CLAIM_NS },
+	                       &lease, NULL),
 	   SHMLIMIT_ALLOWED, "a take of a lease that does not run low is allowed");
 	is(lease.want, 7, "a take of a lease that does not run low leaves the caller's structure alone");
 }
@@ -667,7 +669,7 @@ static void slow(void)
 	is(steady_after("slow", 100000, 310, SECOND, 4900 * MS), 4, "a large limit of fewer tokens has longer leases");
 	id = rule_of("long", 100, 100, 60 * SECOND);
 	ask(id, 1, T0);
-	shmlimit_lease_deposit_at(l, id, "k", 1, 4, 1, 15 * SECOND, NULL, T0);
+	shmlimit_lease_deposit(at_time(l, T0), id, "k", 1, 4, 1, 0, 15 * SECOND, NULL);
 	is(ask(id, 3, T0 + 10 * SECOND), SHMLIMIT_ALLOWED, "tokens of a longer lease are spent until it ends");
 	is(ask(id, 1, T0 + 12 * SECOND), SHMLIMIT_LEASE_ASK, "a longer lease that is spent is followed by another one");
 	is(lease.steady, 5, "four requests in twelve seconds are five in fifteen");
@@ -716,26 +718,26 @@ static void few(void)
 
 	few_times = 3;
 	ask(id, 1, T0);
-	shmlimit_lease_deposit_at(l, id, "k", 1, 1, 1, 3 * LEASE_NS, NULL, T0);
+	shmlimit_lease_deposit(at_time(l, T0), id, "k", 1, 1, 1, 0, 3 * LEASE_NS, NULL);
 	is(ask(id, 1, T0 + LEASE_NS / 4), SHMLIMIT_LEASE_ASK, "a lease of one token is spent at once");
 	is(lease.want, 1, "a second request within a quarter of a lease wants one token");
-	shmlimit_lease_deposit_at(l, id, "k", 1, 1, 1, 3 * LEASE_NS, NULL, T0 + LEASE_NS / 4);
+	shmlimit_lease_deposit(at_time(l, T0 + LEASE_NS / 4), id, "k", 1, 1, 1, 0, 3 * LEASE_NS, NULL);
 	ask(id, 1, T0 + LEASE_NS / 4 + LEASE_NS / 8);
 	is(lease.want, 2, "a second request within an eighth of a lease wants two");
-	shmlimit_lease_deposit_at(l, id, "k", 1, 2, 1, 3 * LEASE_NS, NULL, T0 + SECOND);
+	shmlimit_lease_deposit(at_time(l, T0 + SECOND), id, "k", 1, 2, 1, 0, 3 * LEASE_NS, NULL);
 	is(ask(id, 1, T0 + SECOND + 2 * LEASE_NS), SHMLIMIT_ALLOWED, "few tokens are spent in three leases");
 	ask(id, 1, T0 + SECOND + 2 * LEASE_NS);
 	is(lease.want, 1, "two tokens that lasted two leases are followed by one");
-	shmlimit_lease_deposit_at(l, id, "k", 1, 20, 20, 3 * LEASE_NS, NULL, T0 + 2 * SECOND);
+	shmlimit_lease_deposit(at_time(l, T0 + 2 * SECOND), id, "k", 1, 20, 20, 0, 3 * LEASE_NS, NULL);
 	ask(id, 1, T0 + 2 * SECOND + LEASE_NS);
 	is(lease.want, 20, "few tokens that lasted a lease are followed by as many");
-	shmlimit_lease_deposit_at(l, id, "k", 1, 80, 80, LEASE_NS, NULL, T0 + 3 * SECOND);
+	shmlimit_lease_deposit(at_time(l, T0 + 3 * SECOND), id, "k", 1, 80, 80, 0, LEASE_NS, NULL);
 	ask(id, 1, T0 + 3 * SECOND + LEASE_NS / 2);
 	is(lease.want, 120, "more tokens are wanted for three quarters of a lease");
 	id = rule_of("slow-few", 100, 100, 60 * SECOND);
 	few_times = 16;
 	ask(id, 1, T0);
-	shmlimit_lease_deposit_at(l, id, "k", 1, 1, 1, 16 * LEASE_NS, NULL, T0);
+	shmlimit_lease_deposit(at_time(l, T0), id, "k", 1, 1, 1, 0, 16 * LEASE_NS, NULL);
 	ask(id, 1, T0 + 15 * LEASE_NS);
 	is(lease.steady, 8, "a key that comes later than a lease is slow, though its lease lasts");
 	few_times = 17;
@@ -911,13 +913,13 @@ static void any_history(void)
 		case 3:
 			looked = rng_below(&rng, 4) == 0;
 			lease = (struct shmlimit_lease){ .struct_size = sizeof(lease) };
-			answer = shmlimit_lease_take_at(
-				l, id, "k", 1,
+			answer = shmlimit_lease_take(
+				at_time(l, at), id, "k", 1,
 				&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
 			                                          .cost = cost,
 			                                          .lease_ns = LEASE_NS,
 			                                          .claim_ns = looked ? 0 : time | 1 },
-				&lease, &r, at);
+				&lease, &r);
 			if (answer == SHMLIMIT_ALLOWED)
 				unpaid += !bag_take(cost, at);
 			spent += answer == SHMLIMIT_ALLOWED;
@@ -940,8 +942,8 @@ static void any_history(void)
 		case 4:
 		case 5:
 		case 6:
-			answer = rng_below(&rng, 2) ? shmlimit_take_at(l, id, "k", 1, cost, &r, at)
-			                            : shmlimit_reserve_at(l, id, "k", 1, cost, 0, &r, at);
+			answer = rng_below(&rng, 2) ? shmlimit_take(at_time(l, at), id, "k", 1, cost, &r)
+			                            : shmlimit_reserve(at_time(l, at), id, "k", 1, cost, 0, &r);
 			if (answer == SHMLIMIT_ALLOWED)
 				unpaid += !bag_take(cost, at);
 			spent += answer == SHMLIMIT_ALLOWED;
@@ -951,14 +953,15 @@ static void any_history(void)
 			n = rng_below(&rng, 2 * cost);
 			bag_put(n, at + time);
 			lent_put(n, at + time);
-			if (shmlimit_lease_deposit_at(l, id, "k", 1, n, cost, time, &r, at) == SHMLIMIT_ALLOWED)
+			if (shmlimit_lease_deposit(at_time(l, at), id, "k", 1, n, cost, 0, time, &r) ==
+			    SHMLIMIT_ALLOWED)
 				unpaid += !bag_take(cost, at);
 			above += r.remaining > CAPACITY;
 			claimed_until = denied_until = 0;
 			break;
 		case 9:
 			n = left(id, at);
-			shmlimit_lease_deny_at(l, id, "k", 1, cost, time, &r, at);
+			shmlimit_lease_deny(at_time(l, at), id, "k", 1, cost, time, &r);
 			claimed_until = 0;
 			if (n == 0) {
 				denied_until = at + time - (time < tick_ns ? time : tick_ns);
@@ -967,12 +970,12 @@ static void any_history(void)
 			break;
 		case 10:
 			n = left(id, at);
-			shmlimit_charge_at(l, id, "k", 1, cost, &r, at);
+			shmlimit_charge(at_time(l, at), id, "k", 1, cost, &r);
 			unpaid += !bag_take(n - r.remaining, at);
 			if (rng_below(&rng, 2)) {
 				uint64_t before = left(id, at);
 
-				shmlimit_refund_at(l, id, "k", 1, cost, &r, at);
+				shmlimit_refund(at_time(l, at), id, "k", 1, cost, &r);
 				restored += r.remaining > before;
 				bag_put(r.remaining - before, at + r.reset_after_ns);
 				unlent += r.remaining != 0 && r.remaining > lent_until(at + r.reset_after_ns);
@@ -980,7 +983,7 @@ static void any_history(void)
 			break;
 		case 11:
 			if (rng_below(&rng, 2)) {
-				shmlimit_lease_abandon_at(l, id, "k", 1, at);
+				shmlimit_lease_abandon(at_time(l, at), id, "k", 1);
 				claimed_until = 0;
 			} else if (rng_below(&rng, 10) == 0) {
 				shmlimit_reset(l, id, "k", 1);
@@ -1012,17 +1015,17 @@ static void full(void)
 		id = rule("full", CAPACITY);
 		for (uint32_t key = 0; key < 100; key++) {
 			lease = (struct shmlimit_lease){ .struct_size = sizeof(lease) };
-			switch (shmlimit_lease_take_at(
-				l, id, &key, sizeof(key),
+			switch (shmlimit_lease_take(
+				at_time(l, T0), id, &key, sizeof(key),
 				&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
 			                                          .cost = 1,
 			                                          .lease_ns = LEASE_NS,
 			                                          .claim_ns = CLAIM_NS },
-				&lease, &r, T0)) {
+				&lease, &r)) {
 			case SHMLIMIT_LEASE_ASK:
 				asked++;
-				allowed += shmlimit_lease_deposit_at(l, id, &key, sizeof(key), 5, 1, LEASE_NS, NULL,
-				                                     T0) == SHMLIMIT_ALLOWED;
+				allowed += shmlimit_lease_deposit(at_time(l, T0), id, &key, sizeof(key), 5, 1, 0,
+				                                  LEASE_NS, NULL) == SHMLIMIT_ALLOWED;
 				break;
 			case SHMLIMIT_DENIED:
 				denied++;
@@ -1032,7 +1035,7 @@ static void full(void)
 			ok(asked <= 16 && asked + denied == 100, "a full table denies if on_full is DENY");
 			is(allowed, asked,
 			   "on a full table that denies, each caller that asked gets what it deposited");
-			is(shmlimit_lease_deposit_at(l, id, "k", 1, 5, 1, LEASE_NS, &r, T0), SHMLIMIT_ALLOWED,
+			is(shmlimit_lease_deposit(at_time(l, T0), id, "k", 1, 5, 1, 0, LEASE_NS, &r), SHMLIMIT_ALLOWED,
 			   "a deposit without a slot is spent for its caller");
 			is(r.remaining, 4, "a deposit without a slot says what would be left");
 		} else {
@@ -1052,7 +1055,7 @@ static void breaker(void)
 	is(ask(id, 1, T0), SHMLIMIT_LEASE_WAIT, "a second call to a backend waits for the probe");
 	is(deposit(id, CAPACITY, 1, T0), SHMLIMIT_ALLOWED, "a probe that succeeds closes the breaker");
 	is(ask(id, 1, T0), SHMLIMIT_ALLOWED, "a closed breaker lets others call");
-	is(shmlimit_charge_at(l, id, "k", 1, CAPACITY, NULL, T0), SHMLIMIT_ALLOWED,
+	is(shmlimit_charge(at_time(l, T0), id, "k", 1, CAPACITY, NULL), SHMLIMIT_ALLOWED,
 	   "a caller that failed takes the permits of others");
 	is(deny(id, 1, SECOND, T0), SHMLIMIT_DENIED, "a caller that failed opens the breaker");
 	is(ask(id, 1, T0 + SECOND / 2), SHMLIMIT_DENIED, "an open breaker lets nobody call");
@@ -1077,7 +1080,7 @@ static void far_away(void)
 		largest = lease.want;
 		at += LEASE_NS / 2;
 		/* Tokens count from when they were asked for. */
-		shmlimit_lease_deposit_at(l, id, "k", 1, lease.want, lease.want, LEASE_NS / 2, &r, at);
+		shmlimit_lease_deposit(at_time(l, at), id, "k", 1, lease.want, lease.want, 0, LEASE_NS / 2, &r);
 	}
 	ok(largest >= 10, "a lease grows where it took long to come, too (%llu)", (unsigned long long)largest);
 }
@@ -1095,13 +1098,14 @@ static void left_behind(void)
 	ask(id, 1, at);
 	deposit(id, 10, 1, at);
 	is(take(id, 1, at + MS), SHMLIMIT_ALLOWED, "what was leased is spent");
-	is(shmlimit_grow_at(l, 64, at + MS), 0, "a table with leases can grow");
-	is(shmlimit_peek_at(l, id, "k", 1, 9, NULL, at + MS), SHMLIMIT_DENIED, "what is left is not counted twice");
+	is(shmlimit_grow(at_time(l, at + MS), 64), 0, "a table with leases can grow");
+	is(shmlimit_peek(at_time(l, at + MS), id, "k", 1, 9, NULL), SHMLIMIT_DENIED,
+	   "what is left is not counted twice");
 	is(ask(id, 1, at + MS), SHMLIMIT_LEASE_ASK, "a lease ends when the table grows");
 	is(deposit(id, 6, 1, at + MS), SHMLIMIT_ALLOWED, "another lease is deposited after the table grew");
 	is(take(id, 6, at + MS), SHMLIMIT_DENIED, "after the table grew a key has the new lease only");
 	given_back(id, at + MS);
-	is(shmlimit_grow_at(l, 0, at + MS), 0, "the old table is done with");
+	is(shmlimit_grow(at_time(l, at + MS), 0), 0, "the old table is done with");
 	shmlimit_close(l);
 }
 

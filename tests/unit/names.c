@@ -46,7 +46,7 @@ static const char *shown(size_t *key_len)
 static void take(const char *key, size_t key_len)
 {
 	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
-	if (shmlimit_take_at(l, rule, key, key_len, 1, NULL, T0) != SHMLIMIT_ALLOWED)
+	if (shmlimit_take(at_time(l, T0), rule, key, key_len, 1, NULL) != SHMLIMIT_ALLOWED)
 		bail("a new key is denied");
 }
 
@@ -121,28 +121,28 @@ static void verbs(void)
 	int funnel = rule, answer;
 
 	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
-	shmlimit_take_many_at(l, &request, 1, &answer, NULL, T0);
+	shmlimit_take_many(at_time(l, T0), &request, 1, &answer, NULL);
 	is_str(shown(NULL), "many", "take_many names what it claims");
 	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 	request.key = "all";
 	request.key_len = 3;
-	shmlimit_take_all_at(l, &request, 1, NULL, NULL, T0);
+	shmlimit_take_all(at_time(l, T0), &request, 1, NULL, NULL);
 	is_str(shown(NULL), "all", "take_all does");
 	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
-	shmlimit_charge_at(l, rule, "charge", 6, 1, NULL, T0);
+	shmlimit_charge(at_time(l, T0), rule, "charge", 6, 1, NULL);
 	is_str(shown(NULL), "charge", "charge does");
 	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
-	rule = shmlimit_rule_set_at(l, "w", &w, T0);
-	shmlimit_take_at(l, rule, "window", 6, 1, NULL, T0);
+	rule = shmlimit_rule_set(at_time(l, T0), "w", &w);
+	shmlimit_take(at_time(l, T0), rule, "window", 6, 1, NULL);
 	is_str(shown(NULL), "window", "a window has a name");
 	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
-	rule = shmlimit_rule_set_at(l, "leased", &leased, T0);
-	shmlimit_lease_take_at(l, rule, "lease", 5,
-	                       &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
-	                                                         .cost = 1,
-	                                                         .lease_ns = SECOND,
-	                                                         .claim_ns = SECOND },
-	                       &lease, NULL, T0);
+	rule = shmlimit_rule_set(at_time(l, T0), "leased", &leased);
+	shmlimit_lease_take(at_time(l, T0), rule, "lease", 5,
+	                    &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
+	                                                      .cost = 1,
+	                                                      .lease_ns = SECOND,
+	                                                      .claim_ns = SECOND },
+	                    &lease, NULL);
 	is_str(shown(NULL), "lease", "a lease has one");
 	shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 	shmlimit_throttle(l, "throttle", 8, 5, 1, 1000000, 1, reply);
@@ -239,14 +239,14 @@ static void grows(void)
 	l = create(NAMES);
 	rule = unit_rule(l, "r", 5, 1, 1000000 * SECOND);
 	take("alice", 5);
-	is(shmlimit_grow_at(l, 128, T0), 0, "the table grows");
+	is(shmlimit_grow(at_time(l, T0), 128), 0, "the table grows");
 	is_str(shown(NULL), "alice", "a key that has not moved is shown as it was");
-	if (shmlimit_take_at(l, rule, "alice", 5, 1, NULL, T0) != SHMLIMIT_ALLOWED)
+	if (shmlimit_take(at_time(l, T0), rule, "alice", 5, 1, NULL) != SHMLIMIT_ALLOWED)
 		bail("denied");
 	ok(strcmp(shown(&key_len), "alice") == 0 && key_len == 5, "a key that moved has its name");
 	take(beginning, strlen(beginning));
-	is(shmlimit_grow_at(l, 256, T0), 0, "it grows again");
-	if (shmlimit_take_at(l, rule, beginning, strlen(beginning), 1, NULL, T0) != SHMLIMIT_ALLOWED)
+	is(shmlimit_grow(at_time(l, T0), 256), 0, "it grows again");
+	if (shmlimit_take(at_time(l, T0), rule, beginning, strlen(beginning), 1, NULL) != SHMLIMIT_ALLOWED)
 		bail("denied");
 	ok(strncmp(shown(&key_len), beginning, strlen(shown(NULL))) == 0 && key_len == strlen(beginning),
 	   "a key's beginning moves with it when the table grows again");

@@ -23,23 +23,23 @@ static int call(int which, int id, const char *key, uint64_t now_ns, struct shml
 {
 	switch (which) {
 	case 0:
-		return shmlimit_take_at(l, id, key, 1, 0, r, now_ns);
+		return shmlimit_take(at_time(l, now_ns), id, key, 1, 0, r);
 	case 1:
-		return shmlimit_reserve_at(l, id, key, 1, 0, SECOND, r, now_ns);
+		return shmlimit_reserve(at_time(l, now_ns), id, key, 1, 0, SECOND, r);
 	case 2:
-		return shmlimit_charge_at(l, id, key, 1, 0, r, now_ns);
+		return shmlimit_charge(at_time(l, now_ns), id, key, 1, 0, r);
 	case 3:
-		return shmlimit_refund_at(l, id, key, 1, 0, r, now_ns);
+		return shmlimit_refund(at_time(l, now_ns), id, key, 1, 0, r);
 	case 4:
-		return shmlimit_peek_at(l, id, key, 1, 0, r, now_ns);
+		return shmlimit_peek(at_time(l, now_ns), id, key, 1, 0, r);
 	case 5:
-		return shmlimit_peek_at(l, id, key, 1, 4, r, now_ns);
+		return shmlimit_peek(at_time(l, now_ns), id, key, 1, 4, r);
 	default:
-		return shmlimit_count_at(
-			l, id, key, 1,
+		return shmlimit_count(
+			at_time(l, now_ns), id, key, 1,
 			&(struct shmlimit_count_request){
 				.struct_size = sizeof(struct shmlimit_count_request), .n = 0, .bound = 5 },
-			NULL, now_ns);
+			NULL);
 	}
 }
 
@@ -61,11 +61,11 @@ int main(void)
 	unit_rules(l, rules, RULES, T0);
 	for (int i = 0; i < RULES; i++) {
 		if (i == 3)
-			shmlimit_lease_deposit_at(l, rules[i], "k", 1, 5, 2, SECOND, NULL, T0);
+			shmlimit_lease_deposit(at_time(l, T0), rules[i], "k", 1, 5, 2, 0, SECOND, NULL);
 		else
-			shmlimit_take_at(l, rules[i], "k", 1, 3, NULL, T0);
+			shmlimit_take(at_time(l, T0), rules[i], "k", 1, 3, NULL);
 		for (int n = 0; n < 100; n++)
-			shmlimit_take_at(l, rules[i], "e", 1, 1, NULL, T0);
+			shmlimit_take(at_time(l, T0), rules[i], "e", 1, 1, NULL);
 	}
 	size = 64 * sizeof(struct layout_slot);
 	before = malloc(size);

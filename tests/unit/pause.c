@@ -76,12 +76,12 @@ static int is_denied(const struct shmlimit_request *q, const struct shmlimit_req
                      uint64_t left_ns, uint64_t now_ns)
 {
 	struct shmlimit_result r = { 0 }, peeked = { 0 }, after = { 0 };
-	int answer = shmlimit_decide_at(l, SHMLIMIT_PEEK, same, &peeked, now_ns);
+	int answer = shmlimit_decide(at_time(l, now_ns), SHMLIMIT_PEEK, same, &peeked);
 	uint64_t least_ns = longer(left_ns, answer == SHMLIMIT_DENIED ? peeked.retry_after_ns : 0);
 
-	if (shmlimit_decide_at(l, verb, q, &r, now_ns) != SHMLIMIT_DENIED ||
-	    shmlimit_decide_at(l, verb, q, NULL, now_ns) != SHMLIMIT_DENIED ||
-	    shmlimit_decide_at(l, SHMLIMIT_PEEK, q, &after, now_ns) != SHMLIMIT_DENIED)
+	if (shmlimit_decide(at_time(l, now_ns), verb, q, &r) != SHMLIMIT_DENIED ||
+	    shmlimit_decide(at_time(l, now_ns), verb, q, NULL) != SHMLIMIT_DENIED ||
+	    shmlimit_decide(at_time(l, now_ns), SHMLIMIT_PEEK, q, &after) != SHMLIMIT_DENIED)
 		return 0;
 	return r.limit == peeked.limit && r.remaining == peeked.remaining && r.wait_ns == 0 && r.granted == 0 &&
 	       r.reset_after_ns == peeked.reset_after_ns && after.remaining == peeked.remaining &&
@@ -93,9 +93,9 @@ static int is_same(const struct shmlimit_request *q, const struct shmlimit_reque
                    uint64_t now_ns)
 {
 	struct shmlimit_result one = { 0 }, other = { 0 };
-	int answer = shmlimit_decide_at(l, verb, q, &one, now_ns);
+	int answer = shmlimit_decide(at_time(l, now_ns), verb, q, &one);
 
-	return answer == shmlimit_decide_at(l, verb, same, &other, now_ns) &&
+	return answer == shmlimit_decide(at_time(l, now_ns), verb, same, &other) &&
 	       (answer < 0 || memcmp(&one, &other, sizeof(one)) == 0);
 }
 
@@ -124,11 +124,11 @@ static void beside(const struct game *game)
 			/* 0 ends it. */
 			for_ns = rng_below(&rng, 4) == 0 ? 0 : 1 + rng_below(&rng, 30 * SECOND);
 			kept += for_ns != 0 && ends_ns[key] > now_ns + for_ns;
-			if (shmlimit_pause_at(l, rule, &key, sizeof(key), for_ns, now_ns) != 0)
+			if (shmlimit_pause(at_time(l, now_ns), rule, &key, sizeof(key), for_ns) != 0)
 				wrong++;
 			ends_ns[key] = for_ns == 0 ? 0 : longer(ends_ns[key], now_ns + for_ns);
 		}
-		paused = shmlimit_paused_at(l, rule, &key, sizeof(key), &left_ns, now_ns);
+		paused = shmlimit_paused(at_time(l, now_ns), rule, &key, sizeof(key), &left_ns);
 		/* Within a tick of its end it may be over or not. */
 		if (ends_ns[key] + TICK_NS > now_ns && ends_ns[key] <= now_ns)
 			continue;
@@ -164,23 +164,24 @@ static void counts_and_places(void)
 		                            { .rule = count, .key = "k", .key_len = 1, .cost = 1 } };
 	size_t failed = 9;
 
-	is(shmlimit_count_at(l, count, "k", 1, &more, &found, T0), 0, "before a pause a count goes on");
-	is(shmlimit_pause_at(l, count, "k", 1, SECOND, T0), 0, "a count is paused");
-	is(shmlimit_count_at(l, count, "k", 1, &more, &found, T0), SHMLIMIT_DENIED,
+	is(shmlimit_count(at_time(l, T0), count, "k", 1, &more, &found), 0, "before a pause a count goes on");
+	is(shmlimit_pause(at_time(l, T0), count, "k", 1, SECOND), 0, "a count is paused");
+	is(shmlimit_count(at_time(l, T0), count, "k", 1, &more, &found), SHMLIMIT_DENIED,
 	   "nothing is added to a paused count");
 	ok(found.count == 2 && found.applied == 0, "a denial fills in the count, too");
-	is(shmlimit_take_all_at(l, both, 2, &failed, NULL, T0), SHMLIMIT_DENIED, "of all or none it denies all");
-	ok(failed == 1 && shmlimit_peek_at(l, count, "free", 4, 9, NULL, T0) == SHMLIMIT_ALLOWED,
+	is(shmlimit_take_all(at_time(l, T0), both, 2, &failed, NULL), SHMLIMIT_DENIED, "of all or none it denies all");
+	ok(failed == 1 && shmlimit_peek(at_time(l, T0), count, "free", 4, 9, NULL) == SHMLIMIT_ALLOWED,
 	   "the other key of all or none has what it had");
 	more.n = -1;
-	is(shmlimit_count_at(l, count, "k", 1, &more, &found, T0), 0, "what is taken away is taken");
-	is(shmlimit_enter_at(l, places, "k", 1, &place, NULL, T0), 0, "a place is entered");
-	is(shmlimit_pause_at(l, places, "k", 1, SECOND, T0), 0, "the key of a place is paused");
-	is(shmlimit_enter_at(l, places, "k", 1, &other, NULL, T0), SHMLIMIT_DENIED, "no process enters a paused key");
-	is(shmlimit_renew_at(l, places, "k", 1, &place, T0), 0, "a process that is there may stay");
-	is(shmlimit_leave_at(l, places, "k", 1, &place, T0), 0, "a process that is there may leave");
-	is(shmlimit_enter_at(l, places, "k", 1, &other, NULL, T0), SHMLIMIT_DENIED, "no process enters after it");
-	is(shmlimit_enter_at(l, places, "k", 1, &other, NULL, T0 + SECOND + TICK_NS), 0,
+	is(shmlimit_count(at_time(l, T0), count, "k", 1, &more, &found), 0, "what is taken away is taken");
+	is(shmlimit_enter(at_time(l, T0), places, "k", 1, &place, NULL), 0, "a place is entered");
+	is(shmlimit_pause(at_time(l, T0), places, "k", 1, SECOND), 0, "the key of a place is paused");
+	is(shmlimit_enter(at_time(l, T0), places, "k", 1, &other, NULL), SHMLIMIT_DENIED,
+	   "no process enters a paused key");
+	is(shmlimit_renew(at_time(l, T0), places, "k", 1, &place), 0, "a process that is there may stay");
+	is(shmlimit_leave(at_time(l, T0), places, "k", 1, &place), 0, "a process that is there may leave");
+	is(shmlimit_enter(at_time(l, T0), places, "k", 1, &other, NULL), SHMLIMIT_DENIED, "no process enters after it");
+	is(shmlimit_enter(at_time(l, T0 + SECOND + TICK_NS), places, "k", 1, &other, NULL), 0,
 	   "a process enters once the pause is over");
 }
 
@@ -279,16 +280,16 @@ static void ends(void)
 	int id = unit_rule(l, "ends", 5, 1, SECOND);
 	uint64_t before, now;
 
-	(void)shmlimit_take_at(l, id, "k", 1, 1, NULL, T0);
+	(void)shmlimit_take(at_time(l, T0), id, "k", 1, 1, NULL);
 	(void)shmlimit_rule_version(l, id, &before);
-	is(shmlimit_pause_at(l, id, "k", 1, SECOND, T0), 0, "a key is paused");
+	is(shmlimit_pause(at_time(l, T0), id, "k", 1, SECOND), 0, "a key is paused");
 	(void)shmlimit_rule_version(l, id, &now);
 	is(now, before, "no pause is another version of the rule");
-	is(shmlimit_take_at(l, id, "k", 1, 1, NULL, T0 + SECOND / 2), SHMLIMIT_DENIED, "a paused key is denied");
-	is(shmlimit_take_at(l, id, "k", 1, 1, NULL, T0 + 5 * SECOND), SHMLIMIT_ALLOWED,
+	is(shmlimit_take(at_time(l, T0 + SECOND / 2), id, "k", 1, 1, NULL), SHMLIMIT_DENIED, "a paused key is denied");
+	is(shmlimit_take(at_time(l, T0 + 5 * SECOND), id, "k", 1, 1, NULL), SHMLIMIT_ALLOWED,
 	   "a process enters once the pause is over");
-	is(shmlimit_pause_at(l, id, "k", 1, 2 * SECOND, T0 + 5 * SECOND), 0, "the key is paused again");
-	is(shmlimit_take_at(l, id, "k", 1, 1, NULL, T0 + 6 * SECOND), SHMLIMIT_DENIED,
+	is(shmlimit_pause(at_time(l, T0 + 5 * SECOND), id, "k", 1, 2 * SECOND), 0, "the key is paused again");
+	is(shmlimit_take(at_time(l, T0 + 6 * SECOND), id, "k", 1, 1, NULL), SHMLIMIT_DENIED,
 	   "the key that is paused again is denied");
 	/* Each end, by times around the word's range. */
 	for (uint64_t at = UINT64_C(1) << 57, i = 0; i < 6; at += UINT64_C(1) << 56, i++) {
@@ -300,11 +301,11 @@ static void ends(void)
 		shmlimit_reset(l, SHMLIMIT_ALL_RULES, NULL, 0);
 		shmlimit_rule_remove(l, "wraps");
 		wrapped = unit_rule_at(l, "wraps", again, at - 2 * SECOND);
-		is(shmlimit_pause_at(l, wrapped, "k", 1, YEAR, at - SECOND), 0,
+		is(shmlimit_pause(at_time(l, at - SECOND), wrapped, "k", 1, YEAR), 0,
 		   "a key is paused for a year, from %" PRIx64, at);
-		is(shmlimit_take_at(l, wrapped, "k", 1, 1, NULL, at - SECOND + YEAR - 1), SHMLIMIT_DENIED,
+		is(shmlimit_take(at_time(l, at - SECOND + YEAR - 1), wrapped, "k", 1, 1, NULL), SHMLIMIT_DENIED,
 		   "at the end of a year it is denied");
-		is(shmlimit_take_at(l, wrapped, "k", 1, 1, NULL, at + YEAR + 5 * SECOND), SHMLIMIT_ALLOWED,
+		is(shmlimit_take(at_time(l, at + YEAR + 5 * SECOND), wrapped, "k", 1, 1, NULL), SHMLIMIT_ALLOWED,
 		   "after a year it is allowed");
 	}
 }

@@ -137,48 +137,48 @@ static void call(int id, uint64_t now_ns)
 
 	switch (rng_below(&rng, 14)) {
 	case 0:
-		shmlimit_take(l, id, &key, sizeof(key), n, r);
+		shmlimit_take(at_clock(l), id, &key, sizeof(key), n, r);
 		break;
 	case 1:
-		shmlimit_reserve_at(l, id, &key, sizeof(key), n, rng_below(&rng, 2 * SECOND), r, now_ns);
+		shmlimit_reserve(at_time(l, now_ns), id, &key, sizeof(key), n, rng_below(&rng, 2 * SECOND), r);
 		break;
 	case 2:
-		shmlimit_charge_at(l, id, &key, sizeof(key), n, r, now_ns);
+		shmlimit_charge(at_time(l, now_ns), id, &key, sizeof(key), n, r);
 		break;
 	case 3:
-		shmlimit_refund_at(l, id, &key, sizeof(key), n, r, now_ns);
+		shmlimit_refund(at_time(l, now_ns), id, &key, sizeof(key), n, r);
 		break;
 	case 4:
-		shmlimit_peek_at(l, id, &key, sizeof(key), n, r, now_ns);
+		shmlimit_peek(at_time(l, now_ns), id, &key, sizeof(key), n, r);
 		break;
 	case 5:
-		shmlimit_lease_take_at(
-			l, id, &key, sizeof(key),
+		shmlimit_lease_take(
+			at_time(l, now_ns), id, &key, sizeof(key),
 			&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
 		                                          .cost = n,
 		                                          .lease_ns = SECOND,
 		                                          .claim_ns = SECOND / 10 },
-			&lease, r, now_ns);
+			&lease, r);
 		break;
 	case 6:
-		shmlimit_lease_deposit_at(l, id, &key, sizeof(key), n, rng_below(&rng, 3), SECOND, r, now_ns);
+		shmlimit_lease_deposit(at_time(l, now_ns), id, &key, sizeof(key), n, rng_below(&rng, 3), 0, SECOND, r);
 		break;
 	case 7:
-		shmlimit_lease_deny_at(l, id, &key, sizeof(key), n, SECOND, r, now_ns);
+		shmlimit_lease_deny(at_time(l, now_ns), id, &key, sizeof(key), n, SECOND, r);
 		break;
 	case 8:
-		shmlimit_count_at(
-			l, id, &key, sizeof(key),
-			&(struct shmlimit_count_request){
-				.struct_size = sizeof(struct shmlimit_count_request), .n = (int64_t)n - 1, .bound = 5 },
-			&count, now_ns);
+		shmlimit_count(at_time(l, now_ns), id, &key, sizeof(key),
+		               &(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+		                                                 .n = (int64_t)n - 1,
+		                                                 .bound = 5 },
+		               &count);
 		break;
 	case 9:
-		if (shmlimit_enter_at(l, id, &key, sizeof(key), &hold, r, now_ns) == SHMLIMIT_ALLOWED && n != 0)
-			shmlimit_leave_at(l, id, &key, sizeof(key), &hold, now_ns);
+		if (shmlimit_enter(at_time(l, now_ns), id, &key, sizeof(key), &hold, r) == SHMLIMIT_ALLOWED && n != 0)
+			shmlimit_leave(at_time(l, now_ns), id, &key, sizeof(key), &hold);
 		break;
 	default:
-		shmlimit_take_at(l, id, &key, sizeof(key), n, r, now_ns);
+		shmlimit_take(at_time(l, now_ns), id, &key, sizeof(key), n, r);
 		break;
 	}
 }

@@ -63,15 +63,15 @@ static void use(struct shmlimit *l, int rule, uint32_t algorithm, const char *ke
 
 	for (int i = 0; i < times; i++) {
 		if (algorithm == SHMLIMIT_COUNTER)
-			(void)shmlimit_count_at(l, rule, key, 1, &count, NULL, T0);
+			(void)shmlimit_count(at_time(l, T0), rule, key, 1, &count, NULL);
 		else if (algorithm == SHMLIMIT_HOLD)
-			(void)shmlimit_enter_at(l, rule, key, 1, &place, NULL, T0);
+			(void)shmlimit_enter(at_time(l, T0), rule, key, 1, &place, NULL);
 		else if (algorithm == SHMLIMIT_GCRA)
-			(void)by_limit_at(l, SHMLIMIT_TAKE, rule, key, 1, 1, &plan, NULL, T0);
+			(void)by_limit(at_time(l, T0), SHMLIMIT_TAKE, rule, key, 1, 1, &plan, NULL);
 		else if (algorithm == SHMLIMIT_WARMUP)
-			(void)shmlimit_reserve_at(l, rule, key, 1, 1, 60 * SECOND, NULL, T0);
+			(void)shmlimit_reserve(at_time(l, T0), rule, key, 1, 1, 60 * SECOND, NULL);
 		else
-			(void)shmlimit_take_at(l, rule, key, 1, 1, NULL, T0);
+			(void)shmlimit_take(at_time(l, T0), rule, key, 1, 1, NULL);
 	}
 }
 
@@ -83,8 +83,8 @@ static struct told ask(struct shmlimit *l, size_t rule, int key)
 	int id = shmlimit_rule_find(l, rules[rule].name);
 
 	told.answer = rules[rule].rule.algorithm == SHMLIMIT_GCRA
-	                      ? by_limit_at(l, SHMLIMIT_PEEK, id, &text, 1, 1, &plan, &r, LATER)
-	                      : shmlimit_peek_at(l, id, &text, 1, 1, &r, LATER);
+	                      ? by_limit(at_time(l, LATER), SHMLIMIT_PEEK, id, &text, 1, 1, &plan, &r)
+	                      : shmlimit_peek(at_time(l, LATER), id, &text, 1, 1, &r);
 	told.remaining = r.remaining;
 	told.retry_after_ns = r.retry_after_ns;
 	told.full_after_ns = r.reset_after_ns;
@@ -125,7 +125,7 @@ static int renew(void)
 		int id;
 
 		rule.struct_size = sizeof(rule);
-		id = unit_id(shmlimit_rule_set_at(l, rules[i].name, &rule, T0));
+		id = unit_id(shmlimit_rule_set(at_time(l, T0), rules[i].name, &rule));
 		for (int key = 0; key < KEYS; key++)
 			use(l, id, rule.algorithm, &"abc"[key], key < KEYS - 1 ? key + 1 : 20);
 	}
@@ -227,7 +227,7 @@ static void check_image(void)
 	check_rules(l, "segment");
 	check_answers(l, "segment");
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "nothing is wrong in the segment of 1.0");
-	is(shmlimit_take_at(l, shmlimit_rule_find(l, "funnel"), "d", 1, 1, NULL, LATER), 0,
+	is(shmlimit_take(at_time(l, LATER), shmlimit_rule_find(l, "funnel"), "d", 1, 1, NULL), 0,
 	   "a new key is decided in it");
 	shmlimit_close(l);
 }

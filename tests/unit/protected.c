@@ -62,7 +62,7 @@ static uint64_t wait_of(int rule, int key, uint64_t at)
 {
 	struct shmlimit_result r;
 
-	if (shmlimit_peek_at(l, ids[rule], &key, sizeof(key), 0, &r, at) < 0)
+	if (shmlimit_peek(at_time(l, at), ids[rule], &key, sizeof(key), 0, &r) < 0)
 		bail("a key that cannot be peeked at");
 	return r.reset_after_ns;
 }
@@ -111,7 +111,8 @@ static void step(struct rng *rng, uint64_t at, int share)
 	struct snapshot before;
 
 	look(at, &before);
-	if (shmlimit_take_at(l, ids[rule], &key, sizeof(key), 1 + rng_below(rng, 4), NULL, at) != SHMLIMIT_ALLOWED)
+	if (shmlimit_take(at_time(l, at), ids[rule], &key, sizeof(key), 1 + rng_below(rng, 4), NULL) !=
+	    SHMLIMIT_ALLOWED)
 		return;
 	for (int r = 0; r < RULES; r++) {
 		for (int k = 0; k < KEYS; k++) {
@@ -161,17 +162,17 @@ static void histories(void)
 
 static int take(int id, int64_t key, uint64_t cost, uint64_t at)
 {
-	return shmlimit_take_at(l, id, &key, sizeof(key), cost, NULL, at);
+	return shmlimit_take(at_time(l, at), id, &key, sizeof(key), cost, NULL);
 }
 
 static int ban(int id, int64_t key)
 {
-	return shmlimit_count_at(l, id, &key, sizeof(key),
-	                         &(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
-	                                                           .n = 1,
-	                                                           .bound = INT64_MAX,
-	                                                           .ttl_ns = 600 * SECOND },
-	                         NULL, T0);
+	return shmlimit_count(at_time(l, T0), id, &key, sizeof(key),
+	                      &(struct shmlimit_count_request){ .struct_size = sizeof(struct shmlimit_count_request),
+	                                                        .n = 1,
+	                                                        .bound = INT64_MAX,
+	                                                        .ttl_ns = 600 * SECOND },
+	                      NULL);
 }
 
 /* Eight bans: half of a probe window even where it has all their lines twice. */
@@ -188,7 +189,7 @@ static void flood_of_ordinary_keys(uint32_t flags, const char *which)
 	for (uint64_t i = 0; i < flood; i++)
 		take(page, (int64_t)i, 3, T0);
 	for (int64_t i = 0; i < 8; i++)
-		banned += shmlimit_peek_at(l, bans, &i, sizeof(i), 1, NULL, T0) == SHMLIMIT_DENIED;
+		banned += shmlimit_peek(at_time(l, T0), bans, &i, sizeof(i), 1, NULL) == SHMLIMIT_DENIED;
 	is(banned, flags != 0 ? 8 : 0, "%s, a flood of %" PRIu64 " keys in 1024 slots undoes %s", which, flood,
 	   flags != 0 ? "no ban" : "all");
 	shmlimit_close(l);
@@ -207,12 +208,12 @@ static void flood_of_protected_keys(void)
 	for (int i = 0; i < 10000; i++)
 		ban(bans, i);
 	for (int64_t i = 0; i < SLOTS; i++)
-		kept += shmlimit_peek_at(l, page, &i, sizeof(i), 1, NULL, T0) == SHMLIMIT_DENIED;
+		kept += shmlimit_peek(at_time(l, T0), page, &i, sizeof(i), 1, NULL) == SHMLIMIT_DENIED;
 	is(kept, HALF, "a flood of protected keys leaves half of the slots to the others");
 	for (int i = 100; i < 100 + HALF; i++)
 		take(page, i, 3, T0 + SECOND);
 	for (int64_t i = 100; i < 100 + HALF; i++)
-		fresh += shmlimit_peek_at(l, page, &i, sizeof(i), 1, NULL, T0 + SECOND) == SHMLIMIT_DENIED;
+		fresh += shmlimit_peek(at_time(l, T0 + SECOND), page, &i, sizeof(i), 1, NULL) == SHMLIMIT_DENIED;
 	is(fresh, HALF, "after a flood of protected keys new keys of other rules are limited");
 	shmlimit_close(l);
 }
@@ -230,7 +231,7 @@ static void protected_keys_came_first(void)
 	for (int i = 0; i < 10000; i++)
 		take(page, i, 3, T0);
 	for (int64_t i = 0; i < SLOTS; i++)
-		kept += shmlimit_peek_at(l, bans, &i, sizeof(i), 1, NULL, T0) == SHMLIMIT_DENIED;
+		kept += shmlimit_peek(at_time(l, T0), bans, &i, sizeof(i), 1, NULL) == SHMLIMIT_DENIED;
 	is(kept, HALF, "of protected keys that had all slots, a flood of ordinary keys leaves half");
 	shmlimit_close(l);
 }
@@ -247,9 +248,9 @@ static void nothing_is_evicted(uint32_t on_full, const char *which)
 		take(page, i, 3, T0);
 	take(bans, 1, 1, T0);
 	for (int64_t i = 0; i < SLOTS; i++)
-		kept += shmlimit_peek_at(l, page, &i, sizeof(i), 1, NULL, T0) == SHMLIMIT_DENIED;
+		kept += shmlimit_peek(at_time(l, T0), page, &i, sizeof(i), 1, NULL) == SHMLIMIT_DENIED;
 	is(kept, SLOTS, "%s: a protected key evicts none", which);
-	shmlimit_take_at(l, page, "new", 3, 1, &r, T0);
+	shmlimit_take(at_time(l, T0), page, "new", 3, 1, &r);
 	if (on_full == SHMLIMIT_FULL_DENY)
 		is(r.retry_after_ns, HOUR, "deny: a key without a slot may come again when the first of all is full");
 	shmlimit_close(l);
@@ -274,16 +275,16 @@ static void flag(void)
 		int id;
 
 		rule.warmup_ns = algorithm == SHMLIMIT_WARMUP ? SECOND : 0;
-		id = shmlimit_rule_set_at(l, names[algorithm], &rule, T0);
+		id = shmlimit_rule_set(at_time(l, T0), names[algorithm], &rule);
 		ok(id >= 0, "a %s can be protected", names[algorithm]);
 		shmlimit_rule_get(l, id, &found);
 		is(found.flags, SHMLIMIT_RULE_PROTECTED, "a protected %s is read as it was set", names[algorithm]);
 		if (algorithm == SHMLIMIT_HOLD || algorithm == SHMLIMIT_LEASE)
 			continue;
-		shmlimit_take_at(l, id, &key, sizeof(key), 1, NULL, T0);
+		shmlimit_take(at_time(l, T0), id, &key, sizeof(key), 1, NULL);
 		found.flags = 0;
-		shmlimit_rule_set_at(l, names[algorithm], &found, T0);
-		shmlimit_peek_at(l, id, &key, sizeof(key), 0, &r, T0);
+		shmlimit_rule_set(at_time(l, T0), names[algorithm], &found);
+		shmlimit_peek(at_time(l, T0), id, &key, sizeof(key), 0, &r);
 		ok(r.reset_after_ns != 0, "a key of a %s keeps what it has when the protection is taken away",
 		   names[algorithm]);
 		shmlimit_rule_get(l, id, &found);
@@ -301,7 +302,7 @@ static void flag(void)
 				                      .period_ns = 3 * SECOND };
 
 			rule.warmup_ns = algorithm == SHMLIMIT_WARMUP ? SECOND : 0;
-			refused += shmlimit_rule_set_at(l, names[algorithm], &rule, T0) == -EINVAL;
+			refused += shmlimit_rule_set(at_time(l, T0), names[algorithm], &rule) == -EINVAL;
 		}
 		is(refused, algorithm == SHMLIMIT_HOLD ? 27 : 28, "a %s has no flag that the header does not name",
 		   names[algorithm]);

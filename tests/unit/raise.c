@@ -88,7 +88,7 @@ static int limit_with(struct side *side, size_t i, uint64_t now_ns)
 		                               .period_ns = limits[i].period_ns };
 	if (side->kind->by_call)
 		rule = (struct shmlimit_rule){ .struct_size = sizeof(rule), .algorithm = SHMLIMIT_GCRA };
-	side->id = shmlimit_rule_set_at(l, side->name, &rule, now_ns);
+	side->id = shmlimit_rule_set(at_time(l, now_ns), side->name, &rule);
 	return side->id >= 0;
 }
 
@@ -100,19 +100,20 @@ static int take(const struct side *side, uint64_t cost, uint64_t now_ns)
 	struct shmlimit_place place = { .struct_size = sizeof(place) };
 
 	if (side->kind->by_call)
-		return by_limit_at(l, SHMLIMIT_TAKE, side->id, "k", 1, cost, &side->limit, &r, now_ns);
+		return by_limit(at_time(l, now_ns), SHMLIMIT_TAKE, side->id, "k", 1, cost, &side->limit, &r);
 	if (side->kind->algorithm == SHMLIMIT_HOLD)
-		return shmlimit_enter_at(l, side->id, "k", 1, &place, &r, now_ns);
+		return shmlimit_enter(at_time(l, now_ns), side->id, "k", 1, &place, &r);
 	if (side->kind->algorithm == SHMLIMIT_COUNTER)
-		return shmlimit_count_at(l, side->id, "k", 1, &count, NULL, now_ns);
-	return shmlimit_take_at(l, side->id, "k", 1, cost, &r, now_ns);
+		return shmlimit_count(at_time(l, now_ns), side->id, "k", 1, &count, NULL);
+	return shmlimit_take(at_time(l, now_ns), side->id, "k", 1, cost, &r);
 }
 
 /* How long one more is denied for. */
 static uint64_t denied_ns(const struct side *side, uint64_t now_ns)
 {
-	int answer = side->kind->by_call ? by_limit_at(l, SHMLIMIT_PEEK, side->id, "k", 1, 1, &side->limit, &r, now_ns)
-	                                 : shmlimit_peek_at(l, side->id, "k", 1, 1, &r, now_ns);
+	int answer = side->kind->by_call
+	                     ? by_limit(at_time(l, now_ns), SHMLIMIT_PEEK, side->id, "k", 1, 1, &side->limit, &r)
+	                     : shmlimit_peek(at_time(l, now_ns), side->id, "k", 1, 1, &r);
 
 	return answer == SHMLIMIT_DENIED ? r.retry_after_ns : 0;
 }

@@ -48,7 +48,7 @@ static int set(const struct shmlimit_rule *like)
 	int id;
 
 	rule.struct_size = sizeof(rule);
-	id = unit_id(shmlimit_rule_set_at(l, "rule", &rule, T0));
+	id = unit_id(shmlimit_rule_set(at_time(l, T0), "rule", &rule));
 	range = (struct shmlimit_range){ .struct_size = sizeof(range) };
 	if (shmlimit_rule_range(l, id, &range) != 0)
 		bail("rule_range");
@@ -58,15 +58,15 @@ static int set(const struct shmlimit_rule *like)
 /* How long a key that has spent all it had takes to be full again, by the peeks of this very rule. */
 static uint64_t time_to_fill(int id, uint64_t key)
 {
-	if (shmlimit_peek_at(l, id, &key, sizeof(key), 0, &r, T0) >= 0 && r.remaining > 0)
-		shmlimit_take_at(l, id, &key, sizeof(key), r.remaining, &r, T0);
-	shmlimit_peek_at(l, id, &key, sizeof(key), 0, &r, T0);
+	if (shmlimit_peek(at_time(l, T0), id, &key, sizeof(key), 0, &r) >= 0 && r.remaining > 0)
+		shmlimit_take(at_time(l, T0), id, &key, sizeof(key), r.remaining, &r);
+	shmlimit_peek(at_time(l, T0), id, &key, sizeof(key), 0, &r);
 	return r.reset_after_ns;
 }
 
 static int is_full(int id, uint64_t key, uint64_t at)
 {
-	shmlimit_peek_at(l, id, &key, sizeof(key), 0, &r, at);
+	shmlimit_peek(at_time(l, at), id, &key, sizeof(key), 0, &r);
 	return r.reset_after_ns == 0;
 }
 

@@ -325,12 +325,13 @@ static void seeds(void)
 	int calls = shmlimit_rule_set(l, "calls", &rule);
 
 	shmlimit_rate_from_double(0.5, SECOND, &limit.refill, &limit.period_ns);
-	ok(by_limit_at(l, SHMLIMIT_TAKE, calls, "berryjam:reply", 14, 1, &limit, &r, SECOND) == SHMLIMIT_ALLOWED &&
+	ok(by_limit(at_time(l, SECOND), SHMLIMIT_TAKE, calls, "berryjam:reply", 14, 1, &limit, &r) ==
+	                   SHMLIMIT_ALLOWED &&
 	           r.remaining == 14,
 	   "of 15 at half a token a second, 14 are left");
-	is(by_limit_at(l, SHMLIMIT_TAKE, calls, "berryjam:reply", 14, 14, &limit, NULL, SECOND), SHMLIMIT_ALLOWED,
+	is(by_limit(at_time(l, SECOND), SHMLIMIT_TAKE, calls, "berryjam:reply", 14, 14, &limit, NULL), SHMLIMIT_ALLOWED,
 	   "they are there");
-	ok(by_limit_at(l, SHMLIMIT_TAKE, calls, "berryjam:reply", 14, 1, &limit, &r, SECOND) == SHMLIMIT_DENIED &&
+	ok(by_limit(at_time(l, SECOND), SHMLIMIT_TAKE, calls, "berryjam:reply", 14, 1, &limit, &r) == SHMLIMIT_DENIED &&
 	           r.retry_after_ns == 2 * SECOND,
 	   "the sixteenth at once waits two seconds");
 	shmlimit_close(l);

@@ -20,7 +20,7 @@ static struct shmlimit *l;
 static uint64_t ask_all(int rule, int first, int keys, uint64_t at)
 {
 	for (int key = first; key < first + keys; key++, at += SECOND)
-		if (shmlimit_take_at(l, rule, &key, sizeof(key), 1, NULL, at) != SHMLIMIT_ALLOWED)
+		if (shmlimit_take(at_time(l, at), rule, &key, sizeof(key), 1, NULL) != SHMLIMIT_ALLOWED)
 			bail("key %d is denied", key);
 	return at;
 }
@@ -33,7 +33,7 @@ static void in_a_table_of(const char *which, const struct shmlimit_rule *how, in
 	int rule;
 
 	l = unit_create("reclaim", &options);
-	rule = shmlimit_rule_set_at(l, "r", how, at);
+	rule = shmlimit_rule_set(at_time(l, at), "r", how);
 	ok(rule >= 0, "%s: the rule is accepted", which);
 	at = ask_all(rule, KEYS, strangers, at);
 	before = unit_counters(l, rule);
@@ -64,18 +64,19 @@ static void in_one_moment(void)
 	int rule, busy = 1000;
 
 	l = unit_create("reclaim", &options);
-	rule = unit_id(shmlimit_rule_set_at(l, "r", &hold, at));
+	rule = unit_id(shmlimit_rule_set(at_time(l, at), "r", &hold));
 	for (int key = 0; key < 100; key++, at += SECOND)
-		if (shmlimit_enter_at(l, rule, &key, sizeof(key), &place, NULL, at) != SHMLIMIT_ALLOWED ||
-		    shmlimit_leave_at(l, rule, &key, sizeof(key), &place, at) != 0)
+		if (shmlimit_enter(at_time(l, at), rule, &key, sizeof(key), &place, NULL) != SHMLIMIT_ALLOWED ||
+		    shmlimit_leave(at_time(l, at), rule, &key, sizeof(key), &place) != 0)
 			bail("a place");
 	before = unit_counters(l, rule);
 	for (int key = 0; key < 10; key++) {
 		for (int i = 0; i < 10; i++)
-			if (shmlimit_enter_at(l, rule, &busy, sizeof(busy), &place, NULL, at) != SHMLIMIT_ALLOWED ||
-			    shmlimit_leave_at(l, rule, &busy, sizeof(busy), &place, at) != 0)
+			if (shmlimit_enter(at_time(l, at), rule, &busy, sizeof(busy), &place, NULL) !=
+			            SHMLIMIT_ALLOWED ||
+			    shmlimit_leave(at_time(l, at), rule, &busy, sizeof(busy), &place) != 0)
 				bail("a place");
-		if (shmlimit_enter_at(l, rule, &key, sizeof(key), &place, NULL, at) != SHMLIMIT_ALLOWED)
+		if (shmlimit_enter(at_time(l, at), rule, &key, sizeof(key), &place, NULL) != SHMLIMIT_ALLOWED)
 			bail("a place of key %d", key);
 	}
 	after = unit_counters(l, rule);

@@ -41,7 +41,7 @@ static void fresh(void)
 	if (shmlimit_take(l, funnel, "0", 1, 40, NULL) != 0 || shmlimit_take(l, window, "0", 1, 3, NULL) != 0)
 		bail("a fresh key is denied");
 	lease = shmlimit_rule_set(l, "lease", &leased);
-	if (shmlimit_lease_deposit(l, lease, "0", 1, 5, 0, DAY, NULL) != 0)
+	if (shmlimit_lease_deposit(l, lease, "0", 1, 5, 0, 0, DAY, NULL) != 0)
 		bail("no lease");
 }
 

@@ -29,7 +29,7 @@ static int rule(const char *name, uint64_t capacity, uint64_t count, uint64_t ma
 
 static int reserve(int id, uint64_t cost, uint64_t max_wait_ns, uint64_t at)
 {
-	return shmlimit_reserve_at(l, id, "k", 1, cost, max_wait_ns, &r, at);
+	return shmlimit_reserve(at_time(l, at), id, "k", 1, cost, max_wait_ns, &r);
 }
 
 static void caller_pays(void)
@@ -54,10 +54,11 @@ static void caller_pays(void)
 	is(r.wait_ns, 2 * SECOND, "the longest debt is a wait of 2 s");
 	is(reserve(id, 1, UINT64_MAX, T0 + SECOND / 5), SHMLIMIT_DENIED, "nothing is reserved beyond the longest debt");
 	is(r.retry_after_ns, SECOND / 5, "a reservation beyond the longest debt fits when a token has come back");
-	is(shmlimit_take_at(l, id, "k", 1, 1, &r, T0 + SECOND / 5), SHMLIMIT_DENIED, "in debt nothing can be taken");
+	is(shmlimit_take(at_time(l, T0 + SECOND / 5), id, "k", 1, 1, &r), SHMLIMIT_DENIED,
+	   "in debt nothing can be taken");
 	is(r.retry_after_ns, 2 * SECOND + SECOND / 5,
 	   "a take in debt fits when the debt is paid and a token has come back");
-	is(shmlimit_take_at(l, id, "k", 1, 1, NULL, T0 + 2 * SECOND + 2 * (SECOND / 5)), SHMLIMIT_ALLOWED,
+	is(shmlimit_take(at_time(l, T0 + 2 * SECOND + 2 * (SECOND / 5)), id, "k", 1, 1, NULL), SHMLIMIT_ALLOWED,
 	   "a token can be taken when the debt is paid");
 }
 
@@ -98,28 +99,28 @@ static void charge_and_refund(void)
 {
 	int id = rule("charge", 10, 10, SECOND, 0);
 
-	is(shmlimit_charge_at(l, id, "k", 1, 4, &r, T0), SHMLIMIT_ALLOWED, "a charge takes what is there");
+	is(shmlimit_charge(at_time(l, T0), id, "k", 1, 4, &r), SHMLIMIT_ALLOWED, "a charge takes what is there");
 	is(r.remaining, 6, "a charge of what is there is like a take");
-	is(shmlimit_charge_at(l, id, "k", 1, 8, &r, T0), SHMLIMIT_ALLOWED, "a charge takes what is not there");
+	is(shmlimit_charge(at_time(l, T0), id, "k", 1, 8, &r), SHMLIMIT_ALLOWED, "a charge takes what is not there");
 	is(r.remaining, 0, "a charge above what is left leaves nothing");
 	is(r.reset_after_ns, 12 * SECOND / 10, "a charge above what is left leaves a debt");
 	is(r.retry_after_ns, 0, "a charge that takes all of it has nothing to say");
-	shmlimit_charge_at(l, id, "k", 1, 8, &r, T0);
+	shmlimit_charge(at_time(l, T0), id, "k", 1, 8, &r);
 	is(r.retry_after_ns, 0, "a charge down to the longest debt has nothing to say");
-	shmlimit_refund_at(l, id, "k", 1, 8, &r, T0);
-	shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, &r, T0);
+	shmlimit_refund(at_time(l, T0), id, "k", 1, 8, &r);
+	shmlimit_charge(at_time(l, T0), id, "k", 1, UINT64_MAX, &r);
 	is(r.reset_after_ns, 2 * SECOND, "a charge goes down to the longest debt and no further");
 	is(r.retry_after_ns, UINT64_MAX, "a charge that takes a part of it says so");
-	shmlimit_charge_at(l, id, "k", 1, 1, &r, T0);
+	shmlimit_charge(at_time(l, T0), id, "k", 1, 1, &r);
 	is(r.retry_after_ns, UINT64_MAX, "a charge that takes nothing of it says so");
 	is(r.reset_after_ns, 2 * SECOND, "at the longest debt a charge takes not a single token");
-	shmlimit_refund_at(l, id, "k", 1, 4, &r, T0);
+	shmlimit_refund(at_time(l, T0), id, "k", 1, 4, &r);
 	is(r.reset_after_ns, 16 * SECOND / 10, "a refund pays the debt");
 	is(r.remaining, 0, "a refund pays the debt before it gives tokens");
-	shmlimit_refund_at(l, id, "k", 1, 8, &r, T0 + SECOND / 20);
+	shmlimit_refund(at_time(l, T0 + SECOND / 20), id, "k", 1, 8, &r);
 	is(r.remaining, 2, "a refund above the debt gives tokens");
 	is(r.reset_after_ns, 15 * SECOND / 20, "a refund leaves the fraction of a token that had come back");
-	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, &r, T0 + SECOND / 20);
+	shmlimit_refund(at_time(l, T0 + SECOND / 20), id, "k", 1, UINT64_MAX, &r);
 	is(r.remaining, 10, "a refund gives tokens up to the capacity");
 	is(unit_counters(l, id).allowed, 0, "charges and refunds are not counted as decisions");
 }
@@ -139,10 +140,10 @@ static void undo(void)
 		cost = 1 + (state >> 33) % 9;
 		if (state >> 62 == 0)
 			reserve(id, cost, 5 * SECOND, t);
-		shmlimit_peek_at(l, id, "k", 1, 1, &before, t);
+		shmlimit_peek(at_time(l, t), id, "k", 1, 1, &before);
 		if (reserve(id, cost, UINT64_MAX, t) == SHMLIMIT_ALLOWED)
-			shmlimit_refund_at(l, id, "k", 1, cost, NULL, t);
-		shmlimit_peek_at(l, id, "k", 1, 1, &after, t);
+			shmlimit_refund(at_time(l, t), id, "k", 1, cost, NULL);
+		shmlimit_peek(at_time(l, t), id, "k", 1, 1, &after);
 		same += memcmp(&before, &after, sizeof(before)) == 0;
 	}
 	is(same, 20000, "a reservation that is given back leaves the funnel as it was");
@@ -155,7 +156,7 @@ static void years(void)
 	struct shmlimit_rule spec = {
 		.struct_size = sizeof(spec), .capacity = 1, .refill = 1, .period_ns = day, .max_wait_ns = 730 * day
 	};
-	int id = shmlimit_rule_set_at(l, "years", &spec, T0);
+	int id = shmlimit_rule_set(at_time(l, T0), "years", &spec);
 
 	is(reserve(id, 400, UINT64_MAX, T0), SHMLIMIT_ALLOWED,
 	   "400 days can be reserved at once where 730 are allowed");
@@ -165,9 +166,9 @@ static void years(void)
 	is(r.retry_after_ns, day, "a reservation of 731 days fits after a day");
 	is(reserve(id, 732, UINT64_MAX, T0), SHMLIMIT_DENIED, "731 days beyond the capacity cannot be reserved");
 	ok(r.retry_after_ns == UINT64_MAX, "731 days beyond the capacity never fit");
-	shmlimit_refund_at(l, id, "k", 1, 400, &r, T0);
+	shmlimit_refund(at_time(l, T0), id, "k", 1, 400, &r);
 	is(r.reset_after_ns, 0, "what 400 days were reserved for can be given back");
-	shmlimit_charge_at(l, id, "k", 1, 400, &r, T0);
+	shmlimit_charge(at_time(l, T0), id, "k", 1, 400, &r);
 	is(r.reset_after_ns, 400 * day, "400 days can be charged at once");
 }
 
@@ -207,7 +208,7 @@ static void when(void)
 
 		/* A whole number of tokens, and a nanosecond more or less: where ticks and nanoseconds differ. */
 		spec.max_wait_ns = (uint64_t)((u128)up_to(3 * spec.capacity) * spec.period_ns / spec.refill) + up_to(2);
-		id = shmlimit_rule_set_at(l, "when", &spec, t);
+		id = shmlimit_rule_set(at_time(l, t), "when", &spec);
 		if (id == -ERANGE)
 			continue;
 		shmlimit_reset(l, id, "k", 1);
@@ -256,32 +257,33 @@ static void together(void)
 	struct shmlimit_result results[3];
 	size_t failed = 99;
 
-	is(shmlimit_take_all_at(l, all, 2, &failed, results, T0), SHMLIMIT_ALLOWED,
+	is(shmlimit_take_all(at_time(l, T0), all, 2, &failed, results), SHMLIMIT_ALLOWED,
 	   "two limits that both allow are taken");
 	is(results[0].remaining, 99, "the first of two limits is taken from");
 	is(results[1].remaining, 1, "the second of two limits is taken from");
 	is(failed, 99, "where both limits allow, none is said to have failed");
-	shmlimit_take_all_at(l, all, 2, NULL, NULL, T0);
-	is(shmlimit_take_all_at(l, all, 2, &failed, results, T0), SHMLIMIT_DENIED,
+	shmlimit_take_all(at_time(l, T0), all, 2, NULL, NULL);
+	is(shmlimit_take_all(at_time(l, T0), all, 2, &failed, results), SHMLIMIT_DENIED,
 	   "two limits are denied where the second one denies");
 	is(failed, 1, "the limit that denied is reported");
 	is(results[1].retry_after_ns, SECOND, "the limit that denied says when to ask again");
-	shmlimit_peek_at(l, site, "all", 3, 1, &r, T0);
+	shmlimit_peek(at_time(l, T0), site, "all", 3, 1, &r);
 	is(r.remaining, 98, "where the second limit denied, the first one has its token back");
-	dry = shmlimit_rule_set_at(l, "watch", &watch, T0);
+	dry = shmlimit_rule_set(at_time(l, T0), "watch", &watch);
 	three[0] = (struct shmlimit_request){ .rule = dry, .key = "eve", .key_len = 3, .cost = 2 };
 	three[1] = all[0];
 	three[2] = all[1];
-	is(shmlimit_take_all_at(l, three, 3, &failed, results, T0), SHMLIMIT_DENIED, "a dry run denies nothing");
+	is(shmlimit_take_all(at_time(l, T0), three, 3, &failed, results), SHMLIMIT_DENIED, "a dry run denies nothing");
 	is(failed, 2, "the limit that denied after a dry run is reported");
-	shmlimit_peek_at(l, dry, "eve", 3, 0, &r, T0);
+	shmlimit_peek(at_time(l, T0), dry, "eve", 3, 0, &r);
 	is(r.remaining, 1, "a dry run that took nothing gets nothing back");
 	all[1].rule = 63;
-	is(shmlimit_take_all_at(l, all, 2, &failed, results, T0), -ESRCH, "an error of one limit is the answer of all");
-	shmlimit_peek_at(l, site, "all", 3, 1, &r, T0);
+	is(shmlimit_take_all(at_time(l, T0), all, 2, &failed, results), -ESRCH,
+	   "an error of one limit is the answer of all");
+	shmlimit_peek(at_time(l, T0), site, "all", 3, 1, &r);
 	is(r.remaining, 98, "what was taken before an error is given back");
-	is(shmlimit_take_all_at(l, all, 0, NULL, NULL, T0), -EINVAL, "a request of no limits is refused");
-	is(shmlimit_take_all_at(l, all, 17, NULL, NULL, T0), -EINVAL, "a request of seventeen limits is refused");
+	is(shmlimit_take_all(at_time(l, T0), all, 0, NULL, NULL), -EINVAL, "a request of no limits is refused");
+	is(shmlimit_take_all(at_time(l, T0), all, 17, NULL, NULL), -EINVAL, "a request of seventeen limits is refused");
 	is(shmlimit_take_all(l, all, 1, NULL, NULL), SHMLIMIT_ALLOWED,
 	   "several limits can be taken by the limiter's clock");
 }
@@ -291,7 +293,7 @@ static void waiting(void)
 	struct shmlimit_rule spec = {
 		.struct_size = sizeof(spec), .capacity = 1, .refill = 200, .period_ns = SECOND, .max_wait_ns = SECOND
 	};
-	int id = shmlimit_rule_set(l, "acquire", &spec), allowed = 0;
+	int id = shmlimit_rule_set(at_clock(l), "acquire", &spec), allowed = 0;
 	uint64_t start = shmlimit_now(l), waited = 0;
 
 	for (int i = 0; i < 21; i++) {

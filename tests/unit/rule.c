@@ -44,7 +44,7 @@ static void versions(void)
 
 	seen[n++] = version_of(id);
 	(void)shmlimit_rule_set(l, "login", &one);
-	(void)shmlimit_take_at(l, id, "k", 1, 1, NULL, T0);
+	(void)shmlimit_take(at_time(l, T0), id, "k", 1, 1, NULL);
 	(void)shmlimit_reset(l, id, NULL, 0);
 	one.capacity = 6;
 	(void)shmlimit_rule_set(l, "other", &one);
@@ -100,7 +100,7 @@ static void define(void)
 	ok(set(longest) >= 0, "a name may have 63 bytes");
 	is(shmlimit_rule_remove(l, "login"), 0, "a rule can be removed");
 	is(shmlimit_rule_find(l, "login"), -ESRCH, "a removed rule is not found");
-	is(shmlimit_take_at(l, id, "k", 1, 1, NULL, T0), -ESRCH, "its id decides nothing");
+	is(shmlimit_take(at_time(l, T0), id, "k", 1, 1, NULL), -ESRCH, "its id decides nothing");
 	is(shmlimit_rule_remove(l, "login"), -ESRCH, "a rule cannot be removed twice");
 	is(shmlimit_rule_get(l, id, &got), -ESRCH, "a rule that was removed cannot be read");
 	got = (struct shmlimit_rule){
@@ -169,7 +169,7 @@ static uint64_t left(int id, const char *key, uint64_t s)
 {
 	struct shmlimit_result r;
 
-	shmlimit_peek_at(l, id, key, strlen(key), 0, &r, T0 + s * SECOND);
+	shmlimit_peek(at_time(l, T0 + s * SECOND), id, key, strlen(key), 0, &r);
 	return r.remaining;
 }
 
@@ -180,43 +180,44 @@ static void change(void)
 	struct shmlimit_result r;
 	int id = set("change");
 
-	shmlimit_take_at(l, id, "empty", 5, 15, NULL, T0);
-	shmlimit_take_at(l, id, "half", 4, 8, NULL, T0);
+	shmlimit_take(at_time(l, T0), id, "empty", 5, 15, NULL);
+	shmlimit_take(at_time(l, T0), id, "half", 4, 8, NULL);
 	rule.refill = 1;
 	rule.period_ns = 2 * SECOND;
-	is(shmlimit_rule_set_at(l, "change", &rule, T0), id, "30 a minute is 1 in 2 s: nothing changes");
+	is(shmlimit_rule_set(at_time(l, T0), "change", &rule), id, "30 a minute is 1 in 2 s: nothing changes");
 	is(left(id, "half", 0), 7, "a change to the same rate in other numbers leaves a key as it is");
 
 	rule.capacity = 100;
-	is(shmlimit_rule_set_at(l, "change", &rule, T0 + SECOND), id, "a capacity can be raised, the id stays");
+	is(shmlimit_rule_set(at_time(l, T0 + SECOND), "change", &rule), id, "a capacity can be raised, the id stays");
 	is(left(id, "half", 1), 7, "a key keeps its tokens");
 	is(left(id, "new", 1), 100, "a new key has the new capacity");
 	is(left(id, "empty", 1), 0, "an empty key stays empty");
-	is(shmlimit_take_at(l, id, "empty", 5, 1, NULL, T0 + 2 * SECOND - 2), SHMLIMIT_DENIED,
+	is(shmlimit_take(at_time(l, T0 + 2 * SECOND - 2), id, "empty", 5, 1, NULL), SHMLIMIT_DENIED,
 	   "a change keeps the fraction of a token");
 	shmlimit_rule_range(l, id, &range);
-	is(shmlimit_take_at(l, id, "empty", 5, 1, NULL, T0 + 2 * SECOND + 32 * (range.resolution_ps / 1000 + 1)),
+	is(shmlimit_take(at_time(l, T0 + 2 * SECOND + 32 * (range.resolution_ps / 1000 + 1)), id, "empty", 5, 1, NULL),
 	   SHMLIMIT_ALLOWED, "a change costs a key at most a few ticks");
 
 	rule.capacity = 3;
 	rule.refill = 10;
 	rule.period_ns = SECOND;
-	is(shmlimit_rule_set_at(l, "change", &rule, T0 + 2 * SECOND), id,
+	is(shmlimit_rule_set(at_time(l, T0 + 2 * SECOND), "change", &rule), id,
 	   "a capacity can be lowered, with another rate");
 	is(left(id, "half", 2), 3, "tokens are clamped to a lower capacity");
 	is(left(id, "new", 2), 3, "a lower capacity holds for keys that never came");
 	is(left(id, "empty", 2), 0, "a key without tokens has none after a change");
-	is(shmlimit_peek_at(l, id, "empty", 5, 3, &r, T0 + 2 * SECOND), SHMLIMIT_DENIED, "the new rate is in force");
+	is(shmlimit_peek(at_time(l, T0 + 2 * SECOND), id, "empty", 5, 3, &r), SHMLIMIT_DENIED,
+	   "the new rate is in force");
 	ok(r.retry_after_ns <= 300000100 && r.retry_after_ns >= 290000000, "the time to wait follows the new rate");
 
 	for (int i = 0; i < 20; i++) {
 		rule.capacity = 20 + (uint64_t)i;
 		rule.mode = (uint32_t)i % 4;
-		if (shmlimit_rule_set_at(l, "change", &rule, T0 + 2 * SECOND) != id)
+		if (shmlimit_rule_set(at_time(l, T0 + 2 * SECOND), "change", &rule) != id)
 			bail("rule_set");
 	}
 	rule.mode = SHMLIMIT_ENFORCE;
-	shmlimit_rule_set_at(l, "change", &rule, T0 + 2 * SECOND);
+	shmlimit_rule_set(at_time(l, T0 + 2 * SECOND), "change", &rule);
 	is(left(id, "empty", 2), 0, "twenty changes later it still has none");
 	is(left(id, "half", 2), 3, "a key that was clamped has what it was clamped to");
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound after a rule changed");
@@ -237,25 +238,26 @@ static void change_form(void)
 		                                    .period_ns = SECOND,
 		                                    .max_wait_ns = 10 * SECOND };
 	struct shmlimit_result r;
-	int id = shmlimit_rule_set_at(l, "form", &few, T0);
+	int id = shmlimit_rule_set(at_time(l, T0), "form", &few);
 
-	shmlimit_take_at(l, id, "half", 4, 50, NULL, T0);
-	shmlimit_take_at(l, id, "empty", 5, 100, NULL, T0);
-	shmlimit_charge_at(l, id, "debt", 4, 150, NULL, T0);
-	is(shmlimit_rule_set_at(l, "form", &bytes, T0), id, "a rule of a few tokens becomes one of bytes");
+	shmlimit_take(at_time(l, T0), id, "half", 4, 50, NULL);
+	shmlimit_take(at_time(l, T0), id, "empty", 5, 100, NULL);
+	shmlimit_charge(at_time(l, T0), id, "debt", 4, 150, NULL);
+	is(shmlimit_rule_set(at_time(l, T0), "form", &bytes), id, "a rule of a few tokens becomes one of bytes");
 	ok(left(id, "half", 0) <= 50 && left(id, "half", 0) >= 49, "a key keeps its tokens");
 	is(left(id, "empty", 0), 0, "an empty key stays empty");
 	is(left(id, "new", 0), 10000000, "a new key has the new capacity");
-	shmlimit_peek_at(l, id, "debt", 4, 1, &r, T0);
+	shmlimit_peek(at_time(l, T0), id, "debt", 4, 1, &r);
 	ok(r.retry_after_ns >= 5100 && r.retry_after_ns < 5110, "a debt of 50 tokens is 50 bytes and the next one's");
-	shmlimit_take_at(l, id, "new", 3, 10000000 - 30, NULL, T0);
-	shmlimit_charge_at(l, id, "debt", 4, 10, NULL, T0);
-	is(shmlimit_rule_set_at(l, "form", &few, T0), id, "a rule of bytes can become a rule of a few tokens again");
+	shmlimit_take(at_time(l, T0), id, "new", 3, 10000000 - 30, NULL);
+	shmlimit_charge(at_time(l, T0), id, "debt", 4, 10, NULL);
+	is(shmlimit_rule_set(at_time(l, T0), "form", &few), id,
+	   "a rule of bytes can become a rule of a few tokens again");
 	ok(left(id, "half", 0) <= 50 && left(id, "half", 0) >= 48, "a key keeps its tokens");
 	ok(left(id, "new", 0) <= 30 && left(id, "new", 0) >= 29, "a key keeps tokens that it got as bytes");
 	is(left(id, "empty", 0), 0, "an empty key stays empty");
 	is(left(id, "never", 0), 100, "a new key has the new capacity");
-	shmlimit_peek_at(l, id, "debt", 4, 1, &r, T0);
+	shmlimit_peek(at_time(l, T0), id, "debt", 4, 1, &r);
 	ok(r.retry_after_ns >= 6099000000 && r.retry_after_ns <= 6101000000,
 	   "a debt of 60 bytes is 60 tokens, to a hundredth of one");
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
@@ -384,9 +386,9 @@ static void no_slot_comes_back(void)
 			.period_ns = SECOND,
 			.max_wait_ns = (uint64_t)(i % 3) * SECOND,
 		};
-		int id = shmlimit_rule_set_at(l, "r", &version, T0);
+		int id = shmlimit_rule_set(at_time(l, T0), "r", &version);
 
-		if (i == 0 && shmlimit_take_at(l, id, "k", 1, 100, NULL, T0) != SHMLIMIT_ALLOWED)
+		if (i == 0 && shmlimit_take(at_time(l, T0), id, "k", 1, 100, NULL) != SHMLIMIT_ALLOWED)
 			bail("take");
 		for (slot = l->tables[0].slots; slot->tag == 0; slot++)
 			;
@@ -395,7 +397,7 @@ static void no_slot_comes_back(void)
 			words += seen[before].word == seen[i].word;
 			again += seen[before].tag == seen[i].tag;
 		}
-		if (shmlimit_take_at(l, id, "k", 1, 1, NULL, T0) != SHMLIMIT_DENIED)
+		if (shmlimit_take(at_time(l, T0), id, "k", 1, 1, NULL) != SHMLIMIT_DENIED)
 			bail("a change of the rule gives a token");
 	}
 	ok(words != 0, "while time stands and a rule changes to and fro, a key's word comes back");
@@ -413,12 +415,12 @@ static void inherit(void)
 	id = set("old");
 	/* Every version number that a tag can hold, and then some. */
 	for (int i = 0; i < 9; i++) {
-		shmlimit_take_at(l, id, "k", 1, 15, NULL, T0);
+		shmlimit_take(at_time(l, T0), id, "k", 1, 15, NULL);
 		shmlimit_rule_remove(l, i % 2 ? "new" : "old");
 		again = set(i % 2 ? "old" : "new");
 		if (again != id)
 			break;
-		if (shmlimit_take_at(l, id, "k", 1, 15, &r, T0) != SHMLIMIT_ALLOWED) {
+		if (shmlimit_take(at_time(l, T0), id, "k", 1, 15, &r) != SHMLIMIT_ALLOWED) {
 			again = -1;
 			break;
 		}

@@ -102,7 +102,7 @@ static int lease_take(uint64_t cost, struct shmlimit_result *r, uint64_t now_ns)
 	};
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 
-	return shmlimit_lease_take_at(l, rule, KEY, &request, &lease, r, now_ns);
+	return shmlimit_lease_take(at_time(l, now_ns), rule, KEY, &request, &lease, r);
 }
 
 /* A count's answer, as a result. */
@@ -112,7 +112,7 @@ static int count(const struct asked *a, struct shmlimit_result *r, uint64_t now_
 		.struct_size = sizeof(request), .n = (int64_t)a->cost, .bound = 9, .flags = a->count_flags
 	};
 	struct shmlimit_count out = { .struct_size = sizeof(out) };
-	int answer = shmlimit_count_at(l, rule, KEY, &request, &out, now_ns);
+	int answer = shmlimit_count(at_time(l, now_ns), rule, KEY, &request, &out);
 	struct shmlimit_rule is = { .struct_size = sizeof(is) };
 
 	(void)shmlimit_rule_get(l, rule, &is);
@@ -132,31 +132,31 @@ static int ask(struct asked *a, struct shmlimit_result *r, uint64_t now_ns)
 
 	*r = (struct shmlimit_result){ 0 };
 	if (a->limit != NULL)
-		return by_limit_at(l, verb_of[a->verb], rule, KEY, a->cost, a->limit, r, now_ns);
+		return by_limit(at_time(l, now_ns), verb_of[a->verb], rule, KEY, a->cost, a->limit, r);
 	switch (a->verb) {
 	case TAKE:
-		return shmlimit_take_at(l, rule, KEY, a->cost, r, now_ns);
+		return shmlimit_take(at_time(l, now_ns), rule, KEY, a->cost, r);
 	case PEEK:
-		return shmlimit_peek_at(l, rule, KEY, a->cost, r, now_ns);
+		return shmlimit_peek(at_time(l, now_ns), rule, KEY, a->cost, r);
 	case RESERVE:
-		return shmlimit_reserve_at(l, rule, KEY, a->cost, a->max_wait_ns, r, now_ns);
+		return shmlimit_reserve(at_time(l, now_ns), rule, KEY, a->cost, a->max_wait_ns, r);
 	case CHARGE:
-		return shmlimit_charge_at(l, rule, KEY, a->cost, r, now_ns);
+		return shmlimit_charge(at_time(l, now_ns), rule, KEY, a->cost, r);
 	case REFUND:
-		return shmlimit_refund_at(l, rule, KEY, a->cost, r, now_ns);
+		return shmlimit_refund(at_time(l, now_ns), rule, KEY, a->cost, r);
 	case ENTER:
 		a->place = (struct shmlimit_place){ .struct_size = sizeof(a->place) };
-		return shmlimit_enter_at(l, rule, KEY, &a->place, r, now_ns);
+		return shmlimit_enter(at_time(l, now_ns), rule, KEY, &a->place, r);
 	case COUNT:
 		return count(a, r, now_ns);
 	case LEASE_TAKE:
 		return lease_take(a->cost, r, now_ns);
 	case LEASE_DEPOSIT:
-		return shmlimit_lease_deposit_at(l, rule, KEY, a->cost, 0, 1 + up_to(20 * SECOND), r, now_ns);
+		return shmlimit_lease_deposit(at_time(l, now_ns), rule, KEY, a->cost, 0, 1 + up_to(20 * SECOND), 0, r);
 	case LEASE_DENY:
-		return shmlimit_lease_deny_at(l, rule, KEY, a->cost, 1 + up_to(20 * SECOND), r, now_ns);
+		return shmlimit_lease_deny(at_time(l, now_ns), rule, KEY, a->cost, 1 + up_to(20 * SECOND), r);
 	default:
-		return shmlimit_leave_at(l, rule, KEY, &a->place, now_ns);
+		return shmlimit_leave(at_time(l, now_ns), rule, KEY, &a->place);
 	}
 }
 
@@ -396,7 +396,7 @@ static void history(uint32_t algorithm)
 	struct shmlimit_place place = { .struct_size = sizeof(place) };
 	static struct kept before;
 
-	rule = shmlimit_rule_set_at(l, "said", &r, now_ns);
+	rule = shmlimit_rule_set(at_time(l, now_ns), "said", &r);
 	if (rule == -ERANGE || rule == -EDOM)
 		return;
 	if (rule < 0)
@@ -425,7 +425,7 @@ static void history(uint32_t algorithm)
 		a.place = place;
 		if (steps && up_to(9) == 0) {
 			r = drawn(algorithm);
-			(void)shmlimit_rule_set_at(l, "said", &r, now_ns);
+			(void)shmlimit_rule_set(at_time(l, now_ns), "said", &r);
 		}
 		if (steps && up_to(9) == 0)
 			now_ns -= up_to(2 * DAY);

@@ -130,7 +130,7 @@ static void make_rules(void)
 		struct shmlimit_range range = { .struct_size = sizeof(range) };
 
 		laws[i].rule.struct_size = sizeof(laws[i].rule);
-		laws[i].id = shmlimit_rule_set_at(l, laws[i].name, &laws[i].rule, T0);
+		laws[i].id = shmlimit_rule_set(at_time(l, T0), laws[i].name, &laws[i].rule);
 		if (laws[i].id < 0 || shmlimit_rule_range(l, laws[i].id, &range) != 0)
 			bail("rule %s", laws[i].name);
 		laws[i].tick_ns = range.resolution_ps / 1000 + 1;
@@ -151,16 +151,16 @@ static void ask(const struct law *law, uint64_t key, uint64_t now_ns)
 
 	switch (rng_below(&rng, 8)) {
 	case 0:
-		(void)shmlimit_reserve_at(l, id, &key, sizeof(key), cost, UINT64_MAX, NULL, now_ns);
+		(void)shmlimit_reserve(at_time(l, now_ns), id, &key, sizeof(key), cost, UINT64_MAX, NULL);
 		break;
 	case 1:
-		(void)shmlimit_charge_at(l, id, &key, sizeof(key), cost, NULL, now_ns);
+		(void)shmlimit_charge(at_time(l, now_ns), id, &key, sizeof(key), cost, NULL);
 		break;
 	case 2:
-		(void)shmlimit_refund_at(l, id, &key, sizeof(key), law->unit, NULL, now_ns);
+		(void)shmlimit_refund(at_time(l, now_ns), id, &key, sizeof(key), law->unit, NULL);
 		break;
 	default:
-		(void)shmlimit_take_at(l, id, &key, sizeof(key), cost, NULL, now_ns);
+		(void)shmlimit_take(at_time(l, now_ns), id, &key, sizeof(key), cost, NULL);
 	}
 }
 
@@ -185,8 +185,8 @@ static void compare(const struct law *law, uint64_t key, uint64_t old_ns, uint64
 {
 	struct shmlimit_result a = { 0 }, b = { 0 };
 	uint64_t cost = law->unit * (1 + rng_below(&rng, 3)), slack = 2 * law->tick_ns;
-	int was = shmlimit_peek_at(l, law->id, &key, sizeof(key), cost, &a, old_ns);
-	int now = shmlimit_peek_at(copy, law->id, &key, sizeof(key), cost, &b, new_ns);
+	int was = shmlimit_peek(at_time(l, old_ns), law->id, &key, sizeof(key), cost, &a);
+	int now = shmlimit_peek(at_time(copy, new_ns), law->id, &key, sizeof(key), cost, &b);
 
 	seen.looks++;
 	seen.partly += a.reset_after_ns != 0;
@@ -234,17 +234,17 @@ static void debts_of_years(void)
 		                      .max_wait_ns = (uint64_t)3000000000 * SECOND };
 	uint64_t then_ns = T0 + 1, fd = (uint64_t)new_file(), now_ns = 7;
 	struct shmlimit_result a = { 0 }, b = { 0 };
-	int id = shmlimit_rule_set_at(l, "years", &rule, T0);
+	int id = shmlimit_rule_set(at_time(l, T0), "years", &rule);
 
-	shmlimit_charge_at(l, id, "k", 1, 30000, NULL, T0);
+	shmlimit_charge(at_time(l, T0), id, "k", 1, 30000, NULL);
 	is(save(l, (int)fd, when_given(then_ns)), 0, "a debt of decades is saved");
 	is(load_copy((int)fd, SECOND, now_ns), 0, "a debt of decades is loaded when the clock has hardly begun");
-	shmlimit_peek_at(l, id, "k", 1, 1, &a, then_ns + SECOND);
-	shmlimit_peek_at(copy, id, "k", 1, 1, &b, now_ns);
+	shmlimit_peek(at_time(l, then_ns + SECOND), id, "k", 1, 1, &a);
+	shmlimit_peek(at_time(copy, now_ns), id, "k", 1, 1, &b);
 	ok(b.reset_after_ns >= a.reset_after_ns && b.reset_after_ns - a.reset_after_ns < 1000000,
 	   "a debt of decades is as long after loading as before");
 	is(load_copy((int)fd, UINT64_MAX, now_ns), 0, "a time of centuries may have passed");
-	shmlimit_peek_at(copy, id, "k", 1, 1, &b, now_ns);
+	shmlimit_peek(at_time(copy, now_ns), id, "k", 1, 1, &b);
 	is(b.remaining, 1, "a debt of decades is paid when centuries have passed");
 	close((int)fd);
 	shmlimit_rule_remove(l, "years");
@@ -379,13 +379,13 @@ static void leftovers(void)
 	id = unit_rule(l, "funnel", 10, 1, 3600 * SECOND);
 	leased = shmlimit_rule_set(l, "leased", &lease);
 	sliding = shmlimit_rule_set(l, "sliding", &window);
-	shmlimit_take_at(l, id, "a", 1, 4, NULL, T0);
+	shmlimit_take(at_time(l, T0), id, "a", 1, 4, NULL);
 	slot = &l->tables[0].slots[0];
 	while (slot->tag == 0)
 		slot++;
-	shmlimit_lease_deposit_at(l, leased, "a", 1, 5, 1, 100 * SECOND, NULL, T0);
-	shmlimit_take_at(l, sliding, "a", 1, 2, NULL, T0 - 2 * SECOND);
-	shmlimit_take_at(l, sliding, "a", 1, 1, NULL, T0 - SECOND);
+	shmlimit_lease_deposit(at_time(l, T0), leased, "a", 1, 5, 1, 0, 100 * SECOND, NULL);
+	shmlimit_take(at_time(l, T0 - 2 * SECOND), sliding, "a", 1, 2, NULL);
+	shmlimit_take(at_time(l, T0 - SECOND), sliding, "a", 1, 1, NULL);
 	for (struct layout_slot *s = l->tables[0].slots; s < l->tables[0].slots + 64; s++)
 		if (s->tag != 0 && tag_rule(s->tag) == (uint32_t)sliding)
 			store_relaxed(unit_cells(l, s), T0 + SECOND);
@@ -425,15 +425,15 @@ static void grown(void)
 	id = unit_rule(l, "funnel", 10, 1, 3600 * SECOND);
 	sliding = shmlimit_rule_set(l, "sliding", &window);
 	for (uint64_t key = 0; key < 80; key++) {
-		shmlimit_take_at(l, id, &key, sizeof(key), 1 + key % 9, NULL, T0);
-		shmlimit_take_at(l, sliding, &key, sizeof(key), 1 + key % 3, NULL, T0);
+		shmlimit_take(at_time(l, T0), id, &key, sizeof(key), 1 + key % 9, NULL);
+		shmlimit_take(at_time(l, T0), sliding, &key, sizeof(key), 1 + key % 3, NULL);
 	}
-	is(shmlimit_grow_at(l, 1024, T0), 0, "a segment grows");
+	is(shmlimit_grow(at_time(l, T0), 1024), 0, "a segment grows");
 	/* A third of the keys moves. */
 	for (uint64_t key = 0; key < 80; key += 3)
 		for (int rule = 0; rule < 2; rule++)
-			moved += shmlimit_take_at(l, rule == 0 ? id : sliding, &key, sizeof(key), 1, NULL,
-			                          T0 + SECOND) == 0;
+			moved += shmlimit_take(at_time(l, T0 + SECOND), rule == 0 ? id : sliding, &key, sizeof(key), 1,
+			                       NULL) == 0;
 	is(moved, 54, "some keys move to the new table");
 	is(save(l, fd, when_given(then_ns)), 0, "a segment is saved while its keys are in two tables");
 	is(load_copy(fd, 0, T0 + SECOND), 0, "a segment whose keys are in two tables is loaded");
@@ -441,8 +441,9 @@ static void grown(void)
 		for (int rule = 0; rule < 2; rule++) {
 			struct shmlimit_result here, there = { 0 };
 
-			shmlimit_peek_at(l, rule == 0 ? id : sliding, &key, sizeof(key), 1, &here, T0 + SECOND);
-			shmlimit_peek_at(copy, rule == 0 ? id : sliding, &key, sizeof(key), 1, &there, T0 + SECOND);
+			shmlimit_peek(at_time(l, T0 + SECOND), rule == 0 ? id : sliding, &key, sizeof(key), 1, &here);
+			shmlimit_peek(at_time(copy, T0 + SECOND), rule == 0 ? id : sliding, &key, sizeof(key), 1,
+			              &there);
 			wrong += here.remaining != there.remaining || here.reset_after_ns != there.reset_after_ns;
 		}
 	is(wrong, 0, "each key has what it had, in whichever table it was");
@@ -451,14 +452,14 @@ static void grown(void)
 	is(info.old_slots, 256, "the old table is loaded as large as it was");
 	is(info.slots_max, 4096, "the size of the largest table is loaded as it was");
 	is(shmlimit_verify(copy_name, NULL, 0), 0, "what was loaded is sound");
-	is(shmlimit_grow_at(copy, 0, T0 + SECOND), -EALREADY, "keys are left in its old table");
+	is(shmlimit_grow(at_time(copy, T0 + SECOND), 0), -EALREADY, "keys are left in its old table");
 	in_old = T0 + 100 * 3600 * SECOND;
-	is(shmlimit_grow_at(copy, 0, in_old), 0, "the old table is left when its keys have refilled");
-	is(shmlimit_grow_at(copy, 4096, in_old), 0, "a segment that was loaded with two tables grows again");
+	is(shmlimit_grow(at_time(copy, in_old), 0), 0, "the old table is left when its keys have refilled");
+	is(shmlimit_grow(at_time(copy, in_old), 4096), 0, "a segment that was loaded with two tables grows again");
 	close(fd);
 	copy_gone();
 	fd = new_file();
-	is(shmlimit_grow_at(l, 0, in_old), 0, "when all keys have moved");
+	is(shmlimit_grow(at_time(l, in_old), 0), 0, "when all keys have moved");
 	is(save(l, fd, when_given(in_old)), 0, "one table is saved");
 	is(load_copy(fd, 0, in_old), 0, "one table is loaded");
 	info.old_slots = 1;
@@ -484,7 +485,7 @@ static void can_grow(void)
 
 		shmlimit_close(l);
 		l = unit_create("save", &o);
-		if ((files[i].grown != 0 && shmlimit_grow_at(l, files[i].grown, T0) != 0) ||
+		if ((files[i].grown != 0 && shmlimit_grow(at_time(l, T0), files[i].grown) != 0) ||
 		    save(l, fd, when_given(T0)) != 0)
 			bail("grow, save");
 		is(load_copy(fd, 0, T0), 0, "a segment that can grow to %" PRIu64 " slots is loaded", o.slots_max);
@@ -497,7 +498,7 @@ static void can_grow(void)
 		shmlimit_info(copy, &info);
 		is(info.slots_max, files[i].want,
 		   "with CAN_GROW it can grow to 16 times its slots, or as far as before");
-		is(shmlimit_grow_at(copy, files[i].want, T0), 0,
+		is(shmlimit_grow(at_time(copy, T0), files[i].want), 0,
 		   "a segment that was loaded with CAN_GROW grows so far");
 		close(fd);
 		copy_gone();
@@ -565,10 +566,10 @@ static int small_file(unsigned char bytes[4 * STATE_PAGE], size_t *len)
 	l = unit_create("save", &o);
 	id = unit_rule(l, "funnel", 10, 1, 3600 * SECOND);
 	for (uint64_t key = 0; key < 5; key++)
-		shmlimit_take_at(l, id, &key, sizeof(key), 3, NULL, T0);
-	id = shmlimit_rule_set_at(l, "window", &window, T0);
+		shmlimit_take(at_time(l, T0), id, &key, sizeof(key), 3, NULL);
+	id = shmlimit_rule_set(at_time(l, T0), "window", &window);
 	for (uint64_t key = 0; key < 9; key++)
-		shmlimit_take_at(l, id, &key, sizeof(key), 100, NULL, T0 + key);
+		shmlimit_take(at_time(l, T0 + key), id, &key, sizeof(key), 100, NULL);
 	if (save(l, fd, when_given(then_ns)) != 0)
 		bail("save");
 	*len = (size_t)lseek(fd, 0, SEEK_END);
@@ -711,7 +712,7 @@ static void duplicates(void)
 	l = unit_create("save", NULL);
 	id = unit_rule(l, "funnel", 10, 1, 3600 * SECOND);
 	for (uint64_t key = 0; key < 3; key++)
-		shmlimit_take_at(l, id, &key, sizeof(key), key + 1, NULL, T0);
+		shmlimit_take(at_time(l, T0), id, &key, sizeof(key), key + 1, NULL);
 	if (save(l, file.fd, when_given(then_ns)) != 0 ||
 	    pread(file.fd, content, sizeof(content), 0) != (ssize_t)sizeof(content))
 		bail("save");
@@ -746,13 +747,13 @@ static void many_pages(void)
 		unit_rule(l, name, 10, 1, 3600 * SECOND);
 	}
 	for (uint64_t key = 0; key < 1500; key++)
-		shmlimit_take_at(l, (int)(key % 40), &key, sizeof(key), 1 + key % 9, NULL, T0);
+		shmlimit_take(at_time(l, T0), (int)(key % 40), &key, sizeof(key), 1 + key % 9, NULL);
 	is(save(l, fd, when_given(then_ns)), 0, "1,500 keys are saved");
 	is(load_copy(fd, 0, T0), 0, "1,500 keys are loaded");
 	for (uint64_t key = 0; key < 1500; key++) {
 		struct shmlimit_result r = { 0 };
 
-		shmlimit_peek_at(copy, (int)(key % 40), &key, sizeof(key), 1, &r, T0);
+		shmlimit_peek(at_time(copy, T0), (int)(key % 40), &key, sizeof(key), 1, &r);
 		wrong += r.remaining != 10 - (1 + key % 9);
 	}
 	is(wrong, 0, "each of 1,500 keys is loaded with what it had");
@@ -855,7 +856,7 @@ static void spoil_each(void)
 	if (shmlimit_rule_set(l, "lease", &lease) != 1)
 		bail("no lease");
 	for (uint64_t key = 0; key < 2; key++)
-		shmlimit_take_at(l, 0, &key, sizeof(key), 3, NULL, T0);
+		shmlimit_take(at_time(l, T0), 0, &key, sizeof(key), 3, NULL);
 	if (save(l, file.fd, when_given(then_ns)) != 0 ||
 	    pread(file.fd, &good, sizeof(good), 0) != (ssize_t)sizeof(good))
 		bail("save");
@@ -900,7 +901,7 @@ static void through_an_impatient_pipe(void)
 	for (uint64_t key = 0; key < 1500; key++) {
 		struct shmlimit_result r = { 0 };
 
-		shmlimit_peek_at(copy, (int)(key % 40), &key, sizeof(key), 1, &r, T0);
+		shmlimit_peek(at_time(copy, T0), (int)(key % 40), &key, sizeof(key), 1, &r);
 		wrong += r.remaining != 10 - (1 + key % 9);
 	}
 	is(wrong, 0, "what was loaded from a pipe has what each key had");

@@ -26,30 +26,33 @@ static void plans(struct shmlimit *l, int id)
 {
 	struct shmlimit_limit plan = { .struct_size = sizeof(plan), .capacity = 8, .refill = 1, .period_ns = 10 * DAY };
 
-	is(by_limit_at(l, SHMLIMIT_PEEK, id, "a", 1, 1, &plan, &r, T0), SHMLIMIT_DENIED,
+	is(by_limit(at_time(l, T0), SHMLIMIT_PEEK, id, "a", 1, 1, &plan, &r), SHMLIMIT_DENIED,
 	   "without a limit of its own nobody knows what is left of a key that was not full");
 	ok(days(r.retry_after_ns) == 10, "it is full when it would have been");
-	is(by_limit_at(l, SHMLIMIT_PEEK, id, "a", 1, 8, &plan, &r, T0 + 10 * DAY), SHMLIMIT_ALLOWED,
+	is(by_limit(at_time(l, T0 + 10 * DAY), SHMLIMIT_PEEK, id, "a", 1, 8, &plan, &r), SHMLIMIT_ALLOWED,
 	   "at that time the key has all");
-	is(by_limit_at(l, SHMLIMIT_PEEK, id, "b", 1, 1, &plan, &r, T0), SHMLIMIT_DENIED,
+	is(by_limit(at_time(l, T0), SHMLIMIT_PEEK, id, "b", 1, 1, &plan, &r), SHMLIMIT_DENIED,
 	   "a key that is used up is empty");
 	ok(days(r.retry_after_ns) == 10 && days(r.reset_after_ns) == 80, "it refills as it would have");
 	plan.period_ns = DAY;
-	is(by_limit_at(l, SHMLIMIT_PEEK, id, "b", 1, 1, &plan, &r, T0), SHMLIMIT_DENIED, "by a higher limit, too");
+	is(by_limit(at_time(l, T0), SHMLIMIT_PEEK, id, "b", 1, 1, &plan, &r), SHMLIMIT_DENIED,
+	   "by a higher limit, too");
 	ok(days(r.retry_after_ns) == 1 && days(r.reset_after_ns) == 8, "for no longer than its time to full");
 }
 
 static void own(struct shmlimit *l, int id)
 {
-	is(shmlimit_peek_at(l, id, "a", 1, 7, &r, T0), SHMLIMIT_ALLOWED, "by the rule's limit a key has what it had");
-	is(shmlimit_peek_at(l, id, "a", 1, 8, &r, T0), SHMLIMIT_DENIED,
+	is(shmlimit_peek(at_time(l, T0), id, "a", 1, 7, &r), SHMLIMIT_ALLOWED,
+	   "by the rule's limit a key has what it had");
+	is(shmlimit_peek(at_time(l, T0), id, "a", 1, 8, &r), SHMLIMIT_DENIED,
 	   "by the rule's limit a key has no more than it had");
-	is(shmlimit_peek_at(l, id, "b", 1, 1, &r, T0), SHMLIMIT_DENIED, "what was used up is");
+	is(shmlimit_peek(at_time(l, T0), id, "b", 1, 1, &r), SHMLIMIT_DENIED, "what was used up is");
 	ok(days(r.retry_after_ns) == 10 && days(r.reset_after_ns) == 80,
 	   "what was used up comes back when it would have");
-	is(shmlimit_peek_at(l, id, "c", 1, 1, &r, T0), SHMLIMIT_DENIED, "a key keeps its debt");
+	is(shmlimit_peek(at_time(l, T0), id, "c", 1, 1, &r), SHMLIMIT_DENIED, "a key keeps its debt");
 	ok(days(r.retry_after_ns) == 30 && days(r.reset_after_ns) == 100, "as long as it was");
-	is(shmlimit_peek_at(l, id, "d", 1, 1, &r, T0), SHMLIMIT_DENIED, "of more than the limit leaves it is empty");
+	is(shmlimit_peek(at_time(l, T0), id, "d", 1, 1, &r), SHMLIMIT_DENIED,
+	   "of more than the limit leaves it is empty");
 	ok(days(r.retry_after_ns) == 10 && days(r.reset_after_ns) == 80,
 	   "a key that spent more than the limit owes one time to full of it");
 }

@@ -37,7 +37,7 @@ static int differ(struct shmlimit *l, const struct told *told, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		struct shmlimit_result r = { 0 };
 		int id = shmlimit_rule_find(l, told[i].rule);
-		int answer = shmlimit_peek_at(l, id, &told[i].key, 1, 1, &r, T0 + told[i].hours * HOUR);
+		int answer = shmlimit_peek(at_time(l, T0 + told[i].hours * HOUR), id, &told[i].key, 1, 1, &r);
 		uint64_t late_ns = r.reset_after_ns - told[i].full_after_ns + SECOND / 1000;
 
 		/* A window's words may have other ticks, of less than a microsecond. */
@@ -61,10 +61,10 @@ static int excess(struct shmlimit *l, const struct told *told, size_t n)
 		int id = shmlimit_rule_find(l, told[i].rule);
 
 		if (told[i].hours == 0)
-			wrong += told[i].remaining > 0 && shmlimit_take_at(l, id, &told[i].key, 1, told[i].remaining,
-			                                                   NULL, T0) != SHMLIMIT_ALLOWED;
+			wrong += told[i].remaining > 0 && shmlimit_take(at_time(l, T0), id, &told[i].key, 1,
+			                                                told[i].remaining, NULL) != SHMLIMIT_ALLOWED;
 		if (told[i].hours == 0)
-			wrong += shmlimit_take_at(l, id, &told[i].key, 1, 1, NULL, T0) != SHMLIMIT_DENIED;
+			wrong += shmlimit_take(at_time(l, T0), id, &told[i].key, 1, 1, NULL) != SHMLIMIT_DENIED;
 	}
 	return wrong;
 }

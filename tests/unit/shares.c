@@ -31,7 +31,7 @@ static int rule_in(const char *name, uint64_t capacity, uint32_t mode)
 		                      .period_ns = PERIOD,
 		                      .mode = mode };
 
-	return unit_id(shmlimit_rule_set_at(l, name, &rule, T0));
+	return unit_id(shmlimit_rule_set(at_time(l, T0), name, &rule));
 }
 
 static int rule(const char *name, uint64_t capacity)
@@ -60,7 +60,7 @@ static int enter(struct visit *v, const int *rules, const uint32_t *share, const
 			                          .limit = limit == NULL ? NULL : limit[i],
 			                          .place = &v->place[i] };
 	}
-	return shmlimit_take_all_at(l, q, n, &failed, r, T0);
+	return shmlimit_take_all(at_time(l, T0), q, n, &failed, r);
 }
 
 static unsigned leave(const struct visit *v, const int *rules, size_t n)
@@ -68,7 +68,7 @@ static unsigned leave(const struct visit *v, const int *rules, size_t n)
 	unsigned wrong = 0;
 
 	for (size_t i = 0; i < n; i++)
-		wrong += shmlimit_leave_at(l, rules[i], &v->key[i], sizeof(v->key[i]), &v->place[i], T0) != 0;
+		wrong += shmlimit_leave(at_time(l, T0), rules[i], &v->key[i], sizeof(v->key[i]), &v->place[i]) != 0;
 	return wrong;
 }
 

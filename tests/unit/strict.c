@@ -33,7 +33,7 @@ static int rule_of(const char *text)
 
 static int take(int rule, uint64_t cost, uint64_t at_ns, struct shmlimit_result *r)
 {
-	int answer = shmlimit_take_at(l, rule, "k", 1, cost, r, at_ns);
+	int answer = shmlimit_take(at_time(l, at_ns), rule, "k", 1, cost, r);
 
 	if (answer == SHMLIMIT_ALLOWED && passes < TAKES_MAX) {
 		passed[passes].ns = at_ns;

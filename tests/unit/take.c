@@ -15,7 +15,7 @@ static struct shmlimit_result r;
 
 static int take(int rule, const char *key, uint64_t cost, uint64_t at)
 {
-	return shmlimit_take_at(l, rule, key, strlen(key), cost, &r, at);
+	return shmlimit_take(at_time(l, at), rule, key, strlen(key), cost, &r);
 }
 
 static void facts(uint64_t limit, uint64_t remaining, uint64_t retry, uint64_t reset, const char *law)
@@ -61,7 +61,7 @@ static void costs(void)
 	is(unit_counters(l, rule).claims, 0, "a denied newcomer claims no slot");
 	is(take(rule, "k", 10, T0), SHMLIMIT_ALLOWED, "the whole capacity may be taken at once");
 	facts(10, 0, 0, 10 * SECOND, "a take of the whole capacity leaves nothing");
-	is(shmlimit_take_at(l, rule, "k", 1, 1, NULL, T0), SHMLIMIT_DENIED, "nobody needs the result");
+	is(shmlimit_take(at_time(l, T0), rule, "k", 1, 1, NULL), SHMLIMIT_DENIED, "nobody needs the result");
 }
 
 static void peek_and_refund(void)
@@ -69,18 +69,19 @@ static void peek_and_refund(void)
 	int rule = unit_rule(l, "refund", 10, 1, SECOND);
 
 	take(rule, "k", 6, T0);
-	is(shmlimit_peek_at(l, rule, "k", 1, 5, &r, T0), SHMLIMIT_DENIED, "a peek answers as a take would");
+	is(shmlimit_peek(at_time(l, T0), rule, "k", 1, 5, &r), SHMLIMIT_DENIED, "a peek answers as a take would");
 	facts(10, 4, SECOND, 6 * SECOND, "a peek that is denied has the facts of a take");
-	is(shmlimit_peek_at(l, rule, "k", 1, 4, &r, T0), SHMLIMIT_ALLOWED, "a peek that would be allowed is allowed");
+	is(shmlimit_peek(at_time(l, T0), rule, "k", 1, 4, &r), SHMLIMIT_ALLOWED,
+	   "a peek that would be allowed is allowed");
 	facts(10, 4, 0, 6 * SECOND, "a peek that is allowed takes nothing");
-	is(shmlimit_refund_at(l, rule, "k", 1, 2, &r, T0), SHMLIMIT_ALLOWED, "tokens can be given back");
+	is(shmlimit_refund(at_time(l, T0), rule, "k", 1, 2, &r), SHMLIMIT_ALLOWED, "tokens can be given back");
 	facts(10, 6, 0, 4 * SECOND, "tokens that were given back are there again");
-	is(shmlimit_refund_at(l, rule, "k", 1, 1, &r, T0 + SECOND / 2), SHMLIMIT_ALLOWED,
+	is(shmlimit_refund(at_time(l, T0 + SECOND / 2), rule, "k", 1, 1, &r), SHMLIMIT_ALLOWED,
 	   "tokens can be given back at any time");
 	facts(10, 7, 0, 5 * SECOND / 2, "a refund leaves the fraction of a token that had come back");
-	shmlimit_refund_at(l, rule, "k", 1, UINT64_MAX, &r, T0 + SECOND / 2);
+	shmlimit_refund(at_time(l, T0 + SECOND / 2), rule, "k", 1, UINT64_MAX, &r);
 	facts(10, 10, 0, 0, "a refund fills up to the capacity and no further");
-	shmlimit_refund_at(l, rule, "new", 3, 5, &r, T0);
+	shmlimit_refund(at_time(l, T0), rule, "new", 3, 5, &r);
 	facts(10, 10, 0, 0, "a refund to a key never seen leaves it full");
 	is(unit_counters(l, rule).claims, 1, "a refund to a key never seen claims no slot");
 }
@@ -144,13 +145,14 @@ static void keys(void)
 	int rule = unit_rule(l, "keys", 1, 1, SECOND);
 	static unsigned char longest[SHMLIMIT_KEY_MAX];
 
-	is(shmlimit_take_at(l, rule, "a\0b", 3, 1, NULL, T0), SHMLIMIT_ALLOWED, "a key may hold a NUL");
-	is(shmlimit_take_at(l, rule, "a\0c", 3, 1, NULL, T0), SHMLIMIT_ALLOWED, "bytes after a NUL count");
-	is(shmlimit_take_at(l, rule, "a", 1, 1, NULL, T0), SHMLIMIT_ALLOWED, "the length of a key counts");
-	is(shmlimit_take_at(l, rule, "a\0b", 3, 1, NULL, T0), SHMLIMIT_DENIED, "the same bytes are the same key");
-	is(shmlimit_take_at(l, rule, longest, sizeof(longest), 1, NULL, T0), SHMLIMIT_ALLOWED, "1024 bytes are a key");
+	is(shmlimit_take(at_time(l, T0), rule, "a\0b", 3, 1, NULL), SHMLIMIT_ALLOWED, "a key may hold a NUL");
+	is(shmlimit_take(at_time(l, T0), rule, "a\0c", 3, 1, NULL), SHMLIMIT_ALLOWED, "bytes after a NUL count");
+	is(shmlimit_take(at_time(l, T0), rule, "a", 1, 1, NULL), SHMLIMIT_ALLOWED, "the length of a key counts");
+	is(shmlimit_take(at_time(l, T0), rule, "a\0b", 3, 1, NULL), SHMLIMIT_DENIED, "the same bytes are the same key");
+	is(shmlimit_take(at_time(l, T0), rule, longest, sizeof(longest), 1, NULL), SHMLIMIT_ALLOWED,
+	   "1024 bytes are a key");
 	longest[sizeof(longest) - 1] = 1;
-	is(shmlimit_take_at(l, rule, longest, sizeof(longest), 1, NULL, T0), SHMLIMIT_ALLOWED,
+	is(shmlimit_take(at_time(l, T0), rule, longest, sizeof(longest), 1, NULL), SHMLIMIT_ALLOWED,
 	   "keys of 1024 bytes that differ in the last one differ");
 }
 
@@ -170,7 +172,8 @@ static void modes(void)
 	is(c.allowed, 1, "a dry run does not count as allowed what it would deny");
 	is(take(id, "k", 1, T0 + SECOND), SHMLIMIT_ALLOWED, "what it would allow it takes");
 	facts(2, 0, 0, 2 * SECOND, "from the funnel");
-	is(shmlimit_peek_at(l, id, "k", 1, 1, &r, T0 + SECOND), SHMLIMIT_ALLOWED, "a peek answers as that take would");
+	is(shmlimit_peek(at_time(l, T0 + SECOND), id, "k", 1, 1, &r), SHMLIMIT_ALLOWED,
+	   "a peek answers as that take would");
 
 	rule.mode = SHMLIMIT_OFF;
 	shmlimit_rule_set(l, "modes", &rule);
@@ -183,7 +186,7 @@ static void modes(void)
 	is(shmlimit_enable(l, 0), 0, "the whole segment can be switched off");
 	is(take(id, "k", 2, T0 + SECOND), SHMLIMIT_ALLOWED, "a segment that is off allows everything");
 	is(take(id, "k", 3, T0 + SECOND), SHMLIMIT_ALLOWED, "at any cost");
-	is(shmlimit_take_at(l, 63, "k", 1, 1, NULL, T0), -ESRCH,
+	is(shmlimit_take(at_time(l, T0), 63, "k", 1, 1, NULL), -ESRCH,
 	   "in a segment that is off, an unknown rule is an error");
 	is(shmlimit_enable(l, 1), 0, "a segment can be switched on again");
 	is(take(id, "k", 1, T0 + SECOND), SHMLIMIT_DENIED, "with all funnels as they were");
@@ -213,34 +216,34 @@ static void blocked(uint32_t algorithm)
 	ok(id >= 0, "algorithm %u: a rule can block", algorithm);
 	is(take(id, "k", 1, T0), SHMLIMIT_DENIED, "a take is denied");
 	facts(0, 0, UINT64_MAX, 0, "a limit of 0, nothing is left, and no retry ever fits");
-	is(shmlimit_peek_at(l, id, "k", 1, 1, &r, T0), SHMLIMIT_DENIED, "a peek of a blocked key is denied");
-	is(shmlimit_reserve_at(l, id, "k", 1, 1, SECOND, &r, T0), SHMLIMIT_DENIED, "a reservation is denied");
-	is(shmlimit_acquire(l, id, "k", 1, 1, SECOND, &r), SHMLIMIT_DENIED, "nobody waits for it");
+	is(shmlimit_peek(at_time(l, T0), id, "k", 1, 1, &r), SHMLIMIT_DENIED, "a peek of a blocked key is denied");
+	is(shmlimit_reserve(at_time(l, T0), id, "k", 1, 1, SECOND, &r), SHMLIMIT_DENIED, "a reservation is denied");
+	is(shmlimit_acquire(at_clock(l), id, "k", 1, 1, SECOND, &r), SHMLIMIT_DENIED, "nobody waits for it");
 	if (algorithm == SHMLIMIT_LEASE)
-		is(shmlimit_lease_take_at(
-			   l, id, "k", 1,
+		is(shmlimit_lease_take(
+			   at_time(l, T0), id, "k", 1,
 			   &(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
 		                                             .cost = 1,
 		                                             .lease_ns = SECOND,
 		                                             .claim_ns = SECOND },
-			   &lease, &r, T0),
+			   &lease, &r),
 		   SHMLIMIT_DENIED, "nobody asks a backend");
 	if (algorithm == SHMLIMIT_COUNTER)
-		is(shmlimit_count_at(l, id, "k", 1,
-		                     &(struct shmlimit_count_request){
-					     .struct_size = sizeof(struct shmlimit_count_request), .n = 1, .bound = 0 },
-		                     &count, T0),
+		is(shmlimit_count(at_time(l, T0), id, "k", 1,
+		                  &(struct shmlimit_count_request){
+					  .struct_size = sizeof(struct shmlimit_count_request), .n = 1, .bound = 0 },
+		                  &count),
 		   SHMLIMIT_DENIED, "nothing is counted");
 	if (algorithm == SHMLIMIT_HOLD)
-		is(shmlimit_enter_at(l, id, "k", 1, &hold, &r, T0), SHMLIMIT_DENIED, "nobody enters");
+		is(shmlimit_enter(at_time(l, T0), id, "k", 1, &hold, &r), SHMLIMIT_DENIED, "nobody enters");
 	n += (algorithm == SHMLIMIT_LEASE) + (algorithm == SHMLIMIT_COUNTER) + (algorithm == SHMLIMIT_HOLD);
 	c = unit_counters(l, id);
 	ok(c.denied == (uint64_t)n && c.allowed == 0 && c.claims == 0, "denials are counted, and no slot is claimed");
 	if (algorithm != SHMLIMIT_HOLD) {
-		is(shmlimit_charge_at(l, id, "k", 1, 1, &r, T0), SHMLIMIT_ALLOWED, "a charge does nothing");
+		is(shmlimit_charge(at_time(l, T0), id, "k", 1, 1, &r), SHMLIMIT_ALLOWED, "a charge does nothing");
 		facts(0, 0, UINT64_MAX, 0,
 		      "a charge says so, too: a limit of 0, nothing is left, and no retry ever fits");
-		is(shmlimit_refund_at(l, id, "k", 1, 1, &r, T0), SHMLIMIT_ALLOWED, "a refund does nothing");
+		is(shmlimit_refund(at_time(l, T0), id, "k", 1, 1, &r), SHMLIMIT_ALLOWED, "a refund does nothing");
 		facts(0, 0, 0, 0, "a refund gave nothing back to a limit of 0");
 	}
 	shmlimit_enable(l, 0);
@@ -263,7 +266,7 @@ static void blocks(void)
 	shmlimit_rule_get(l, block, &mode);
 	mode.mode = SHMLIMIT_BLOCK;
 	shmlimit_rule_set(l, "block0", &mode);
-	is(shmlimit_take_all_at(l, both, 2, &denied_by, NULL, T0), SHMLIMIT_DENIED, "of two limits one blocks");
+	is(shmlimit_take_all(at_time(l, T0), both, 2, &denied_by, NULL), SHMLIMIT_DENIED, "of two limits one blocks");
 	is((int)denied_by, 1, "it is the one that denies");
 	is(take(rule, "k", 1, T0), SHMLIMIT_ALLOWED, "from the other nothing was taken");
 	mode.mode = SHMLIMIT_BLOCK + 1;

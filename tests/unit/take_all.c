@@ -27,7 +27,7 @@ static int ask(int rule, const char *key, uint64_t cost, uint64_t now_ns)
 		{ .rule = denying, .key = "k", .key_len = 1, .cost = 1 },
 	};
 
-	return shmlimit_take_all_at(l, both, 2, NULL, NULL, now_ns);
+	return shmlimit_take_all(at_time(l, now_ns), both, 2, NULL, NULL);
 }
 
 static unsigned slots_in_use(void)
@@ -98,19 +98,19 @@ int main(void)
 		if (i < RULES - 1)
 			leaves_all("a new key", ids[i], "new");
 	}
-	shmlimit_lease_deposit_at(l, ids[5], "k", 1, 8, 0, 1000 * SECOND, NULL, T0);
-	shmlimit_take_at(l, ids[0], "k", 1, 2, NULL, T0);
+	shmlimit_lease_deposit(at_time(l, T0), ids[5], "k", 1, 8, 0, 0, 1000 * SECOND, NULL);
+	shmlimit_take(at_time(l, T0), ids[0], "k", 1, 2, NULL);
 	/* All of the last cost is paid for, and the store is not full: until T0 + 28 s. */
-	shmlimit_take_at(l, ids[1], "k", 1, 400, NULL, T0 - 100 * SECOND);
+	shmlimit_take(at_time(l, T0 - 100 * SECOND), ids[1], "k", 1, 400, NULL);
 	for (int i = 0; i < 4; i++)
 		for (int j = 2; j < RULES - 1; j++)
-			shmlimit_take_at(l, ids[j], "k", 1, 1, NULL, T0);
+			shmlimit_take(at_time(l, T0), ids[j], "k", 1, 1, NULL);
 	for (int i = 0; i < RULES; i++)
 		leaves_all(rules[i].name, ids[i], "k");
 	/* What is left of a lease that is over cannot be taken. */
 	for (int i = 0; i < RULES - 1; i++)
 		leaves_none(rules[i].name, ids[i], "k");
-	shmlimit_peek_at(l, ids[1], "k", 1, 1, &r, T0 + 100 * SECOND);
+	shmlimit_peek(at_time(l, T0 + 100 * SECOND), ids[1], "k", 1, 1, &r);
 	is(r.remaining, r.limit, "a warm-up that nobody used is as cold as it can be");
 	return tap_done();
 }

@@ -67,7 +67,7 @@ static void batches(int own_results)
 
 			memset(&one[i], 0, sizeof(one[i]));
 			memset(&many[i], 0, sizeof(many[i]));
-			want[i] = shmlimit_take_at(l, q->rule, q->key, q->key_len, q->cost, &one[i], now);
+			want[i] = shmlimit_take(at_time(l, now), q->rule, q->key, q->key_len, q->cost, &one[i]);
 			allowed += want[i] == SHMLIMIT_ALLOWED;
 			denied += want[i] == SHMLIMIT_DENIED;
 			errors += want[i] < 0;
@@ -77,7 +77,7 @@ static void batches(int own_results)
 					break;
 				}
 		}
-		differ += shmlimit_take_many_at(l, requests, n, answers, own_results ? many : NULL, now) != 0;
+		differ += shmlimit_take_many(at_time(l, now), requests, n, answers, own_results ? many : NULL) != 0;
 		differ += memcmp(answers, want, n * sizeof(*want)) != 0;
 		differ += own_results && memcmp(many, one, n * sizeof(*one)) != 0;
 	}

@@ -19,7 +19,7 @@ static struct rng rng;
 static int some(int rule, const char *key, uint64_t most, const struct shmlimit_limit *limit, struct shmlimit_result *r,
                 uint64_t now_ns)
 {
-	return by_limit_at(l, SHMLIMIT_TAKE_SOME, rule, key, strlen(key), most, limit, r, now_ns);
+	return by_limit(at_time(l, now_ns), SHMLIMIT_TAKE_SOME, rule, key, strlen(key), most, limit, r);
 }
 
 /* ---- Beside an oracle ---- */
@@ -61,7 +61,7 @@ static uint64_t fitting(const struct shmlimit_request *asked, uint64_t now_ns)
 	struct shmlimit_request q = *asked;
 
 	/* BOUND: it is MOST at the most. */
-	while (q.cost != 0 && shmlimit_decide_at(l, SHMLIMIT_PEEK, &q, NULL, now_ns) != SHMLIMIT_ALLOWED)
+	while (q.cost != 0 && shmlimit_decide(at_time(l, now_ns), SHMLIMIT_PEEK, &q, NULL) != SHMLIMIT_ALLOWED)
 		q.cost--;
 	return q.cost;
 }
@@ -75,8 +75,8 @@ static int are_alike(const struct shmlimit_request *one, const struct shmlimit_r
 		int answer;
 
 		a.cost = b.cost = cost;
-		answer = shmlimit_decide_at(l, SHMLIMIT_PEEK, &a, &said_a, now_ns);
-		if (answer != shmlimit_decide_at(l, SHMLIMIT_PEEK, &b, &said_b, now_ns) ||
+		answer = shmlimit_decide(at_time(l, now_ns), SHMLIMIT_PEEK, &a, &said_a);
+		if (answer != shmlimit_decide(at_time(l, now_ns), SHMLIMIT_PEEK, &b, &said_b) ||
 		    memcmp(&said_a, &said_b, sizeof(said_a)) != 0)
 			return 0;
 	}
@@ -90,8 +90,8 @@ static void beside(const struct game *game)
 	int rule = unit_rule_at(l, "some", game->rule, T0), second = unit_rule_at(l, "other", game->rule, T0);
 
 	for (unsigned key = 0; game->rule.capacity == MANY && key < KEYS; key++)
-		if (shmlimit_take_at(l, rule, &key, sizeof(key), MANY, NULL, T0) != SHMLIMIT_ALLOWED ||
-		    shmlimit_take_at(l, second, &key, sizeof(key), MANY, NULL, T0) != SHMLIMIT_ALLOWED)
+		if (shmlimit_take(at_time(l, T0), rule, &key, sizeof(key), MANY, NULL) != SHMLIMIT_ALLOWED ||
+		    shmlimit_take(at_time(l, T0), second, &key, sizeof(key), MANY, NULL) != SHMLIMIT_ALLOWED)
 			bail("key %u is not full", key);
 	for (uint64_t i = 0; i < total; i++) {
 		unsigned key = (unsigned)rng_below(&rng, KEYS);
@@ -112,17 +112,17 @@ static void beside(const struct game *game)
 			uint32_t verb = others[rng_below(&rng, 4)];
 
 			q.cost = same.cost = 1 + rng_below(&rng, 3);
-			if (shmlimit_decide_at(l, verb, &q, NULL, now_ns) !=
-			    shmlimit_decide_at(l, verb, &same, NULL, now_ns))
+			if (shmlimit_decide(at_time(l, now_ns), verb, &q, NULL) !=
+			    shmlimit_decide(at_time(l, now_ns), verb, &same, NULL))
 				wrong++;
 		} else {
 			most = fitting(&same, now_ns);
-			answer = shmlimit_decide_at(l, SHMLIMIT_TAKE_SOME, &q, &r, now_ns);
+			answer = shmlimit_decide(at_time(l, now_ns), SHMLIMIT_TAKE_SOME, &q, &r);
 			none += most == 0;
 			part += most != 0 && most < q.cost;
 			all += most == q.cost;
 			same.cost = most != 0 ? most : 1;
-			if (shmlimit_decide_at(l, SHMLIMIT_TAKE, &same, &taken, now_ns) != answer ||
+			if (shmlimit_decide(at_time(l, now_ns), SHMLIMIT_TAKE, &same, &taken) != answer ||
 			    answer != (most == 0 ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED) || r.granted != most ||
 			    r.limit != taken.limit || r.remaining != taken.remaining || r.wait_ns != 0 ||
 			    r.retry_after_ns != taken.retry_after_ns || r.reset_after_ns != taken.reset_after_ns)
@@ -215,10 +215,10 @@ static void refused(void)
 	is(some(leases, "k", 1, NULL, &r, T0), -EOPNOTSUPP, "a lease refuses to grant one of one, too");
 	is(some(places, "k", 2, NULL, &r, T0), -EOPNOTSUPP, "places are entered one by one");
 	is(some(places, "k", 1, NULL, &r, T0), -EOPNOTSUPP, "a single place is no exception");
-	is(shmlimit_peek_at(l, places, "k", 1, 3, &r, T0), SHMLIMIT_ALLOWED, "a refusal enters none");
+	is(shmlimit_peek(at_time(l, T0), places, "k", 1, 3, &r), SHMLIMIT_ALLOWED, "a refusal enters none");
 	if (shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &looker) != 0)
 		bail("open");
-	is(by_limit_at(looker, SHMLIMIT_TAKE_SOME, places, "k", 1, 1, NULL, &r, T0), -EROFS,
+	is(by_limit(at_time(looker, T0), SHMLIMIT_TAKE_SOME, places, "k", 1, 1, NULL, &r), -EROFS,
 	   "a handle that is read-only takes nothing");
 	shmlimit_close(looker);
 }
@@ -235,12 +235,13 @@ static void refused_tokens(void)
 	some(id, "k", 4, NULL, &r, T0);
 	is(some(id, "k", 4, NULL, &r, T0 + SECOND / 2), SHMLIMIT_ALLOWED, "one of four tokens fits");
 	is(r.granted, 1, "the one that fits is granted");
-	is(shmlimit_peek_at(l, id, "k", 1, 4, &r, T0 + SECOND), SHMLIMIT_ALLOWED, "what did not fit does not count");
+	is(shmlimit_peek(at_time(l, T0 + SECOND), id, "k", 1, 4, &r), SHMLIMIT_ALLOWED,
+	   "what did not fit does not count");
 	some(id, "k", 4, NULL, &r, T0 + SECOND);
 	is(some(id, "k", 4, NULL, &r, T0 + SECOND), SHMLIMIT_DENIED, "of nothing that is left");
-	is(shmlimit_peek_at(l, id, "k", 1, 1, &r, T0 + SECOND * 3 / 2), SHMLIMIT_DENIED,
+	is(shmlimit_peek(at_time(l, T0 + SECOND * 3 / 2), id, "k", 1, 1, &r), SHMLIMIT_DENIED,
 	   "a call that gets nothing counts as one token");
-	is(shmlimit_peek_at(l, id, "k", 1, 4, &r, T0 + 2 * SECOND), SHMLIMIT_ALLOWED,
+	is(shmlimit_peek(at_time(l, T0 + 2 * SECOND), id, "k", 1, 4, &r), SHMLIMIT_ALLOWED,
 	   "a call that gets nothing counts as no more than one token");
 }
 
@@ -260,7 +261,7 @@ static void full(uint32_t on_full)
 	rule.mode = SHMLIMIT_DRY_RUN;
 	dry = unit_rule_at(l, "dry", rule, T0);
 	for (unsigned key = 0; key < 16; key++)
-		if (shmlimit_take_at(l, id, &key, sizeof(key), 5, NULL, T0) != SHMLIMIT_ALLOWED)
+		if (shmlimit_take(at_time(l, T0), id, &key, sizeof(key), 5, NULL) != SHMLIMIT_ALLOWED)
 			bail("key %u finds no slot", key);
 	answer = some(id, "new", 9, NULL, &r, T0);
 	if (on_full == SHMLIMIT_FULL_DENY) {

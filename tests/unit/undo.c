@@ -317,7 +317,7 @@ static void warming_up(void)
 static void others_lease_again(void)
 {
 	clock_ns += 2 * SECOND;
-	shmlimit_lease_deposit(l, rule, KEY, strlen(KEY), 8, 6, SECOND, NULL);
+	shmlimit_lease_deposit(l, rule, KEY, strlen(KEY), 8, 6, 0, SECOND, NULL);
 }
 
 static void leased(void)
@@ -325,7 +325,7 @@ static void leased(void)
 	rule = unit_rule_of(l, "lease",
 	                    (struct shmlimit_rule){
 				    .algorithm = SHMLIMIT_LEASE, .capacity = 100, .refill = 1, .period_ns = SECOND });
-	shmlimit_lease_deposit(l, rule, KEY, strlen(KEY), 8, 0, SECOND, NULL);
+	shmlimit_lease_deposit(l, rule, KEY, strlen(KEY), 8, 0, 0, SECOND, NULL);
 	in_between = others_take_at_once;
 	ask_in_vain(rule, KEY, 4, KNOWN);
 	is(taken, SHMLIMIT_ALLOWED, "another one takes of a lease during a denied call");

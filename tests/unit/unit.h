@@ -16,7 +16,7 @@
 #include "../by_limit.h"
 #include "../guard.h"
 #include "../tap.h"
-#include "shmlimit_at.h"
+#include "../at.h"
 #include "shmlimit_lease.h"
 
 #define LAST_ALGORITHM SHMLIMIT_GCRA
@@ -68,7 +68,7 @@ __attribute__((unused)) static int unit_rule_at(struct shmlimit *l, const char *
                                                 uint64_t now_ns)
 {
 	rule.struct_size = sizeof(rule);
-	return unit_id(shmlimit_rule_set_at(l, name, &rule, now_ns));
+	return unit_id(shmlimit_rule_set(at_time(l, now_ns), name, &rule));
 }
 
 __attribute__((unused)) static int unit_rule(struct shmlimit *l, const char *name, uint64_t capacity, uint64_t count,

@@ -30,7 +30,7 @@ static struct shmlimit_rule warm(uint64_t count, uint64_t period_ns, uint64_t wa
 
 static int set(const char *name, const struct shmlimit_rule *rule)
 {
-	return unit_id(shmlimit_rule_set_at(l, name, rule, T0));
+	return unit_id(shmlimit_rule_set(at_time(l, T0), name, rule));
 }
 
 /* Off by less than a hundredth of a second. */
@@ -50,7 +50,7 @@ static int acquire_all(int id, const char *key, uint64_t *now_ns, const unsigned
 	int off = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		int answer = shmlimit_reserve_at(l, id, key, strlen(key), 1, UINT64_MAX, &r, *now_ns);
+		int answer = shmlimit_reserve(at_time(l, *now_ns), id, key, strlen(key), 1, UINT64_MAX, &r);
 
 		off += answer != SHMLIMIT_ALLOWED || !near_ms(r.wait_ns, want_ms[i]);
 		*now_ns += r.wait_ns;
@@ -89,39 +89,39 @@ static void by_hand(void)
 	is(shmlimit_rule_get(l, id, &got), 0, "the rule is read back");
 	ok(got.capacity == 10 && got.warmup_ns == SECOND && got.cold_factor_milli == 3000,
 	   "rule_get reports the capacity that follows from a warm-up");
-	is(shmlimit_rule_set_at(l, "hand", &got, T0), id, "a warm-up can be set again as rule_get reported it");
-	is(shmlimit_take_at(l, id, "k", 1, 10, &r, T0), SHMLIMIT_ALLOWED,
+	is(shmlimit_rule_set(at_time(l, T0), "hand", &got), id, "a warm-up can be set again as rule_get reported it");
+	is(shmlimit_take(at_time(l, T0), id, "k", 1, 10, &r), SHMLIMIT_ALLOWED,
 	   "from cold all that is stored is had at once");
 	is(r.remaining, 0, "after a take of everything, nothing is stored");
-	is(shmlimit_take_at(l, id, "k", 1, 1, &r, T0), SHMLIMIT_DENIED, "the next one pays");
+	is(shmlimit_take(at_time(l, T0), id, "k", 1, 1, &r), SHMLIMIT_DENIED, "the next one pays");
 	ok(near_ms(r.retry_after_ns, 1500),
 	   "the area: the warm-up for what was above the threshold, half of it for the rest");
 	wait_ns = r.retry_after_ns;
-	is(shmlimit_take_at(l, id, "k", 1, 1, &r, T0 + wait_ns - 1), SHMLIMIT_DENIED,
+	is(shmlimit_take(at_time(l, T0 + wait_ns - 1), id, "k", 1, 1, &r), SHMLIMIT_DENIED,
 	   "a nanosecond too early is too early");
-	is(shmlimit_take_at(l, id, "k", 1, 1, &r, T0 + wait_ns), SHMLIMIT_ALLOWED,
+	is(shmlimit_take(at_time(l, T0 + wait_ns), id, "k", 1, 1, &r), SHMLIMIT_ALLOWED,
 	   "a request is admitted when the debt is paid");
-	is(shmlimit_peek_at(l, id, "k", 1, 1, &r, T0 + wait_ns), SHMLIMIT_DENIED,
+	is(shmlimit_peek(at_time(l, T0 + wait_ns), id, "k", 1, 1, &r), SHMLIMIT_DENIED,
 	   "an admitted request leaves its own cost as debt");
 	ok(near_ms(r.retry_after_ns, 100), "the stable interval: it is warm");
-	is(shmlimit_take_at(l, id, "k", 1, 11, &r, T0 + 10 * SECOND), SHMLIMIT_DENIED,
+	is(shmlimit_take(at_time(l, T0 + 10 * SECOND), id, "k", 1, 11, &r), SHMLIMIT_DENIED,
 	   "more than the capacity is refused");
 	ok(r.retry_after_ns == UINT64_MAX, "for ever");
-	is(shmlimit_reserve_at(l, id, "j", 1, 1, 0, &r, T0), SHMLIMIT_ALLOWED, "another key is cold");
-	is(shmlimit_reserve_at(l, id, "j", 1, 1, 100 * MS, &r, T0), SHMLIMIT_DENIED,
+	is(shmlimit_reserve(at_time(l, T0), id, "j", 1, 1, 0, &r), SHMLIMIT_ALLOWED, "another key is cold");
+	is(shmlimit_reserve(at_time(l, T0), id, "j", 1, 1, 100 * MS, &r), SHMLIMIT_DENIED,
 	   "a reservation that would wait longer than its caller allows is denied");
 	ok(near_ms(r.retry_after_ns, 180),
 	   "a denied reservation reports when it would not have to wait: 280 ms for a cold token");
-	shmlimit_charge_at(l, id, "j", 1, 1, &r, T0);
+	shmlimit_charge(at_time(l, T0), id, "j", 1, 1, &r);
 	is(r.retry_after_ns, 0, "a charge to a warm-up takes all of it");
-	shmlimit_charge_at(l, id, "greedy", 6, UINT64_MAX, &r, T0);
+	shmlimit_charge(at_time(l, T0), id, "greedy", 6, UINT64_MAX, &r);
 	is(r.retry_after_ns, UINT64_MAX, "a charge to a warm-up beyond its longest debt says so");
-	shmlimit_peek_at(l, id, "j", 1, 1, &r, T0);
+	shmlimit_peek(at_time(l, T0), id, "j", 1, 1, &r);
 	ok(near_ms(r.retry_after_ns, 280 + 240), "a charge is owed as well");
-	shmlimit_refund_at(l, id, "j", 1, 2, NULL, T0);
-	shmlimit_peek_at(l, id, "j", 1, 1, &r, T0);
+	shmlimit_refund(at_time(l, T0), id, "j", 1, 2, NULL);
+	shmlimit_peek(at_time(l, T0), id, "j", 1, 1, &r);
 	ok(near_ms(r.retry_after_ns, 320), "a refund gives back the stable interval of each");
-	shmlimit_refund_at(l, id, "j", 1, UINT64_MAX, &r, T0);
+	shmlimit_refund(at_time(l, T0), id, "j", 1, UINT64_MAX, &r);
 	is(r.remaining, 10, "a refund of everything makes it cold and free");
 	is(r.reset_after_ns, 0, "a key that was refunded everything is as if it had never been asked for");
 }
@@ -168,7 +168,7 @@ static void against_oracle(uint64_t seed)
 		                                 rng_below(&rng, 2) == 0 ? SECOND : 60 * SECOND,
 		                                 MS * (1 + rng_below(&rng, (uint64_t)1 << (4 + rng_below(&rng, 14)))),
 		                                 (uint32_t)(1000 + rng_below(&rng, 9000)));
-		int id = shmlimit_rule_set_at(l, "random", &rule, T0);
+		int id = shmlimit_rule_set(at_time(l, T0), "random", &rule);
 		struct shmlimit_rule got = { .struct_size = sizeof(got) };
 		struct layout_params params;
 		uint64_t now_ns = T0;
@@ -194,7 +194,7 @@ static void against_oracle(uint64_t seed)
 			/* A unit of a cold token, and a tick of the rule's clock, each rounded up to LOST times. */
 			double allowed = LOST * (ldexp(o.cold, -(int)params_unit_bits(&params)) + tick + 1e-9);
 
-			off += shmlimit_reserve_at(l, id, &round, sizeof(round), cost, UINT64_MAX, &r, now_ns) !=
+			off += shmlimit_reserve(at_time(l, now_ns), id, &round, sizeof(round), cost, UINT64_MAX, &r) !=
 			       SHMLIMIT_ALLOWED;
 			ours = stands(id, &params, now_ns);
 			error = fmax(fabs((double)r.wait_ns / 1e9 - want), fabs(ours.next_free - o.next_free));
@@ -362,10 +362,10 @@ static void refund_across_the_debt(void)
 		uint64_t stored = tokens <= 23 ? 7 : tokens - 16 < 20 ? tokens - 16 : 20;
 
 		shmlimit_reset(l, id, NULL, 0);
-		shmlimit_take_at(l, id, "k", 1, 13, &r, T0);
-		shmlimit_refund_at(l, id, "k", 1, tokens, &r, T0);
+		shmlimit_take(at_time(l, T0), id, "k", 1, 13, &r);
+		shmlimit_refund(at_time(l, T0), id, "k", 1, tokens, &r);
 		off += r.remaining != stored && r.remaining + 1 != stored;
-		shmlimit_peek_at(l, id, "k", 1, 1, &r, T0);
+		shmlimit_peek(at_time(l, T0), id, "k", 1, 1, &r);
 		off += !near_ms(r.retry_after_ns, owed_ms);
 	}
 	is(off, 0, "a refund pays the debt first, and stores only what it gives back beyond that");
@@ -383,11 +383,11 @@ static void long_debt_is_kept(void)
 
 			rule.max_wait_ns = years * year + part * year / 8;
 			id = set("decades", &rule);
-			shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, &r, T0);
+			shmlimit_charge(at_time(l, T0), id, "k", 1, UINT64_MAX, &r);
 			rule = warm(10, SECOND, SECOND, 3000);
 			rule.max_wait_ns = SECOND;
 			set("decades", &rule);
-			shmlimit_peek_at(l, id, "k", 1, 1, &r, T0);
+			shmlimit_peek(at_time(l, T0), id, "k", 1, 1, &r);
 			forgiven += r.retry_after_ns < SECOND;
 			too_long += r.retry_after_ns > 4 * SECOND;
 			shmlimit_rule_remove(l, "decades");
@@ -401,17 +401,17 @@ static void live(void)
 	struct shmlimit_rule rule = warm(10, SECOND, SECOND, 0);
 	int id = set("live", &rule);
 
-	shmlimit_take_at(l, id, "k", 1, 5, &r, T0);
+	shmlimit_take(at_time(l, T0), id, "k", 1, 5, &r);
 	is(r.remaining, 5, "half of what was stored is taken");
 	rule = warm(20, SECOND, SECOND, 0);
 	is(set("live", &rule), id, "the rate is doubled while it is in use");
-	shmlimit_peek_at(l, id, "k", 1, 1, &r, T0);
+	shmlimit_peek(at_time(l, T0), id, "k", 1, 1, &r);
 	is(r.limit, 20, "twice as much can be stored");
 	is(r.remaining, 10, "half of the larger store is stored, as half of the smaller one was");
 	ok(near_ms(r.retry_after_ns, 1000), "a changed rule keeps a debt, as time");
 	rule = warm(2, SECOND, SECOND, 0);
 	set("live", &rule);
-	shmlimit_peek_at(l, id, "k", 1, 1, &r, T0);
+	shmlimit_peek(at_time(l, T0), id, "k", 1, 1, &r);
 	is(r.remaining, 1, "half of a smaller store is stored");
 }
 
@@ -422,10 +422,10 @@ static void in_debt_when_the_store_shrinks(void)
 	struct shmlimit_rule rule = warm(20, SECOND, SECOND, 0);
 	int id = set("shrinks", &rule), refilled = 0;
 
-	shmlimit_take_at(l, id, "k", 1, 5, &r, T0);
+	shmlimit_take(at_time(l, T0), id, "k", 1, 5, &r);
 	rule = warm(10, SECOND, SECOND, 0);
 	set("shrinks", &rule);
-	shmlimit_peek_at(l, id, "k", 1, 1, &r, T0);
+	shmlimit_peek(at_time(l, T0), id, "k", 1, 1, &r);
 	ok(r.retry_after_ns > 0 && r.reset_after_ns >= r.retry_after_ns,
 	   "a key in debt is not full before the debt is paid, even if the store shrinks");
 	for (uint64_t i = 0; shmlimit_slot(l, i, &slot, T0) == 0; i++)

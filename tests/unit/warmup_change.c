@@ -49,7 +49,7 @@ static unsigned wrong_waits(int id, uint64_t *now_ns, const unsigned *want, size
 	unsigned wrong = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		int answer = shmlimit_reserve_at(l, id, "k", 1, 1, UINT64_MAX, &r, *now_ns);
+		int answer = shmlimit_reserve(at_time(l, *now_ns), id, "k", 1, 1, UINT64_MAX, &r);
 		double off = (double)r.wait_ns / 1e9 - want[i] / 100.0;
 
 		*now_ns += r.wait_ns;
@@ -110,20 +110,20 @@ static void stored_is_scaled(void)
 	int id = unit_rule_at(l, "scaled", rule, T0);
 	uint64_t owed_ns;
 
-	shmlimit_take_at(l, id, "k", 1, 12, &r, T0);
+	shmlimit_take(at_time(l, T0), id, "k", 1, 12, &r);
 	ok(r.limit == 20 && r.remaining == 8, "8 of 20 tokens are stored");
-	shmlimit_peek_at(l, id, "k", 1, 1, &r, T0);
+	shmlimit_peek(at_time(l, T0), id, "k", 1, 1, &r);
 	owed_ns = r.retry_after_ns;
 	rule.refill = 10;
 	unit_rule_at(l, "scaled", rule, T0);
-	shmlimit_peek_at(l, id, "k", 1, 1, &r, T0);
+	shmlimit_peek(at_time(l, T0), id, "k", 1, 1, &r);
 	ok(r.limit == 40 && r.remaining == 16, "at twice the rate 16 of 40 are");
 	ok(r.retry_after_ns >= owed_ns && r.retry_after_ns - owed_ns < MS, "the debt is the same time");
 	for (int i = 0; i < 1000; i++) {
 		rule.refill = i % 2 == 0 ? 7 : 5;
 		unit_rule_at(l, "scaled", rule, T0);
 	}
-	shmlimit_peek_at(l, id, "k", 1, 1, &r, T0);
+	shmlimit_peek(at_time(l, T0), id, "k", 1, 1, &r);
 	ok(r.limit == 20 && r.remaining >= 7, "a thousand changes up and down lose no token");
 	shmlimit_rule_remove(l, "scaled");
 }
@@ -194,7 +194,7 @@ static double acquire(struct oracle *o, int id, const struct layout_params *para
 	double want = oracle_acquire(o, (double)(*now_ns - T0) / 1e9, (double)cost), error;
 	struct oracle ours;
 
-	if (shmlimit_reserve_at(l, id, "k", 1, cost, UINT64_MAX, &r, *now_ns) != SHMLIMIT_ALLOWED)
+	if (shmlimit_reserve(at_time(l, *now_ns), id, "k", 1, cost, UINT64_MAX, &r) != SHMLIMIT_ALLOWED)
 		return INFINITY;
 	ours = stands(id, params, *now_ns);
 	error = fmax(fabs((double)r.wait_ns / 1e9 - want), fabs(ours.next_free - o->next_free));
@@ -246,7 +246,7 @@ static void against_oracle(uint64_t seed)
 			if (way == SAVED_BEFORE)
 				save_and_load(now_ns);
 			if (way == GROWN_BEFORE)
-				(void)shmlimit_grow_at(l, 32u << change, now_ns);
+				(void)shmlimit_grow(at_time(l, now_ns), 32u << change);
 			rule = some_rule(&rng, &params);
 			/* This rule takes the place of `old`. */
 			up += params.capacity > old.capacity;
@@ -256,7 +256,7 @@ static void against_oracle(uint64_t seed)
 			if (way == SAVED_AFTER)
 				save_and_load(now_ns);
 			if (way == GROWN_AFTER)
-				(void)shmlimit_grow_at(l, 32u << change, now_ns);
+				(void)shmlimit_grow(at_time(l, now_ns), 32u << change);
 			shmlimit_rule_range(l, id, &range);
 			roundings = ldexp(o.cold, -(int)params_unit_bits(&params)) + unit * o.max * o.cold +
 			            (double)range.resolution_ps / 1e12 + roundings;

@@ -31,7 +31,7 @@ static int rule_of(const char *name, uint64_t capacity, uint64_t period_ns, uint
 		                      .max_wait_ns = max_wait_ns,
 		                      .flags = flags };
 
-	return shmlimit_rule_set_at(l, name, &rule, rules_ns);
+	return shmlimit_rule_set(at_time(l, rules_ns), name, &rule);
 }
 
 static int rule(const char *name, uint64_t capacity, uint64_t period_ns, uint64_t max_wait_ns, uint32_t flags)
@@ -41,7 +41,7 @@ static int rule(const char *name, uint64_t capacity, uint64_t period_ns, uint64_
 
 static int take(int id, uint64_t cost, uint64_t at)
 {
-	return shmlimit_take_at(l, id, "k", 1, cost, &r, at);
+	return shmlimit_take(at_time(l, at), id, "k", 1, cost, &r);
 }
 
 static void by_hand(void)
@@ -66,13 +66,13 @@ static void by_hand(void)
 	is(r.retry_after_ns, 1, "a request that is a nanosecond too early is denied with a wait of a nanosecond");
 	is(take(id, 1, T0 + 10 * SECOND), SHMLIMIT_ALLOWED, "there is room when a token has left the window");
 	is(r.remaining, 0, "when one token has left the window there is room for one");
-	is(shmlimit_peek_at(l, id, "k", 1, 1, &r, T0 + 14 * SECOND), SHMLIMIT_ALLOWED, "a peek sees room");
-	is(shmlimit_peek_at(l, id, "k", 1, 1, &r, T0 + 14 * SECOND), SHMLIMIT_ALLOWED,
+	is(shmlimit_peek(at_time(l, T0 + 14 * SECOND), id, "k", 1, 1, &r), SHMLIMIT_ALLOWED, "a peek sees room");
+	is(shmlimit_peek(at_time(l, T0 + 14 * SECOND), id, "k", 1, 1, &r), SHMLIMIT_ALLOWED,
 	   "a peek takes none of the room that it sees");
 	is(r.remaining, 1, "a peek sees room for one token");
 	is(take(id, 0, T0 + 11 * SECOND), SHMLIMIT_ALLOWED, "a cost of 0 is always allowed");
 	is(take(id, 3, T0 + 20 * SECOND), SHMLIMIT_ALLOWED, "tokens that left long ago do not count");
-	is(shmlimit_take_at(l, id, "other", 5, 3, &r, T0 + 20 * SECOND), SHMLIMIT_ALLOWED,
+	is(shmlimit_take(at_time(l, T0 + 20 * SECOND), id, "other", 5, 3, &r), SHMLIMIT_ALLOWED,
 	   "another key has a window of its own");
 }
 
@@ -99,15 +99,15 @@ static void refused(void)
 	is(take(id, 1, T0 + 10 * SECOND), SHMLIMIT_DENIED,
 	   "where what is refused counts, a request that is too early is refused");
 	is(r.retry_after_ns, 9 * SECOND, "where what is refused counts, a request that is too early waits longer");
-	is(shmlimit_peek_at(l, id, "k", 1, 1, NULL, T0 + 19 * SECOND - 1), SHMLIMIT_DENIED,
+	is(shmlimit_peek(at_time(l, T0 + 19 * SECOND - 1), id, "k", 1, 1, NULL), SHMLIMIT_DENIED,
 	   "where what is refused counts, a peek does not count");
 	is(take(id, 1, T0 + 19 * SECOND), SHMLIMIT_ALLOWED,
 	   "where what is refused counts, a key that waits is admitted");
-	shmlimit_take_at(l, id, "other", 5, 2, NULL, T0);
-	shmlimit_take_at(l, id, "other", 5, 2, NULL, T0 + SECOND);
-	shmlimit_refund_at(l, id, "other", 5, 1, &r, T0 + SECOND);
+	shmlimit_take(at_time(l, T0), id, "other", 5, 2, NULL);
+	shmlimit_take(at_time(l, T0 + SECOND), id, "other", 5, 2, NULL);
+	shmlimit_refund(at_time(l, T0 + SECOND), id, "other", 5, 1, &r);
 	is(r.remaining, 0, "what a refusal pushed out comes back with a refund");
-	shmlimit_refund_at(l, id, "other", 5, 2, &r, T0 + SECOND);
+	shmlimit_refund(at_time(l, T0 + SECOND), id, "other", 5, 2, &r);
 	is(r.remaining, 1, "what refusals pushed out comes back token by token");
 	is(take(id, 3, T0 + 30 * SECOND), SHMLIMIT_DENIED,
 	   "where what is refused counts, more than the capacity is refused");
@@ -121,20 +121,20 @@ static void reservations(void)
 
 	take(id, 1, T0);
 	take(id, 1, T0 + 3 * SECOND);
-	is(shmlimit_reserve_at(l, id, "k", 1, 1, UINT64_MAX, &r, T0 + 4 * SECOND), SHMLIMIT_ALLOWED,
+	is(shmlimit_reserve(at_time(l, T0 + 4 * SECOND), id, "k", 1, 1, UINT64_MAX, &r), SHMLIMIT_ALLOWED,
 	   "a place can be reserved in advance");
 	is(r.wait_ns, 6 * SECOND, "a reservation waits until the oldest token has left");
-	is(shmlimit_reserve_at(l, id, "k", 1, 1, UINT64_MAX, &r, T0 + 4 * SECOND), SHMLIMIT_ALLOWED,
+	is(shmlimit_reserve(at_time(l, T0 + 4 * SECOND), id, "k", 1, 1, UINT64_MAX, &r), SHMLIMIT_ALLOWED,
 	   "a second place can be reserved");
 	is(r.wait_ns, 9 * SECOND, "a second reservation waits until two tokens have left");
-	is(shmlimit_reserve_at(l, id, "k", 1, 1, UINT64_MAX, &r, T0 + 4 * SECOND), SHMLIMIT_DENIED,
+	is(shmlimit_reserve(at_time(l, T0 + 4 * SECOND), id, "k", 1, 1, UINT64_MAX, &r), SHMLIMIT_DENIED,
 	   "a reservation that would wait longer than the rule allows is refused");
 	is(r.retry_after_ns, SECOND, "a refused reservation fits when its wait is no longer than the rule allows");
-	is(shmlimit_reserve_at(l, id, "k", 1, 1, 5 * SECOND, &r, T0 + 5 * SECOND), SHMLIMIT_DENIED,
+	is(shmlimit_reserve(at_time(l, T0 + 5 * SECOND), id, "k", 1, 1, 5 * SECOND, &r), SHMLIMIT_DENIED,
 	   "a reservation that would wait longer than its caller allows is refused");
 	is(take(id, 1, T0 + 12 * SECOND), SHMLIMIT_DENIED, "a reserved place cannot be taken");
 	is(r.retry_after_ns, 8 * SECOND, "a reserved place counts for a period after its time");
-	is(shmlimit_refund_at(l, id, "k", 1, 1, &r, T0 + 12 * SECOND), SHMLIMIT_ALLOWED,
+	is(shmlimit_refund(at_time(l, T0 + 12 * SECOND), id, "k", 1, 1, &r), SHMLIMIT_ALLOWED,
 	   "a reserved place can be given back");
 	is(take(id, 1, T0 + 13 * SECOND), SHMLIMIT_ALLOWED, "there is room after a reserved place was given back");
 }
@@ -143,20 +143,20 @@ static void refunds(void)
 {
 	int id = rule("refund", 4, 10 * SECOND, 0, 0);
 
-	shmlimit_refund_at(l, id, "k", 1, 1, &r, T0);
+	shmlimit_refund(at_time(l, T0), id, "k", 1, 1, &r);
 	is(r.remaining, 4, "a refund to an empty window changes nothing");
 	take(id, 2, T0);
 	take(id, 2, T0 + SECOND);
-	shmlimit_refund_at(l, id, "k", 1, 1, &r, T0 + SECOND);
+	shmlimit_refund(at_time(l, T0 + SECOND), id, "k", 1, 1, &r);
 	is(r.remaining, 1, "a refund makes room");
 	is(take(id, 1, T0 + 2 * SECOND), SHMLIMIT_ALLOWED, "a refund of one token makes room for one");
 	is(take(id, 1, T0 + 2 * SECOND), SHMLIMIT_DENIED, "a refund of one token makes room for no more than one");
 	is(r.retry_after_ns, 8 * SECOND, "the newest were taken back, the oldest stay");
-	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, &r, T0 + 2 * SECOND);
+	shmlimit_refund(at_time(l, T0 + 2 * SECOND), id, "k", 1, UINT64_MAX, &r);
 	is(r.remaining, 4, "a refund of everything empties the window");
 	is(r.reset_after_ns, 0, "a window that was emptied by a refund is as one that was never used");
 	is(take(id, 4, T0 + 2 * SECOND), SHMLIMIT_ALLOWED, "all of a window that was emptied by a refund can be taken");
-	shmlimit_charge_at(l, id, "k", 1, 3, &r, T0 + 5 * SECOND);
+	shmlimit_charge(at_time(l, T0 + 5 * SECOND), id, "k", 1, 3, &r);
 	is(r.remaining, 0, "a charge is booked though there is no room");
 	is(r.retry_after_ns, UINT64_MAX, "a charge for which a window has no room says so");
 	is(take(id, 1, T0 + 12 * SECOND), SHMLIMIT_ALLOWED, "a charge without room pushes out older tokens");
@@ -171,7 +171,7 @@ static void refund_of_an_earlier_one(void)
 
 	for (int i = 0; i < 3; i++)
 		is(take(id, 1, T0 + i * SECOND / 4), SHMLIMIT_ALLOWED, "three take one after the other");
-	shmlimit_refund_at(l, id, "k", 1, 1, &r, T0);
+	shmlimit_refund(at_time(l, T0), id, "k", 1, 1, &r);
 	is(r.remaining, 1, "one of three tokens is given back");
 	is(take(id, 2, T0 + 10 * SECOND), SHMLIMIT_DENIED,
 	   "after a refund the older tokens count as long as they would have");
@@ -205,9 +205,10 @@ static void refunds_in_circles(void)
 	for (uint64_t i = 0; i < 2 * RING + 3; i++)
 		wrong += take(id, 1, at += SECOND / RING) != SHMLIMIT_ALLOWED;
 	is(wrong, 0, "a window is full");
-	shmlimit_refund_at(l, id, "k", 1, 5, &r, at);
+	shmlimit_refund(at_time(l, at), id, "k", 1, 5, &r);
 	is(r.remaining, 5, "five tokens are given back after the ring has wrapped");
-	is(shmlimit_peek_at(l, id, "k", 1, 5, &r, at), SHMLIMIT_ALLOWED, "a peek agrees that all of them can be taken");
+	is(shmlimit_peek(at_time(l, at), id, "k", 1, 5, &r), SHMLIMIT_ALLOWED,
+	   "a peek agrees that all of them can be taken");
 	is(r.remaining, 5, "a peek agrees that no more than five can be taken");
 	is(take(id, 6, at), SHMLIMIT_DENIED, "six tokens do not fit where five do");
 	is(r.retry_after_ns, SECOND / RING, "six tokens fit when the oldest one has left");
@@ -224,21 +225,21 @@ static void changed_when_empty(void)
 	uint64_t at = T0;
 
 	for (uint64_t key = 0; key < 400; key++, at += 3 * unit_ns)
-		shmlimit_take_at(l, id, &key, sizeof(key), 5, NULL, at);
+		shmlimit_take(at_time(l, at), id, &key, sizeof(key), 5, NULL);
 	rules_ns = at += 600 * unit_ns;
 	rule("raised", 6, 60 * unit_ns, 0, 0);
 	for (uint64_t key = 0; key < 400; key++)
-		denied += shmlimit_peek_at(l, id, &key, sizeof(key), 6, &r, at + 1000) != SHMLIMIT_ALLOWED;
+		denied += shmlimit_peek(at_time(l, at + 1000), id, &key, sizeof(key), 6, &r) != SHMLIMIT_ALLOWED;
 	is(denied, 0, "no key whose window is empty is denied after the capacity is raised");
 	shmlimit_reset(l, id, NULL, 0);
 	denied = 0;
 	for (uint64_t i = 4; i < 100; i++) {
 		rules_ns = at;
 		id = rule("shortened", 5, 1800 * unit_ns, 0, 0);
-		shmlimit_take_at(l, id, &i, sizeof(i), 5, NULL, at);
+		shmlimit_take(at_time(l, at), id, &i, sizeof(i), 5, NULL);
 		rules_ns = at += i * 17 * unit_ns;
 		rule("shortened", 5, 60 * unit_ns, 0, 0);
-		denied += shmlimit_peek_at(l, id, &i, sizeof(i), 5, &r, at) != SHMLIMIT_ALLOWED;
+		denied += shmlimit_peek(at_time(l, at), id, &i, sizeof(i), 5, &r) != SHMLIMIT_ALLOWED;
 	}
 	is(denied, 0, "no key whose window is empty is denied after the period is shortened");
 	shmlimit_reset(l, id, NULL, 0);
@@ -246,11 +247,11 @@ static void changed_when_empty(void)
 	for (uint64_t i = 0; i < 100; i++) {
 		rules_ns = at;
 		id = rule("kept", 5, 60 * unit_ns, 0, 0);
-		shmlimit_take_at(l, id, &i, sizeof(i), 5, NULL, at);
+		shmlimit_take(at_time(l, at), id, &i, sizeof(i), 5, NULL);
 		rules_ns = at + unit_ns;
 		rule("kept", 6, 60 * unit_ns, 0, 0);
 		at += (62 + 5 * i) * unit_ns;
-		denied += shmlimit_peek_at(l, id, &i, sizeof(i), 5, &r, at) != SHMLIMIT_ALLOWED;
+		denied += shmlimit_peek(at_time(l, at), id, &i, sizeof(i), 5, &r) != SHMLIMIT_ALLOWED;
 	}
 	is(denied, 0, "no key is denied that was in use when the rule changed, and was left alone since");
 	shmlimit_reset(l, id, NULL, 0);
@@ -445,11 +446,11 @@ static void refund_in_the_tick(void)
 		for (uint64_t given_back = reserved | 1; given_back < tick_ns; given_back += tick_ns / 8 - 1) {
 			shmlimit_reset(l, id, NULL, 0);
 			take(id, 10, t);
-			wrong += shmlimit_reserve_at(l, id, "k", 1, 10, UINT64_MAX, &r, t + reserved) !=
+			wrong += shmlimit_reserve(at_time(l, t + reserved), id, "k", 1, 10, UINT64_MAX, &r) !=
 			         SHMLIMIT_ALLOWED;
-			shmlimit_refund_at(l, id, "k", 1, 10, &r, t + given_back);
+			shmlimit_refund(at_time(l, t + given_back), id, "k", 1, 10, &r);
 			late_by += r.reset_after_ns > period_ns + tick_ns;
-			shmlimit_peek_at(l, id, "k", 1, 1, &r, t + period_ns + tick_ns);
+			shmlimit_peek(at_time(l, t + period_ns + tick_ns), id, "k", 1, 1, &r);
 			wrong += r.remaining != RING;
 		}
 	is(late_by, 0, "what is reserved and given back in the tick of a take does not make the take later");

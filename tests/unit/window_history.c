@@ -164,7 +164,7 @@ static int peek_differs(struct queue *q, const struct window_rule *w, uint64_t k
 {
 	struct expected e = ask(q, w, cost, now_ns, 1, 0);
 	struct shmlimit_result r;
-	int answer = shmlimit_peek_at(l, w->id, &key, sizeof(key), cost, &r, now_ns);
+	int answer = shmlimit_peek(at_time(l, now_ns), w->id, &key, sizeof(key), cost, &r);
 
 	look(&e, q, w, now_ns);
 	return differs(&e, answer, &r);
@@ -176,7 +176,7 @@ static void set(struct window_rule *w, const char *name, uint64_t now_ns)
 
 	w->rule.struct_size = sizeof(w->rule);
 	w->rule.algorithm = SHMLIMIT_WINDOW;
-	w->id = unit_id(shmlimit_rule_set_at(l, name, &w->rule, now_ns));
+	w->id = unit_id(shmlimit_rule_set(at_time(l, now_ns), name, &w->rule));
 	if (rule_load(l, (uint32_t)w->id, &view) != 0)
 		bail("rule_load");
 	w->params = view.params;
@@ -190,7 +190,7 @@ static int was_forgotten(const struct window_rule *w, uint64_t key, uint64_t now
 {
 	struct shmlimit_result r;
 
-	return shmlimit_peek_at(l, w->id, &key, sizeof(key), 0, &r, now_ns) == SHMLIMIT_ALLOWED &&
+	return shmlimit_peek(at_time(l, now_ns), w->id, &key, sizeof(key), 0, &r) == SHMLIMIT_ALLOWED &&
 	       r.remaining == w->rule.capacity;
 }
 
@@ -238,16 +238,16 @@ static unsigned history(struct rng *rng, struct window_rule *w, int empty, uint6
 			now_ns += rng_below(rng,
 			                    rng_below(rng, 3) == 0 ? 32 : 1 + w->rule.period_ns * 2 / w->rule.capacity);
 		if (what < 5) {
-			answer = shmlimit_take_at(l, w->id, &key, sizeof(key), cost, &r, now_ns);
+			answer = shmlimit_take(at_time(l, now_ns), w->id, &key, sizeof(key), cost, &r);
 			e = ask(&q, w, cost, now_ns, 0, 0);
 			happened[answer == SHMLIMIT_ALLOWED]++;
 		} else if (what == 5 && w->rule.max_wait_ns != 0) {
-			answer = shmlimit_reserve_at(l, w->id, &key, sizeof(key), cost, UINT64_MAX, &r, now_ns);
+			answer = shmlimit_reserve(at_time(l, now_ns), w->id, &key, sizeof(key), cost, UINT64_MAX, &r);
 			e = ask(&q, w, cost, now_ns, 0, w->rule.max_wait_ns);
 			happened[2] += r.wait_ns != 0;
 		} else if (what == 6) {
 			cost = cost < w->rule.capacity ? cost : w->rule.capacity;
-			answer = shmlimit_charge_at(l, w->id, &key, sizeof(key), cost, &r, now_ns);
+			answer = shmlimit_charge(at_time(l, now_ns), w->id, &key, sizeof(key), cost, &r);
 			/* It pushes out what counts still. */
 			if (cost > w->rule.capacity - used(&q, w, now_ns))
 				e.retry_after_ns = UINT64_MAX;
@@ -255,7 +255,7 @@ static unsigned history(struct rng *rng, struct window_rule *w, int empty, uint6
 		} else if (what == 7 && refundable(&q) != 0) {
 			cost = 1 + rng_below(rng, refundable(&q));
 			happened[3] += q.n > MOST;
-			answer = shmlimit_refund_at(l, w->id, &key, sizeof(key), cost, &r, now_ns);
+			answer = shmlimit_refund(at_time(l, now_ns), w->id, &key, sizeof(key), cost, &r);
 			pop(&q, w, cost, now_ns);
 		} else if (what == 8) {
 			const struct shmlimit_request both[] = {
@@ -265,7 +265,7 @@ static unsigned history(struct rng *rng, struct window_rule *w, int empty, uint6
 			struct shmlimit_result results[2];
 
 			/* Where the window itself denies, its refusal may count; else all is as it was. */
-			answer = shmlimit_take_all_at(l, both, 2, NULL, results, now_ns);
+			answer = shmlimit_take_all(at_time(l, now_ns), both, 2, NULL, results);
 			wrong += answer != SHMLIMIT_DENIED;
 			if (ask(&q, w, cost, now_ns, 1, 0).answer == SHMLIMIT_DENIED)
 				(void)ask(&q, w, cost, now_ns, 0, 0);

@@ -6,7 +6,7 @@
 #include "export.h"
 #include "fast_count.h"
 #include "rule.h"
-#include "shmlimit_at.h"
+#include "shmlimit.h"
 #include "sized.h"
 
 /* Bytes in release 1.0, which has all that is used here. */
@@ -106,27 +106,15 @@ static inline int read_request(const struct shmlimit_count_request *from, struct
 	return 0;
 }
 
-FAST int count_when(const struct shmlimit *l, int rule, struct key_bytes key, const struct shmlimit_count_request *from,
-                    struct shmlimit_count *out, struct when when)
-{
-	struct count_request asked;
-	struct request q;
-	int error = read_request(from, &asked);
-
-	if (error != 0)
-		return error;
-	q = request_make(OP_COUNT, rule, key, asked.n > 0 ? (uint64_t)asked.n : 0, when);
-	return count_key(l, &q, &asked, out);
-}
-
 EXPORT int shmlimit_count(struct shmlimit *l, int rule, const void *key, size_t key_len,
                           const struct shmlimit_count_request *request, struct shmlimit_count *out)
 {
-	return count_when(l, rule, key_bytes(key, key_len), request, out, when_clock());
-}
+	struct count_request asked;
+	struct request q;
+	int error = read_request(request, &asked);
 
-EXPORT int shmlimit_count_at(struct shmlimit *l, int rule, const void *key, size_t key_len,
-                             const struct shmlimit_count_request *request, struct shmlimit_count *out, uint64_t now_ns)
-{
-	return count_when(l, rule, key_bytes(key, key_len), request, out, when_given(now_ns));
+	if (error != 0)
+		return error;
+	q = request_make(OP_COUNT, rule, key_bytes(key, key_len), asked.n > 0 ? (uint64_t)asked.n : 0, when_clock());
+	return count_key(l, &q, &asked, out);
 }

@@ -8,7 +8,7 @@
 #include "limit_make.h"
 #include "places.h"
 #include "registry.h"
-#include "shmlimit_at.h"
+#include "shmlimit.h"
 
 /* This process, or HOLD_NOBODY where it cannot be registered: the error says why. */
 static inline int holder_self(const struct shmlimit *l, uint64_t *number)
@@ -93,61 +93,35 @@ int places_peek(const struct shmlimit *l, const struct shmlimit_request *asked, 
 	return answer < 0 || (hold.done && asked->place->value != 0) ? answer : -ETIME;
 }
 
-__attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, struct key_bytes key, struct when when,
-                                           struct shmlimit_place *place, struct shmlimit_result *r)
+EXPORT int shmlimit_enter(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
+                          struct shmlimit_result *r)
 {
-	struct request request = request_make(OP_ENTER, rule, key, 1, when);
+	struct request request = request_make(OP_ENTER, rule, key_bytes(key, key_len), 1, when_clock());
 
 	return enter_by(l, &request, NULL, NULL, place, r);
 }
 
-EXPORT int shmlimit_enter(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
-                          struct shmlimit_result *r)
+EXPORT int shmlimit_renew(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_place *place)
 {
-	return enter(l, rule, key_bytes(key, key_len), when_clock(), place, r);
-}
-
-EXPORT int shmlimit_enter_at(struct shmlimit *l, int rule, const void *key, size_t key_len,
-                             struct shmlimit_place *place, struct shmlimit_result *r, uint64_t now_ns)
-{
-	return enter(l, rule, key_bytes(key, key_len), when_given(now_ns), place, r);
-}
-
-static int renew(const struct shmlimit *l, struct request *q, struct shmlimit_place *place)
-{
+	struct request q = request_make(OP_RENEW, rule, key_bytes(key, key_len), 0, when_clock());
 	struct hold_request asked = { 0 };
 	int answer;
 
 	if (l == NULL || place == NULL || place->struct_size < PLACE_SIZE_1_0)
 		return -EINVAL;
 	asked.place = (struct hold_place){ place->index, place->value };
-	q->hold = &asked;
-	answer = decide_call(l, q, NULL);
+	q.hold = &asked;
+	answer = decide_call(l, &q, NULL);
 	if (answer < 0)
 		return answer;
 	place->value = asked.place.value;
 	return asked.done || place->value == 0 ? 0 : -ETIME;
 }
 
-EXPORT int shmlimit_renew(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_place *place)
+EXPORT int shmlimit_bind(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
+                         uint32_t pid)
 {
-	struct request q = request_make(OP_RENEW, rule, key_bytes(key, key_len), 0, when_clock());
-
-	return renew(l, &q, place);
-}
-
-EXPORT int shmlimit_renew_at(struct shmlimit *l, int rule, const void *key, size_t key_len,
-                             struct shmlimit_place *place, uint64_t now_ns)
-{
-	struct request q = request_make(OP_RENEW, rule, key_bytes(key, key_len), 0, when_given(now_ns));
-
-	return renew(l, &q, place);
-}
-
-__attribute__((noinline)) static int bind_place(const struct shmlimit *l, int rule, struct key_bytes key,
-                                                struct when when, const struct shmlimit_place *place, uint32_t pid)
-{
-	struct request request = request_make(OP_BIND, rule, key, 0, when), q;
+	struct request request = request_make(OP_BIND, rule, key_bytes(key, key_len), 0, when_clock()), q;
 	struct hold_request asked = { 0 };
 	uint32_t failed = 0;
 	int answer;
@@ -171,22 +145,10 @@ __attribute__((noinline)) static int bind_place(const struct shmlimit *l, int ru
 	return asked.done || place->value == 0 ? 0 : -ETIME;
 }
 
-EXPORT int shmlimit_bind(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
-                         uint32_t pid)
+EXPORT int shmlimit_leave(struct shmlimit *l, int rule, const void *key, size_t key_len,
+                          const struct shmlimit_place *place)
 {
-	return bind_place(l, rule, key_bytes(key, key_len), when_clock(), place, pid);
-}
-
-EXPORT int shmlimit_bind_at(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_place *place,
-                            uint32_t pid, uint64_t now_ns)
-{
-	return bind_place(l, rule, key_bytes(key, key_len), when_given(now_ns), place, pid);
-}
-
-__attribute__((noinline)) static int leave(const struct shmlimit *l, int rule, struct key_bytes key, struct when when,
-                                           const struct shmlimit_place *place)
-{
-	struct request request = request_make(OP_LEAVE, rule, key, 0, when), q;
+	struct request request = request_make(OP_LEAVE, rule, key_bytes(key, key_len), 0, when_clock()), q;
 	struct hold_request asked = { 0 };
 	int answer;
 
@@ -205,16 +167,4 @@ __attribute__((noinline)) static int leave(const struct shmlimit *l, int rule, s
 	if (answer < 0)
 		return answer;
 	return asked.done || place->value == 0 ? 0 : -ETIME;
-}
-
-EXPORT int shmlimit_leave(struct shmlimit *l, int rule, const void *key, size_t key_len,
-                          const struct shmlimit_place *place)
-{
-	return leave(l, rule, key_bytes(key, key_len), when_clock(), place);
-}
-
-EXPORT int shmlimit_leave_at(struct shmlimit *l, int rule, const void *key, size_t key_len,
-                             const struct shmlimit_place *place, uint64_t now_ns)
-{
-	return leave(l, rule, key_bytes(key, key_len), when_given(now_ns), place);
 }

@@ -9,7 +9,7 @@
 #include "counter.h"
 #include "export.h"
 #include "fast_lease.h"
-#include "shmlimit_at.h"
+#include "shmlimit.h"
 #include "sized.h"
 
 /* Bytes in release 1.0, which has all that is used here. */
@@ -89,29 +89,12 @@ EXPORT int shmlimit_lease_take(struct shmlimit *l, int rule, const void *key, si
 	return take_asked(l, request_make(OP_LEASE, rule, key_bytes(key, key_len), 0, when_clock()), request, out, r);
 }
 
-EXPORT int shmlimit_lease_take_at(struct shmlimit *l, int rule, const void *key, size_t key_len,
-                                  const struct shmlimit_lease_request *request, struct shmlimit_lease *out,
-                                  struct shmlimit_result *r, uint64_t now_ns)
-{
-	return take_asked(l, request_make(OP_LEASE, rule, key_bytes(key, key_len), 0, when_given(now_ns)), request, out,
-	                  r);
-}
-
 EXPORT int shmlimit_lease_deposit(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
-                                  uint64_t cost, uint64_t lasts_ns, struct shmlimit_result *r)
+                                  uint64_t cost, uint64_t since_ns, uint64_t lasts_ns, struct shmlimit_result *r)
 {
 	struct lease_request leased = { .tokens = tokens, .lease_ns = lasts_ns };
-	struct request q = request_make(OP_DEPOSIT, rule, key_bytes(key, key_len), cost, when_clock());
-
-	q.lease = &leased;
-	return decide_call(l, &q, r);
-}
-
-EXPORT int shmlimit_lease_deposit_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
-                                     uint64_t cost, uint64_t lasts_ns, struct shmlimit_result *r, uint64_t now_ns)
-{
-	struct lease_request leased = { .tokens = tokens, .lease_ns = lasts_ns };
-	struct request q = request_make(OP_DEPOSIT, rule, key_bytes(key, key_len), cost, when_given(now_ns));
+	struct request q = request_make(OP_DEPOSIT, rule, key_bytes(key, key_len), cost,
+	                                since_ns == 0 ? when_clock() : when_given(since_ns));
 
 	q.lease = &leased;
 	return decide_call(l, &q, r);
@@ -127,29 +110,10 @@ EXPORT int shmlimit_lease_deny(struct shmlimit *l, int rule, const void *key, si
 	return decide_call(l, &q, r);
 }
 
-EXPORT int shmlimit_lease_deny_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                                  uint64_t for_ns, struct shmlimit_result *r, uint64_t now_ns)
-{
-	struct lease_request leased = { .lease_ns = for_ns };
-	struct request q = request_make(OP_DENY, rule, key_bytes(key, key_len), cost, when_given(now_ns));
-
-	q.lease = &leased;
-	return decide_call(l, &q, r);
-}
-
 EXPORT int shmlimit_lease_abandon(struct shmlimit *l, int rule, const void *key, size_t key_len)
 {
 	static const struct lease_request leased = { 0 };
 	struct request q = request_make(OP_ABANDON, rule, key_bytes(key, key_len), 0, when_clock());
-
-	q.lease = &leased;
-	return decide_call(l, &q, NULL);
-}
-
-EXPORT int shmlimit_lease_abandon_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t now_ns)
-{
-	static const struct lease_request leased = { 0 };
-	struct request q = request_make(OP_ABANDON, rule, key_bytes(key, key_len), 0, when_given(now_ns));
 
 	q.lease = &leased;
 	return decide_call(l, &q, NULL);
@@ -161,7 +125,7 @@ EXPORT int shmlimit_lease_count(struct shmlimit *l, uint32_t which, uint64_t n)
 		return -EINVAL;
 	if (l->read_only)
 		return -EROFS;
-	counter_add_lease(l, LEASE_BACKEND_ERRORS + which, n, clock_read(l->clock_id));
+	counter_add_lease(l, LEASE_BACKEND_ERRORS + which, n, when_read(l).ns);
 	return 0;
 }
 

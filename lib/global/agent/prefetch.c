@@ -9,7 +9,6 @@
 #include "prefetch.h"
 #include "fallback.h"
 #include "policy.h"
-#include "shmlimit_at.h"
 
 /*
  * Most prefetched leases at a time: asked for, or kept. The others of ON_THE_WAY are for requests
@@ -97,9 +96,9 @@ static int prefetch_deposit(struct agent *a, struct request_run *p, uint64_t cos
 	if (lease_request_rule(a->g, &p->request) == 0 && p->request.of.set_us == p->text.set_us) {
 		lease_ns = lease_request_lasts_ns(a->g, &p->request, &p->on_way.question);
 		if (monotonic_now_ns() - p->on_way.asked_ns < lease_ns)
-			answer = shmlimit_lease_deposit_at(a->g->limiter, p->request.rule, p->request.key,
-			                                   p->request.key_len, p->on_way.question.leased, cost,
-			                                   lease_ns, r, p->sent_ns);
+			answer = shmlimit_lease_deposit(a->g->limiter, p->request.rule, p->request.key,
+			                                p->request.key_len, p->on_way.question.leased, cost, p->sent_ns,
+			                                lease_ns, r);
 		if (answer >= 0 && answer != SHMLIMIT_LEASE_WAIT)
 			fallback_charge(a->g, p->request.rule, p->request.key, p->request.key_len,
 			                p->on_way.question.leased);

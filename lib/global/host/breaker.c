@@ -79,7 +79,7 @@ void breaker_succeeded(struct breaker *b)
 {
 	b->failures = 0;
 	if (b->probing)
-		shmlimit_lease_deposit(b->limiter, b->rule, b->key, strlen(b->key), 1, 0, CLOSED_NS, NULL);
+		shmlimit_lease_deposit(b->limiter, b->rule, b->key, strlen(b->key), 1, 0, 0, CLOSED_NS, NULL);
 	b->probing = 0;
 }
 

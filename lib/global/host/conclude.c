@@ -9,7 +9,6 @@
 #include "fallback.h"
 #include "policy.h"
 #include "conclude.h"
-#include "shmlimit_at.h"
 
 /* The backend gave no answer. The claim ends, so that no later request of this key waits for it. */
 void lease_request_give_up(struct shmlimit_global *g, struct lease_request *lr)
@@ -103,8 +102,8 @@ static enum lease_request_state deposit(struct shmlimit_global *g, struct lease_
 	uint64_t lasts_ns = lease_request_lasts_ns(g, lr, q);
 	struct backend_error late = { .kind = ERROR_LATE };
 
-	lr->answer = shmlimit_lease_deposit_at(g->limiter, lr->rule, lr->key, lr->key_len, q->leased, lr->cost,
-	                                       lasts_ns, lr->r, sent_ns);
+	lr->answer = shmlimit_lease_deposit(g->limiter, lr->rule, lr->key, lr->key_len, q->leased, lr->cost, sent_ns,
+	                                    lasts_ns, lr->r);
 	if (lr->answer >= 0)
 		fallback_charge(g, lr->rule, lr->key, lr->key_len, q->leased);
 	if (lr->answer == SHMLIMIT_ALLOWED && monotonic_now_ns() - asked_ns >= lease_request_lease_ns(lr, q)) {

@@ -100,7 +100,7 @@ __attribute__((noinline, cold)) int via_agent_lend(struct shmlimit_global *g, in
 	lr.cost = lr.lease.need = lr.lease.want = lr.of.credit;
 	if (post_of_rule(g, &lr, REQUEST_DEBIT, &receipt) != 0)
 		return SHMLIMIT_LEASE_ASK;
-	return shmlimit_lease_deposit(g->limiter, rule, key, key_len, lr.of.credit, cost,
+	return shmlimit_lease_deposit(g->limiter, rule, key, key_len, lr.of.credit, cost, 0,
 	                              lease_request_lasts_ns(g, &lr, NULL), r);
 }
 

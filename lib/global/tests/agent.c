@@ -338,7 +338,7 @@ static void silent(void)
 	await(atomic_load(&proxy.at->held));
 	await((answer = shmlimit_global_poll(hasty, &ticket, &r)) != SHMLIMIT_GLOBAL_PENDING);
 	is(answer, SHMLIMIT_ALLOWED, "on_failure answers at the deadline");
-	is(shmlimit_lease_take_at(l, rule, "late", 4, &another, &lease, NULL, begun_ns), SHMLIMIT_LEASE_WAIT,
+	is(shmlimit_lease_take(at_time(l, begun_ns), rule, "late", 4, &another, &lease, NULL), SHMLIMIT_LEASE_WAIT,
 	   "no other request asks for a key while a late answer is on its way");
 	atomic_store(&proxy.at->hold, 0);
 	await(agent_status(l).late > late);

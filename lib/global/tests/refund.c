@@ -65,24 +65,23 @@ static int lease(struct play *p, const char *key, uint64_t cost, const struct sh
 	retry_us = (uint64_t)reply->element[1]->integer;
 	freeReplyObject(reply);
 	if (leased == 0)
-		return shmlimit_lease_deny_at(
-			l, p->rule, key, 1, cost,
-			policy_denied_ns(t, asked->need, asked->want, retry_us, 0, rng_draw(&p->rng)), NULL,
-			now_us * 1000);
-	return shmlimit_lease_deposit_at(l, p->rule, key, 1, leased, cost, script_lease_us(t, leased) * 1000, NULL,
-	                                 now_us * 1000);
+		return shmlimit_lease_deny(
+			at_time(l, now_us * 1000), p->rule, key, 1, cost,
+			policy_denied_ns(t, asked->need, asked->want, retry_us, 0, rng_draw(&p->rng)), NULL);
+	return shmlimit_lease_deposit(at_time(l, now_us * 1000), p->rule, key, 1, leased, cost, 0,
+	                              script_lease_us(t, leased) * 1000, NULL);
 }
 
 static void take(struct play *p, const char *key, uint64_t cost, uint64_t now_us)
 {
 	struct shmlimit_lease asked = { .struct_size = sizeof(asked) };
-	int answer = shmlimit_lease_take_at(
-		l, p->rule, key, 1,
+	int answer = shmlimit_lease_take(
+		at_time(l, now_us * 1000), p->rule, key, 1,
 		&(struct shmlimit_lease_request){ .struct_size = sizeof(struct shmlimit_lease_request),
 	                                          .cost = cost,
 	                                          .lease_ns = p->lease_ns,
 	                                          .claim_ns = MS },
-		&asked, NULL, now_us * 1000);
+		&asked, NULL);
 
 	if (answer == SHMLIMIT_LEASE_ASK)
 		answer = lease(p, key, cost, &asked, now_us);
@@ -96,8 +95,8 @@ static void refund(struct play *p, const char *key, uint64_t tokens, uint64_t no
 {
 	struct shmlimit_result before, after;
 
-	shmlimit_peek_at(l, p->rule, key, 1, 0, &before, now_us * 1000);
-	shmlimit_refund_at(l, p->rule, key, 1, tokens, &after, now_us * 1000);
+	shmlimit_peek(at_time(l, now_us * 1000), p->rule, key, 1, 0, &before);
+	shmlimit_refund(at_time(l, now_us * 1000), p->rule, key, 1, tokens, &after);
 	p->restored += after.remaining > before.remaining;
 	net_add(&p->net, -(int64_t)(after.remaining - before.remaining), now_us * 1000);
 }

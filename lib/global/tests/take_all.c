@@ -254,7 +254,7 @@ static void steps(struct shmlimit_global *g)
 
 	/* The first has tokens here, and the second has to be asked for. */
 	take(g, "c", RULES(a));
-	shmlimit_lease_deposit(l, a, "c", 1, 2, 0, PATIENT_NS, NULL);
+	shmlimit_lease_deposit(l, a, "c", 1, 2, 0, 0, PATIENT_NS, NULL);
 	atomic_store(&proxy.at->hold, 1);
 	is(begin(g, "c", RULES(a, b, funnel)), PENDING, "a request is pending for its second limit");
 	is(here(a, "c"), 1, "its first limit has given a token");
@@ -288,7 +288,7 @@ static void gone(void)
 	is(take(error, "k", RULES(funnel, b)), SHMLIMIT_DENIED, "with ERROR a denial that is known is a denial");
 	is(take(allow, "k", RULES(a, funnel)), SHMLIMIT_ALLOWED, "without a server ALLOW allows");
 	is(here(funnel, "k"), 2, "the limit of this host counts where ALLOW allows");
-	shmlimit_lease_deposit(l, a, "k", 1, 2, 0, DAY, NULL);
+	shmlimit_lease_deposit(l, a, "k", 1, 2, 0, 0, DAY, NULL);
 	for (int i = 0; i < 3; i++)
 		is(take(allow, "k", RULES(a, b)), SHMLIMIT_DENIED, "a denial that is known holds without a server");
 	is(here(a, "k"), 2, "a lease is as it was after denials without a server");

@@ -150,7 +150,7 @@ static void beside(struct shmlimit_global *g)
 
 	local = shmlimit_rule_set(l, "local", &params);
 	is(shmlimit_global_take(g, rule, "known", 5, 1, NULL), SHMLIMIT_ALLOWED, "a key has a lease");
-	shmlimit_lease_deposit(l, rule, "known", 5, 500, 1, PATIENT_NS, NULL);
+	shmlimit_lease_deposit(l, rule, "known", 5, 500, 1, 0, PATIENT_NS, NULL);
 	atomic_store(&proxy.at->hold, 1);
 	is(begin(g, rule, "unknown", 1, &t), PENDING, "another key is asked for");
 	for (int i = 0; i < 100; i++)

@@ -68,7 +68,7 @@ static void use(struct shmlimit *l)
 	law(shmlimit_info(l, &info) == 0 && info.slots * 16 < info.size, "%" PRIu64 " slots", info.slots);
 	id = shmlimit_rule_set(l, "r", &rule);
 	law(id == 0, "rule_set: %d", id);
-	answer = shmlimit_take_at(l, id, "key", 3, 1, &r, SECOND);
+	answer = shmlimit_take(at_time(l, SECOND), id, "key", 3, 1, &r);
 	law(answer == SHMLIMIT_ALLOWED, "a new key: %d", answer);
 	for (uint64_t i = 0; shmlimit_slot(l, i, &slot, SECOND) == 0; i++)
 		;

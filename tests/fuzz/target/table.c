@@ -82,7 +82,7 @@ static void set_rule(unsigned i, uint64_t capacity, uint64_t now_ns)
 	rule.struct_size = sizeof(rule);
 	if (rule.algorithm != SHMLIMIT_WARMUP)
 		rule.capacity = capacity * unit(i);
-	id = shmlimit_rule_set_at(l, names[i], &rule, now_ns);
+	id = shmlimit_rule_set(at_time(l, now_ns), names[i], &rule);
 	law(id == (int)i || (play.scribbled_rules && (id >= 0 || id == -EBUSY || id == -EXFULL)), "rule_set: %d", id);
 	play.capacity[i] = capacity;
 }
@@ -224,26 +224,26 @@ static void decide(unsigned verb, unsigned rule, uint32_t key, uint64_t tokens)
 	tokens *= unit(rule); /* the largest ones wrap */
 	switch (verb) {
 	case 0:
-		answer = shmlimit_peek_at(l, id, &key, sizeof(key), tokens, &r, play.now_ns);
+		answer = shmlimit_peek(at_time(l, play.now_ns), id, &key, sizeof(key), tokens, &r);
 		break;
 	case 1:
-		answer = shmlimit_reserve_at(l, id, &key, sizeof(key), tokens, tokens % 2 ? WAIT_NS : UINT64_MAX, &r,
-		                             play.now_ns);
+		answer = shmlimit_reserve(at_time(l, play.now_ns), id, &key, sizeof(key), tokens,
+		                          tokens % 2 ? WAIT_NS : UINT64_MAX, &r);
 		break;
 	case 2:
-		answer = shmlimit_charge_at(l, id, &key, sizeof(key), tokens, &r, play.now_ns);
+		answer = shmlimit_charge(at_time(l, play.now_ns), id, &key, sizeof(key), tokens, &r);
 		break;
 	case 3:
-		answer = shmlimit_refund_at(l, id, &key, sizeof(key), tokens, &r, play.now_ns);
+		answer = shmlimit_refund(at_time(l, play.now_ns), id, &key, sizeof(key), tokens, &r);
 		break;
 	case 15:
-		answer = by_limit_at(l, SHMLIMIT_TAKE_SOME, id, &key, sizeof(key), tokens, NULL, &r, play.now_ns);
+		answer = by_limit(at_time(l, play.now_ns), SHMLIMIT_TAKE_SOME, id, &key, sizeof(key), tokens, NULL, &r);
 		law(answer < 0 ||
 		            (r.granted <= tokens && (r.granted == 0) == (answer == SHMLIMIT_DENIED || tokens == 0)),
 		    "%" PRIu64 " of %" PRIu64 " are granted", r.granted, tokens);
 		break;
 	default:
-		answer = shmlimit_take_at(l, id, &key, sizeof(key), tokens, &r, play.now_ns);
+		answer = shmlimit_take(at_time(l, play.now_ns), id, &key, sizeof(key), tokens, &r);
 	}
 	check(rule, answer, &r);
 }
@@ -265,13 +265,13 @@ static void decide_several(struct input *in, int all)
 		requests[i].cost *= unit((unsigned)requests[i].rule);
 	}
 	if (all) {
-		answer = shmlimit_take_all_at(l, requests, n, &failed, results, play.now_ns);
+		answer = shmlimit_take_all(at_time(l, play.now_ns), requests, n, &failed, results);
 		law(answer == SHMLIMIT_ALLOWED || failed < n, "take_all: the one that failed is the %zuth", failed);
 		check((unsigned)requests[answer == SHMLIMIT_ALLOWED ? 0 : failed].rule, answer,
 		      &results[answer == SHMLIMIT_ALLOWED ? 0 : failed]);
 		return;
 	}
-	answer = shmlimit_take_many_at(l, requests, n, answers, results, play.now_ns);
+	answer = shmlimit_take_many(at_time(l, play.now_ns), requests, n, answers, results);
 	law(answer == 0, "take_many: %d", answer);
 	for (size_t i = 0; i < n; i++)
 		check((unsigned)requests[i].rule, answers[i], &results[i]);
@@ -350,7 +350,7 @@ static uint64_t without_slot(void)
 
 static int take(unsigned rule, uint32_t key, uint64_t now_ns, struct shmlimit_result *r)
 {
-	return shmlimit_take_at(l, (int)rule, &key, sizeof(key), unit(rule), r, now_ns);
+	return shmlimit_take(at_time(l, now_ns), (int)rule, &key, sizeof(key), unit(rule), r);
 }
 
 /* Takes of one key at one time, up to its first denial: no more than a burst, and that denial says when. */
@@ -366,10 +366,10 @@ static void drain(unsigned rule, uint32_t key, uint64_t now_ns)
 	}
 	law(r.retry_after_ns > 0 && r.retry_after_ns <= longest_ns(rule),
 	    "rule %u, key %u: a retry after %" PRIu64 " ns", rule, key, r.retry_after_ns);
-	law(shmlimit_peek_at(l, (int)rule, &key, sizeof(key), unit(rule), NULL, now_ns + r.retry_after_ns - 1) ==
+	law(shmlimit_peek(at_time(l, now_ns + r.retry_after_ns - 1), (int)rule, &key, sizeof(key), unit(rule), NULL) ==
 	            SHMLIMIT_DENIED,
 	    "rule %u, key %u: fits sooner than said", rule, key);
-	law(shmlimit_peek_at(l, (int)rule, &key, sizeof(key), unit(rule), NULL, now_ns + r.retry_after_ns) ==
+	law(shmlimit_peek(at_time(l, now_ns + r.retry_after_ns), (int)rule, &key, sizeof(key), unit(rule), NULL) ==
 	            SHMLIMIT_ALLOWED,
 	    "rule %u, key %u: does not fit when said", rule, key);
 }

@@ -10,20 +10,22 @@ local req, count, conn, traffic = require "resty.shmlimit.req", require "resty.s
 	require "resty.shmlimit.traffic"
 local NAME = os.getenv("SEGMENT")
 
--- A limiter of req's whose time is `ms`. Only by FFI are there calls that get the time.
+-- A limiter of req's whose time is `ms`. Only by FFI is there the call that sets the time.
 local ms = 0
 local function on_clock(lim)
 	local ffi = require "ffi"
 	local C = ffi.load("libshmlimit.so.1")
 	ffi.cdef [[
-	int shmlimit_decide_at(struct shmlimit *, uint32_t, const struct shmlimit_request *, struct shmlimit_result *, uint64_t);
+	int shmlimit_set_time(struct shmlimit *, const uint64_t *);
 	]]
 	local limiter = lim.segment:current()
 	local r = ffi.new("struct shmlimit_result")
 	local function at(verb)
 		return function(self, id, key, n, limit)
 			local request = ffi.new("struct shmlimit_request", { id, 0, key, #key, n, limit })
-			local answer = C.shmlimit_decide_at(self.handle, verb, request, r, ms * 1e6 + 1e12)
+			C.shmlimit_set_time(self.handle, ffi.new("uint64_t[1]", ms * 1e6 + 1e12))
+			local answer = C.shmlimit_decide(self.handle, verb, request, r)
+			C.shmlimit_set_time(self.handle, nil)
 			assert(answer >= 0)
 			return answer == 0, tonumber(r.remaining), tonumber(answer == 0 and r.wait_ns or r.retry_after_ns) / 1e9
 		end

@@ -20,7 +20,6 @@
 #include "print.h"
 #include "reset.h"
 #include "rule_facts.h"
-#include "shmlimit_at.h"
 #include "value_parse.h"
 
 enum { NAME, KEY };
@@ -56,8 +55,11 @@ static int check_banned(struct shmlimit *limiter, int id, const struct key *key,
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit_result r;
-	int answer = shmlimit_peek_at(limiter, id, key->bytes, key->len, 1, &r, at_ns);
+	int answer;
 
+	shmlimit_set_time(limiter, &at_ns);
+	answer = shmlimit_peek(limiter, id, key->bytes, key->len, 1, &r);
+	shmlimit_set_time(limiter, NULL);
 	if (answer < 0 || answer == SHMLIMIT_DENIED || r.retry_after_ns > 0)
 		return answer < 0 ? answer : 0;
 	answer = shmlimit_rule_get(limiter, id, &rule);

@@ -15,7 +15,6 @@
 #include "hash.h"
 #include "log_time.h"
 #include "replay.h"
-#include "shmlimit_at.h"
 
 #define SHOWN 40 /* bytes of a client that is no address */
 
@@ -79,7 +78,8 @@ static int take(const struct replay_rule *rule, const struct replay_request *q)
 		                          .cost = q->cost,
 		                          .limit = rule->by_plan ? &q->plan->limit : NULL };
 
-	return shmlimit_decide_at(rule->limiter, SHMLIMIT_TAKE, &asked, NULL, (uint64_t)q->unix_ns);
+	shmlimit_set_time(rule->limiter, &(uint64_t){ (uint64_t)q->unix_ns });
+	return shmlimit_decide(rule->limiter, SHMLIMIT_TAKE, &asked, NULL);
 }
 
 int replay_decide(struct replay *r, size_t i, const struct replay_request *q, size_t step)

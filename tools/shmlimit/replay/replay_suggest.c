@@ -17,7 +17,6 @@
 #include "fail.h"
 #include "print.h"
 #include "replay.h"
-#include "shmlimit_at.h"
 #include "temp_segment.h"
 #include "traits.h"
 #include "value_parse.h"
@@ -99,7 +98,8 @@ static int count_denied(struct replay *r, size_t i, uint64_t number, uint64_t mo
 		return status;
 	HASH_ITER(hh, r->keys, k, next) {
 		for (uint64_t n = 0; n < k->requests && *denied <= most; n++) {
-			answer = shmlimit_take_at(rule->limiter, 0, k->key, k->len, 1, NULL, (uint64_t)k->at_ns[n]);
+			shmlimit_set_time(rule->limiter, &(uint64_t){ (uint64_t)k->at_ns[n] });
+			answer = shmlimit_take(rule->limiter, 0, k->key, k->len, 1, NULL);
 			if (answer < 0)
 				status = fail("rule %s: %s", rule->pattern, shmlimit_strerror(answer));
 			*denied += answer == SHMLIMIT_DENIED;

@@ -144,7 +144,7 @@ static void nothing_made(struct server *s)
 	shmlimit_global_close(global);
 	options(&global, s->url, SHMLIMIT_GLOBAL_ALLOW);
 	/* A lease of two, a denial that is known, and no backend. */
-	shmlimit_lease_deposit(l, first, "m", 1, 2, 0, 3600 * SECOND, NULL);
+	shmlimit_lease_deposit(l, first, "m", 1, 2, 0, 0, 3600 * SECOND, NULL);
 	is(here(first, "m"), 2, "while a host holds two tokens of one rule");
 	shmlimit_lease_deny(l, second, "m", 1, 1, 3600 * SECOND, NULL);
 	for (int i = 0; i < 3; i++)
