@@ -40,6 +40,11 @@ local one, two, three = select(7, held:enter("k")), select(7, held:enter("k")), 
 is({ one ~= nil, two ~= nil, three[1], three[2], three[7] }, { true, true, false, 429, nil }, "no more requests enter than there are places")
 is({ held:leave(one), (held:leave(nil)), (held:enter("k")) }, { true, true, true }, "a place that is left is free")
 
+local shared = assert(Gate.new("segment=" .. SEGMENT .. '.shared create=yes rule=all rate="4 at once for 1 hour" rule=tenants share=1'))
+local entered = {}
+for i, tenant in ipairs({ "a", "a", "a", "b", "c", "c" }) do entered[i] = (shared:enter("all", tenant)) end
+is(entered, { true, true, false, true, true, false }, "a key holds at most its share of the places that are free")
+
 local paid = assert(Gate.new("segment=" .. SEGMENT .. ".paid create=yes rule=tokens rate=100/year estimate=10 rule=other rate=9/year"))
 local bill = select(7, paid:enter("k", "o"))
 is({ paid:settle(bill, 30, nil), paid:settle(bill, 30), (select(4, paid:ask("k"))) }, { true, true, 60 }, "a request is charged for what it turned out to cost, once")

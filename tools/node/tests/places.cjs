@@ -39,6 +39,14 @@ function free (key) {
   return limiter.result.remaining
 }
 
+function shares () {
+  const gate = new Gate(`segment=${segment}.shared create=yes rule=all rate="4 at once for 1h" rule=tenants share=1`)
+  const entered = ['a', 'a', 'a', 'b', 'c', 'c'].map((tenant) => gate.enter(['all', tenant]))
+  is(entered.map((places) => places !== null), [true, true, false, true, true, false], 'a key holds at most its share of the places that are free')
+  for (const places of entered) places?.leave()
+  is(gate.enter(['all', 'd']) !== null, true, 'places of a share are left')
+}
+
 function gates () {
   const gate = new Gate(spec)
   const { answer } = gate
@@ -231,6 +239,7 @@ async function charges () {
 }
 
 async function main () {
+  shares()
   gates()
   settles()
   await charges()

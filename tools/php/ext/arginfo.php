@@ -7,7 +7,7 @@
 
 require __DIR__ . '/shmlimit.stub.php';
 
-const KINDS = ['string' => 'STRING', 'int' => 'LONG', 'bool' => 'BOOL', 'array' => 'ARRAY', 'callable' => 'CALLABLE', 'void' => 'VOID'];
+const KINDS = ['string' => 'STRING', 'int' => 'LONG', 'float' => 'DOUBLE', 'bool' => 'BOOL', 'array' => 'ARRAY', 'callable' => 'CALLABLE', 'void' => 'VOID'];
 
 function kind(ReflectionNamedType $type): string
 {

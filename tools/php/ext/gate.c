@@ -63,6 +63,8 @@ static zend_string *full_spec(struct gate *gate)
 		/* What a request takes comes with it. */
 		if (known->is_settled)
 			smart_str_appends(&spec, "estimate=1 ");
+		if (known->is_shared)
+			smart_str_appends(&spec, "share=1 ");
 	}
 	ZEND_HASH_FOREACH_END();
 	smart_str_0(&spec);
@@ -76,6 +78,7 @@ struct known *gate_learn(struct gate *gate, zend_object *limit)
 	struct known *known = zend_hash_find_ptr(&gate->known, rule);
 	zend_string *before = known == NULL ? NULL : known->rate, *name, *spec;
 	bool is_new = known == NULL, was_gcra = !is_new && known->is_gcra, was_settled = !is_new && known->is_settled;
+	bool was_shared = !is_new && known->is_shared;
 	struct shmlimit_gate *opened;
 	int error;
 
@@ -92,6 +95,7 @@ struct known *gate_learn(struct gate *gate, zend_object *limit)
 		known->rate = zend_string_init(ZSTR_VAL(rate), ZSTR_LEN(rate), 1);
 	known->is_gcra = was_gcra || Z_TYPE_P(LIMIT_LIMIT(limit)) == IS_STRING;
 	known->is_settled = was_settled || Z_TYPE_P(LIMIT_ESTIMATE(limit)) == IS_LONG;
+	known->is_shared = was_shared || Z_TYPE_P(LIMIT_SHARE(limit)) == IS_DOUBLE;
 	spec = full_spec(gate);
 	error = strlen(ZSTR_VAL(spec)) != ZSTR_LEN(spec) ? -EINVAL : shmlimit_gate_open(ZSTR_VAL(spec), &opened);
 	if (error == 0) {
@@ -113,6 +117,7 @@ struct known *gate_learn(struct gate *gate, zend_object *limit)
 			known->rate = before;
 			known->is_gcra = was_gcra;
 			known->is_settled = was_settled;
+			known->is_shared = was_shared;
 		}
 		known = NULL;
 	}

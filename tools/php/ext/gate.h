@@ -17,6 +17,7 @@ struct known {
 	zend_string *rate; /* NULL: none */
 	bool is_gcra;      /* requests bring their limits */
 	bool is_settled;   /* requests bring their estimates */
+	bool is_shared;    /* requests bring their shares */
 };
 
 struct gate {
@@ -41,6 +42,7 @@ static zend_always_inline struct known *gate_know(struct gate *gate, zend_object
 	bool brings = Z_TYPE_P(LIMIT_LIMIT(limit)) == IS_STRING, estimates = Z_TYPE_P(LIMIT_ESTIMATE(limit)) == IS_LONG;
 
 	if (EXPECTED(known != NULL && (!brings || known->is_gcra) && (!estimates || known->is_settled) &&
+	             (Z_TYPE_P(LIMIT_SHARE(limit)) != IS_DOUBLE || known->is_shared) &&
 	             (Z_TYPE_P(rate) != IS_STRING ||
 	              (known->rate != NULL && zend_string_equals(known->rate, Z_STR_P(rate))))))
 		return known;

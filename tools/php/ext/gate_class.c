@@ -178,10 +178,14 @@ static bool ask(struct gate_object *g, zval *limits, uint32_t n, struct shmlimit
 		zval *key = LIMIT_KEY(limit), *estimate = LIMIT_ESTIMATE(limit);
 		zend_long cost = Z_LVAL_P(Z_TYPE_P(estimate) == IS_LONG ? estimate : LIMIT_COST(limit));
 		struct known *known;
+		double share = 0;
 
 		if (Z_TYPE_P(key) != IS_STRING)
 			continue;
-		if (cost < 1 || count == SHMLIMIT_REQUESTS_MAX) {
+		if (Z_TYPE_P(LIMIT_SHARE(limit)) == IS_DOUBLE)
+			share = round(Z_DVAL_P(LIMIT_SHARE(limit)) * SHMLIMIT_SHARE_ONE);
+		if (cost < 1 || count == SHMLIMIT_REQUESTS_MAX || !(share >= 0 && share <= 1e9) ||
+		    (share < 1 && Z_TYPE_P(LIMIT_SHARE(limit)) == IS_DOUBLE)) {
 			shmlimit_throw(-EINVAL, Z_STR_P(LIMIT_RULE(limit)), NULL);
 			return false;
 		}
@@ -196,6 +200,7 @@ static bool ask(struct gate_object *g, zval *limits, uint32_t n, struct shmlimit
 			                                         : (uint32_t)Z_STRLEN_P(key),
 			.bytes = Z_STRVAL_P(key),
 			.cost = (uint64_t)cost,
+			.share = (uint32_t)share,
 		};
 		if (Z_TYPE_P(LIMIT_LIMIT(limit)) == IS_STRING) {
 			zend_string *rate = Z_STR_P(LIMIT_LIMIT(limit));

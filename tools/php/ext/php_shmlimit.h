@@ -64,6 +64,7 @@ extern zend_class_entry *shmlimit_limit_ce, *shmlimit_result_ce;
 #define LIMIT_RATE(object) OBJ_PROP_NUM(object, 3)
 #define LIMIT_LIMIT(object) OBJ_PROP_NUM(object, 4)
 #define LIMIT_ESTIMATE(object) OBJ_PROP_NUM(object, 5)
+#define LIMIT_SHARE(object) OBJ_PROP_NUM(object, 6)
 
 /* What C counts in 64 bits, of which an int has 63. */
 static zend_always_inline zend_long shmlimit_long(uint64_t n)

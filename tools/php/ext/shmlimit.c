@@ -166,11 +166,12 @@ PHP_METHOD(Shmlimit_Limit, __construct)
 {
 	zend_string *rule, *key, *rate = NULL, *limit = NULL;
 	zend_long cost = 1, estimate = 0;
-	bool has_no_estimate = true;
+	bool has_no_estimate = true, has_no_share = true;
+	double share = 0;
 	zend_object *o = Z_OBJ_P(ZEND_THIS);
 	int error;
 
-	ZEND_PARSE_PARAMETERS_START(2, 6)
+	ZEND_PARSE_PARAMETERS_START(2, 7)
 		Z_PARAM_STR(rule)
 		Z_PARAM_STR_OR_NULL(key)
 		Z_PARAM_OPTIONAL
@@ -178,6 +179,7 @@ PHP_METHOD(Shmlimit_Limit, __construct)
 		Z_PARAM_STR_OR_NULL(rate)
 		Z_PARAM_STR_OR_NULL(limit)
 		Z_PARAM_LONG_OR_NULL(estimate, has_no_estimate)
+		Z_PARAM_DOUBLE_OR_NULL(share, has_no_share)
 	ZEND_PARSE_PARAMETERS_END();
 	if (!is_new(o))
 		RETURN_THROWS();
@@ -195,6 +197,10 @@ PHP_METHOD(Shmlimit_Limit, __construct)
 		ZVAL_NULL(shmlimit_member(o, 5));
 	else
 		ZVAL_LONG(shmlimit_member(o, 5), estimate);
+	if (has_no_share)
+		ZVAL_NULL(shmlimit_member(o, 6));
+	else
+		ZVAL_DOUBLE(shmlimit_member(o, 6), share);
 }
 
 /* By SHMLIMIT_GATE_UNLIMITED ... */

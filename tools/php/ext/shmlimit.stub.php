@@ -52,6 +52,7 @@ final class Limit
     public readonly ?string $rate;
     public readonly ?string $limit;
     public readonly ?int $estimate;
+    public readonly ?float $share;
 
     public function __construct(
         string $rule,
@@ -60,6 +61,7 @@ final class Limit
         ?string $rate = null,
         ?string $limit = null,
         ?int $estimate = null,
+        ?float $share = null,
     ) {}
 }
 

@@ -26,7 +26,7 @@ final class Gate
     private ?\FFI\CData $gate = null;
     private ?\FFI\CData $answer = null;
     private ?\FFI\CData $buffer = null;
-    /** @var array<string, array{int, ?string, bool, bool}> by the rule's name: its place in the spec, its rate; do requests bring limits, estimates? */
+    /** @var array<string, array{int, ?string, bool, bool, bool}> by the rule's name: its place in the spec, its rate; do requests bring limits, estimates, shares? */
     private array $known = [];
     /** @var array<int, string> the places of enforce(), which it leaves when the script ends */
     private array $kept = [];
@@ -263,6 +263,7 @@ final class Gate
             $keys[$i]->length = strlen($bytes);
             $keys[$i]->bytes = \FFI::addr($c);
             $keys[$i]->cost = $cost;
+            $keys[$i]->share = self::share($limit);
             if ($limit->limit !== null) {
                 $bytesHeld[] = $c = Library::bytes($limit->limit);
                 $keys[$i]->rate = $ffi->cast('char *', \FFI::addr($c));
@@ -324,27 +325,39 @@ final class Gate
     /** The place of a limit's rule in the spec. */
     private function place(\FFI $ffi, Limit $limit): int
     {
-        [$place, $rate, $isGcra, $isSettled] = $this->known[$limit->rule] ?? [null, null, false, false];
+        [$place, $rate, $isGcra, $isSettled, $isShared] = $this->known[$limit->rule] ?? [null, null, false, false, false];
         $brings = $limit->limit !== null;
         $estimates = $limit->estimate !== null;
-        if ($place === null || ($limit->rate !== null && $limit->rate !== $rate) || ($brings && !$isGcra) || ($estimates && !$isSettled)) {
+        $shares = $limit->share !== null;
+        if ($place === null || ($limit->rate !== null && $limit->rate !== $rate) || ($brings && !$isGcra) || ($estimates && !$isSettled) || ($shares && !$isShared)) {
             $place ??= count($this->known);
-            $known = [$place, $limit->rate ?? $rate, $isGcra || $brings, $isSettled || $estimates];
+            $known = [$place, $limit->rate ?? $rate, $isGcra || $brings, $isSettled || $estimates, $isShared || $shares];
             $this->renew($ffi, [$limit->rule => $known] + $this->known);
         }
         return $place;
     }
 
-    /** @param array<string, array{int, ?string, bool, bool}> $known */
+    /** In thousandths. */
+    private static function share(Limit $limit): int
+    {
+        $thousandths = round(($limit->share ?? 0) * 1000);
+        if ($limit->share !== null && !($thousandths >= 1 && $thousandths <= 1e9)) {
+            throw Library::error(-self::EINVAL, $limit->rule);
+        }
+        return (int) $thousandths;
+    }
+
+    /** @param array<string, array{int, ?string, bool, bool, bool}> $known */
     private function renew(\FFI $ffi, array $known): void
     {
         uasort($known, fn (array $a, array $b) => $a[0] <=> $b[0]);
         $spec = $this->base;
-        foreach ($known as $rule => [, $rate, $isGcra, $isSettled]) {
+        foreach ($known as $rule => [, $rate, $isGcra, $isSettled, $isShared]) {
             $spec .= self::word('rule', (string) $rule) . self::word('rate', $rate);
             $spec .= $isGcra ? self::word('algorithm', 'gcra') : '';
             // What a request takes comes with it.
             $spec .= $isSettled ? 'estimate=1 ' : '';
+            $spec .= $isShared ? 'share=1 ' : '';
         }
         $gate = $ffi->new('struct shmlimit_gate *');
         $error = str_contains($spec, "\0") ? -self::EINVAL : $ffi->shmlimit_gate_open($spec, \FFI::addr($gate));

@@ -23,6 +23,11 @@ final class Limit
         public readonly ?string $limit = null,
         /** In a Gate, in place of `cost` where that is known afterwards: what a request takes before. See Gate::settle(). */
         public readonly ?int $estimate = null,
+        /**
+         * In a Gate, of places: the request passes while its key holds fewer than this many times the places that are free in the
+         * limit before it, whose rate is "64 at once" and whose key is the same for all. It needs no rate.
+         */
+        public readonly ?float $share = null,
     ) {
         Library::checkNames(null, $rule);
     }

@@ -242,6 +242,19 @@ for ($i = 0; $i < 3; $i++) {
 }
 is($answer->status, 'passed', 'a place of a long key is left');
 
+// Places that tenants share.
+$enter = fn (string $tenant, ?float $share = 1) => $gate->enter(new Limit('all', 'all', rate: '4 at once for 1h'), new Limit('tenants', $tenant, share: $share));
+$entered = [$enter('a'), $enter('a'), $enter('a'), $enter('b'), $enter('c', 100), $enter('d', 100)];
+is(array_column($entered, 'status'), ['passed', 'passed', 'rejected', 'passed', 'passed', 'rejected'], 'a key holds at most its share of the places that are free');
+foreach ($entered as $one) {
+    $gate->leave($one->places);
+}
+is((new Shmlimit\Limiter($segment))->peek('all', 'all')->remaining, 4, 'places of a share are left');
+foreach ([0, -1, 0.0001, 1e7, NAN] as $share) {
+    ok(refused(fn () => $enter('a', $share)), "a share of $share is refused");
+}
+is($gate->enter(new Limit('alone', 'a', share: 1))->status, 'failed', 'a share of no limit fails');
+
 // What a request turns out to cost.
 $tokens = fn (string $key, ?int $estimate = 50, ?string $limit = null) => new Limit('tokens', $key, rate: '1/day burst 1000', limit: $limit, estimate: $estimate);
 $left = fn (string $key, ?string $limit = null) => (new Shmlimit\Limiter($segment))->peek('tokens', $key, 1, $limit)->remaining;

@@ -210,6 +210,20 @@ class GateLaws(unittest.TestCase):
         self.destroy()
         return Gate(SEGMENT, [Limit("p", user, rate="1 at once for 2 days"), Limit("s", user, rate="9/day")])
 
+    def test_shares(self):
+        """a key of a limit with a share holds at most that many times the places that are free in the limit before it"""
+        self.destroy()
+        gate = Gate(SEGMENT, [Limit("all", lambda _: "all", rate="4 at once for 1h"), Limit("tenants", user, share=1)])
+        answers = [gate.enter({"user": tenant}) for tenant in "aaabcc"]
+        self.assertEqual(
+            [answer.status for answer in answers], ["passed", "passed", "rejected", "passed", "passed", "rejected"]
+        )
+        for answer in answers:
+            gate.leave(answer.places)
+        with Limiter(SEGMENT) as limiter:
+            self.assertEqual((limiter.peek("all", "all").remaining, limiter.peek("tenants", "a").remaining), (4, 4))
+        self.assertRaises(shmlimit.Error, Gate, SEGMENT, [Limit("tenants", user, share=0.0001)])
+
     def test_places(self):
         """a request holds a place until it leaves, and one that only asks keeps it"""
         gate = self.places()

@@ -350,6 +350,12 @@ is(raised { late.ask("k") }&.first, ERROR, "a closed gate raises an error")
 
 # ---- places ----
 
+gate = Shmlimit::Gate.new("segment=#{SEGMENT}.shared create=yes rule=all rate=\"4 at once for 1h\" rule=tenants share=1")
+answers = %w[a a a b c c].map { |tenant| gate.enter("all", tenant) }
+is(answers.map(&:allowed?), [true, true, false, true, true, false], "a key holds at most its share of the places that are free")
+answers.each { |answer| gate.leave(answer.places) }
+is(Shmlimit::Limiter.new("#{SEGMENT}.shared").peek("all", "all").remaining, 4, "places of a share are left")
+
 segment = "#{SEGMENT}.places"
 gate = Shmlimit::Gate.new("segment=#{segment} create=yes rule=hold rate=\"2 at once for 1h\" rule=user rate=5/d")
 answers = Array.new(3) { |i| gate.enter("all", "user:#{i}") }
