@@ -1286,6 +1286,11 @@ int shmlimit_bind(struct shmlimit *limiter, int rule, const void *key, size_t ke
  * Leave a place, from any process. Returns as shmlimit_renew(); *place is not changed. A place is
  * left once: a second leave returns -ETIME and changes nothing, also if another holder has the
  * place by then. Works while the rule is OFF. Not counted. Cost: less than a take.
+ *
+ * Under a rule with a law the time since the place was entered counts for the number of places, see
+ * shmlimit.7; place->flags can say that the work was dropped (SHMLIMIT_PLACE_DROPPED), or that its
+ * time is not to count (SHMLIMIT_PLACE_UNTIMED). Killed inside: the place is left or not, and its
+ * time counts or not. Then enter and leave cost 1.5 times as much.
  */
 int shmlimit_leave(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
                    const struct shmlimit_place *place);

@@ -95,6 +95,8 @@ static inline int call_rule_set(const struct call *c)
 	if (c->params.refill != 0)
 		params.refill = c->params.refill;
 	params.mode = c->params.mode;
+	params.law = c->params.law;
+	params.least = c->params.least;
 	if (c->amount != 0) {
 		params.algorithm = (uint32_t)c->amount - 1;
 		return rule_replace(scene.l, "subject", &params, 0, when_given(call_ns(c)));

@@ -25,6 +25,7 @@ int main(void)
 #include "audit.h"
 
 #define PREPARED 5
+#define FOUND .law = SHMLIMIT_LAW_VEGAS, .least = 5 /* so that the number is always 5 */
 #define MANY .capacity = 1000000000, .refill = 1000000000
 
 static const struct scenario {
@@ -379,6 +380,17 @@ static const struct scenario {
 	{ "renew: a bound place", { { ENTER, "k", 2, -(int64_t)HOUR_NS }, { BIND, "k" } }, { RENEW, "k" }, 0, { 3, 3 }, 0,
 	  PLACES | LASTS },
 	{ "leave", { { ENTER, "k", 2 } }, { LEAVE, "k" }, 0, { 3, 4 }, 0, PLACES },
+	{ "found: leave, the first", { { RULE_SET, .params = { FOUND } }, { ENTER, "k", 2 } }, { LEAVE, "k" }, 0, { 3, 4 }, 0,
+	  PLACES },
+	{ "found: leave, another", { { RULE_SET, .params = { FOUND } }, { ENTER, "k", 3 }, { LEAVE, "k" }, { ENTER, "k", 1 } },
+	  { LEAVE, "k" }, 0, { 2, 3 }, 0, PLACES },
+	{ "found: enter", { { RULE_SET, .params = { FOUND } }, { ENTER, "k", 2 }, { LEAVE, "k" } }, { ENTER, "k", 1 }, 0,
+	  { 4, 3 }, 0, PLACES },
+	{ "found: enter, denied", { { RULE_SET, .params = { FOUND } }, { ENTER, "k", 1 }, { LEAVE, "k" }, { ENTER, "k", 5 } },
+	  { ENTER, "k", 1 }, 1, { 0, 0 }, 0, PLACES },
+	{ "found: enter, moving to a larger table",
+	  { { RULE_SET, .params = { FOUND } }, { ENTER, "k", 2 }, { LEAVE, "k" }, { GROW, NULL, GROWN } }, { ENTER, "k", 1 }, 0,
+	  { 4, 3 }, 0, PLACES },
 	{ "leave: too late", { { ENTER, "k", 2, -6 * (int64_t)HOUR_NS } }, { LEAVE, "k" }, -ETIME, { 5, 5 }, 0,
 	  PLACES | READS_ONLY },
 	{ "leave: twice", { { ENTER, "k", 2 }, { LEAVE, "k" } }, { LEAVE, "k" }, -ETIME, { 4, 4 }, 0, PLACES | READS_ONLY },

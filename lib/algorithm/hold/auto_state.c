@@ -188,6 +188,12 @@ void auto_state_left(const struct auto_key *k, uint64_t value, uint32_t flags, u
 			(void)pair_put(k, 0, first, number_pack(&n, k->seen.word));
 			continue;
 		}
+		/*
+		 * ORDER pairs with pair_put(): the window that was read is of that epoch or of an
+		 * earlier one, not of a later one that this time would replace.
+		 */
+		if (load_again(&k->pairs[0]) != first.value)
+			continue;
 		sums = sums_unpack(second, n.law.epoch, k->seen.word);
 		add(&sums, held, &n, flags);
 		after = sums_pack(&sums, n.law.epoch, k->seen.word);
@@ -219,6 +225,8 @@ void auto_state_denied(const struct auto_key *k)
 	if (!auto_state_is_pair(first, k->seen.word) || is_place(second, k->seen.word))
 		return;
 	sums = sums_unpack(second, n.law.epoch, k->seen.word);
+	if (load_again(&k->pairs[0]) != first.value)
+		return;
 	if (sums.denied)
 		return;
 	sums.denied = 1;

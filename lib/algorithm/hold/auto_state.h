@@ -17,7 +17,7 @@
  *
  *  1. Enter: the bound is the number, or a quarter of it while the base is measured, within the
  *     rule's bounds.
- *  2. Leave, after the place was left: read both pairs; swap the window for one with this place's
+ *  2. Leave, after the place was left: read both pairs, and the first again; swap the window for one with this place's
  *     time. A window of another epoch is replaced by one of this time alone. A swap that is lost is tried again, at
  *     most AUTO_STATE_TRIES times; then the time is not counted.
  *  3. Close: the swap of step 2 made the window one that is due, by time and by count. The same
