@@ -25,7 +25,8 @@ TEXT, CLOSE = b"\x81\x81\0\0\0\0x", b"\x88\x80\0\0\0\0"
 
 
 def free():
-    said = subprocess.run(sys.argv[4:], capture_output=True, text=True, check=True).stdout
+    # A peek that is denied exits with 1.
+    said = subprocess.run(sys.argv[4:], capture_output=True, text=True, check=False).stdout
     return int(said.split("remaining:")[1].split()[0])
 
 
