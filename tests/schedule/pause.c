@@ -171,21 +171,23 @@ static struct shmlimit *set_again(void)
 	struct shmlimit *l = stage_make(&options, 2, version(CAPACITY, 0));
 	uint32_t other = KEY + 1;
 
-	stage.changing = 1;
-	if (shmlimit_pause_at(l, stage.held, &other, sizeof(other), HOUR_NS, START_NS) != SHMLIMIT_ALLOWED)
+	stage.changing = stage.peaceful = 1;
+	/* Over: a rule that is set has no mark because of it. */
+	if (shmlimit_pause_at(l, stage.held, &other, sizeof(other), SECOND, LONG_AGO) != SHMLIMIT_ALLOWED)
 		bail("no pause");
 	return l;
 }
 
 static void act_again(unsigned who)
 {
-	if (who == 2) {
+	if (who == 1) {
 		actor_calls();
 		(void)shmlimit_rule_remove(handle(), "scene");
 		change(version(CAPACITY, 1));
 		return;
 	}
-	act(who);
+	pause_key(HOUR_NS);
+	take(KEY, 1);
 }
 
 /* What a pause that has returned denies, or meets no rule. */
@@ -211,8 +213,9 @@ static void judge_again(void)
 
 static const struct scene again = {
 	.title = "a pause stays while its rule is removed and set again",
-	.actors = 3,
-	.mortals = 2,
+	.actors = 2,
+	.mortals = 1,
+	.every = 1,
 	.set = set_again,
 	.act = act_again,
 	.judge = judge_again,

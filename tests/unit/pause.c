@@ -288,6 +288,8 @@ static void ends(void)
 	is(shmlimit_take(at_time(l, T0 + SECOND / 2), id, "k", 1, 1, NULL), SHMLIMIT_DENIED, "a paused key is denied");
 	is(shmlimit_take(at_time(l, T0 + 5 * SECOND), id, "k", 1, 1, NULL), SHMLIMIT_ALLOWED,
 	   "a process enters once the pause is over");
+	is((long long)published_paused(l->rules[id].published), 0,
+	   "the rule has no mark then, so that first tries decide");
 	is(shmlimit_pause(at_time(l, T0 + 5 * SECOND), id, "k", 1, 2 * SECOND), 0, "the key is paused again");
 	is(shmlimit_take(at_time(l, T0 + 6 * SECOND), id, "k", 1, 1, NULL), SHMLIMIT_DENIED,
 	   "the key that is paused again is denied");
