@@ -173,7 +173,7 @@ static struct shmlimit *set_again(void)
 
 	stage.changing = stage.peaceful = 1;
 	/* Over: a rule that is set has no mark because of it. */
-	if (shmlimit_pause_at(l, stage.held, &other, sizeof(other), SECOND, LONG_AGO) != SHMLIMIT_ALLOWED)
+	if (shmlimit_pause(at_time(l, LONG_AGO), stage.held, &other, sizeof(other), SECOND) != SHMLIMIT_ALLOWED)
 		bail("no pause");
 	return l;
 }
