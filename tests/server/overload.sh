@@ -61,7 +61,7 @@ serves() {
 	connections=40
 	while [ ! -e "$TMP/enough" ]; do crowd -H 'X-Tenant: greedy' "$url/?[1-200]"; done >"$TMP/greedy" &
 	load=$!
-	within grep -q 429 "$TMP/greedy"
+	within grep -qs 429 "$TMP/greedy"
 	small=
 	for tenant in alice bob carol; do
 		codes -H "X-Tenant: $tenant" "$url/?[1-50]" >"$TMP/$tenant" &
