@@ -198,7 +198,7 @@ $(O)/%.so: $(O)/%.so.$(VERSION) ;
 tool_libs := -Wl,--as-needed $(global_libs) -ljansson -linih -lz -lncursesw -ltinfo
 # With copies of the keyed hash, for what strangers fill, and of the readers of addresses, numbers and times.
 tool_obj := $(call obj,tools/shmlimit) $(foreach r,$(tool_rooms),$(call obj,tools/shmlimit/$(r))) \
-	$(patsubst %,$(O)/lib/base/%.o,hash address decimal duration fraction limit_text nearest) $(traits_obj)
+	$(patsubst %,$(O)/lib/base/%.o,hash address decimal duration fraction limit_text nearest zone zone_data) $(traits_obj)
 tool_inc := -Itools/shmlimit $(addprefix -Itools/shmlimit/,$(tool_rooms))
 $(O)/tools/shmlimit/%.o $(O)/tests/cli/%.o $(O)/tests/fuzz/target/%.o: server_cflags = $(tool_inc)
 $(O)/bin/shmlimit: $(tool_obj) $(filter %.a %.so.$(VERSION),$(global_used)) $(lib_used)

@@ -49,6 +49,7 @@ enum shmlimit_answer {
 #define SHMLIMIT_REQUESTS_MAX 16 /* most limits in one call of shmlimit_take_all() */
 /* longest header field of shmlimit_fields(), bytes with the NUL */
 #define SHMLIMIT_FIELD_MAX 192
+#define SHMLIMIT_ZONE_MAX 40      /* longest name of a time zone, bytes with the NUL */
 #define SHMLIMIT_RULE_TEXT_MAX 96 /* longest text of shmlimit_rule_text(), bytes with the NUL */
 #define SHMLIMIT_KEY_IP_MAX 18    /* longest key that shmlimit_key_ip() makes, bytes */
 #define SHMLIMIT_SLOTS_MIN 16     /* fewest slots of a segment, 16 bytes each */
@@ -329,6 +330,20 @@ struct shmlimit_rule {
 	 */
 	uint32_t law;
 	uint32_t least; /* with a law: 1 to `capacity`; without: 0 */
+	/*
+	 * COUNTER only. Empty: each key's count lives for the period, from its first token. A time
+	 * zone, UTC or a name of the system's zone data such as Europe/Berlin: the counts of all
+	 * keys end together, with the hour, the day, the week (from Monday) or the month of the
+	 * zone's calendar. period_ns is then one of 1 h, 24 h, 7 days, and 30 days, which stands
+	 * for a month.
+	 */
+	char zone[SHMLIMIT_ZONE_MAX];
+	/*
+	 * When the zone's offset changes, in a form of this library. 0: shmlimit_rule_set(),
+	 * _ensure() and _parse() read it from the zone data. What shmlimit_rule_get() gave is taken
+	 * as it is.
+	 */
+	uint64_t zone_offsets[2];
 };
 
 /*
@@ -857,7 +872,8 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  * represented exactly (see shmlimit_rule_range()), a WARMUP rule stores no whole token, or a LEASE
  * rule's capacity is above SHMLIMIT_LEASE_CAPACITY_MAX or, times the period over its common factor
  * with 1000 * refill, is 2^53 or more; -EFBIG a WINDOW or HOLD rule's capacity is above
- * SHMLIMIT_WINDOW_MAX; -EBUSY the rule exists and has another algorithm; -EINVAL a mode, algorithm
+ * SHMLIMIT_WINDOW_MAX; -EBUSY the rule exists and has another algorithm; -ENOPKG the system has no
+ * data of the rule's time zone, or its offset follows no yearly rule; -EINVAL a mode, algorithm
  * or flag is unknown or does not go with the others, or a WARMUP rule's capacity or cold factor is
  * out of range; -E2BIG a field is set that this library does not know; -EXFULL the segment has
  * rules_max rules; -ENOSPC the list of rules is full and cannot grow; -ENOMEM the keys of a WINDOW
@@ -889,14 +905,15 @@ int shmlimit_rule_ensure(struct shmlimit *limiter, const char *rule_name,
 
 /*
  * Read a limit as people write it, into *rule: set its struct_size and, for other algorithms than
- * FUNNEL, its algorithm before the call. Algorithm, mode, capacity, refill, period_ns, law and
- * least are set; the other members stay as they are.
+ * FUNNEL, its algorithm before the call. Algorithm, mode, capacity, refill, period_ns, law, least
+ * and zone are set; the other members stay as they are.
  *
  *	5/minute, 100 per hour, 10r/s, 1k/s, 1/1.5s   a rate, and a burst of its count
  *	0.5/s, 2.5 per minute, 1e-3/s                 exactly 1/2s, 5/2m, 1/1000s
  *	10/s burst 20                                 a burst of its own
  *	1000/hour strict                              at most 1000 in any hour
  *	1000/hour window                              the same, as a WINDOW
+ *	10000/day in UTC, 500/hour in Europe/Berlin   a COUNTER, by the zone's calendar
  *	20 at once, 20 at once for 10 minutes         a HOLD; without a time for 60 s
  *	20 at once at most 5 minutes each             the same: SHMLIMIT_RULE_CUT_OFF
  *	auto at once, auto 8 to 64 at once by aimd    a number that is found: `law`, `least`
@@ -910,9 +927,9 @@ int shmlimit_rule_ensure(struct shmlimit *limiter, const char *rule_name,
  *
  * Returns 0; or -EINVAL, with *rule unchanged: the text is no limit, or not one that the algorithm
  * has. *wrong (unless NULL) then says where and why, and which limit is the nearest. A rule whose
- * numbers are too large is refused later, by shmlimit_rule_set(). Pure: no allocation, no system
- * call; threads and forks are safe. Signals: not to be called from handlers. Cost: about a
- * microsecond.
+ * numbers are too large is refused later, by shmlimit_rule_set(). No allocation, and no system call
+ * except to read the data of a time zone that the text names, other than UTC; threads and forks are
+ * safe. Signals: not to be called from handlers. Cost: about a microsecond.
  */
 int shmlimit_rule_parse(const char *text, struct shmlimit_rule *rule,
                         struct shmlimit_problem *wrong);
@@ -1550,6 +1567,7 @@ int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answ
  *	EALREADY      the table grew, and keys are left in the old one
  *	ETIME         the place is not held: it ended, was left, or lost its slot
  *	ECHILD        no such process, to bind a place to
+ *	ENOPKG        no data of this time zone, or no yearly rule for its offset
  *	ESRCH         no such rule
  *	EXFULL        the segment has no room for another rule, or for another process with places
  *	EROFS         the handle is read-only, or /dev/shm is

@@ -35,6 +35,9 @@ int algorithm_compile(const struct shmlimit_rule *rule, unsigned size, struct la
 		return -EINVAL;
 	if (!traits->is_places && (rule->law != 0 || rule->least != 0))
 		return -EINVAL;
+	if ((traits->sets & SETS_ZONE) == 0 &&
+	    (rule->zone[0] != '\0' || rule->zone_offsets[0] != 0 || rule->zone_offsets[1] != 0))
+		return -EINVAL;
 	own.flags &= ~SHMLIMIT_RULE_PROTECTED;
 	error = algorithms[rule->algorithm]->compile(&own, size, params);
 	params->flags |= protected;

@@ -22,6 +22,7 @@ enum {
 	SETS_COUNT_REFUSED = 1 << 7,
 	SETS_CUT_OFF = 1 << 8,
 	SETS_LAW = 1 << 9, /* and the least number */
+	SETS_ZONE = 1 << 10,
 };
 
 struct traits {

@@ -1,21 +1,37 @@
 /*
- * rule_text: a rule as a text, and back. Pure.
+ * rule_text: a rule as a text, and back. Pure, except for the data of a time zone.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "export.h"
 #include "limit_text.h"
 #include "sized.h"
 #include "traits.h"
+#include "zone_file.h"
 
 /* What a text says ends here. */
 #define KNOWN_MIN (offsetof(struct shmlimit_rule, period_ns) + sizeof(uint64_t))
 
 #define KNOWN_WITH_LAW (offsetof(struct shmlimit_rule, least) + sizeof(uint32_t))
+
+static int find_zone(const char *text, struct shmlimit_rule *rule, struct shmlimit_problem *wrong)
+{
+	if (zone_file_fill(rule) == 0)
+		return 0;
+	if (wrong != NULL) {
+		const char *at = strstr(text, rule->zone);
+
+		wrong->offset = at != NULL ? (uint64_t)(at - text) : 0;
+		snprintf(wrong->text, sizeof(wrong->text),
+		         "%s: no data of this time zone here, or its offset follows no yearly rule", rule->zone);
+	}
+	return -EINVAL;
+}
 
 EXPORT int shmlimit_rule_parse(const char *text, struct shmlimit_rule *rule, struct shmlimit_problem *wrong)
 {
@@ -31,6 +47,8 @@ EXPORT int shmlimit_rule_parse(const char *text, struct shmlimit_rule *rule, str
 	/* WHY NOT without: it would be another limit. */
 	if (error == 0 && known.law != 0 && known.struct_size < KNOWN_WITH_LAW)
 		error = -EINVAL;
+	if (error == 0)
+		error = find_zone(text, &known, wrong);
 	return error != 0 ? error : sized_out(rule, &known, sizeof(known));
 }
 

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
+#include <string.h>
 
 #include "algorithm.h"
 #include "export.h"
@@ -14,6 +15,7 @@
 #include "shmlimit.h"
 #include "sized.h"
 #include "table.h"
+#include "zone_file.h"
 
 /* Checks the arguments of a public function. *wait_ns: for how long it waits for the lock. */
 static int read_arguments(const struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given,
@@ -26,6 +28,8 @@ static int read_arguments(const struct shmlimit *l, const char *rule_name, const
 	error = name_check_any_rule(rule_name);
 	if (error == 0)
 		error = sized_in(rule, given, sizeof(*rule));
+	if (error == 0)
+		error = zone_file_fill(rule);
 	if (error != 0)
 		return error;
 	*wait_ns = rule->flags & SHMLIMIT_RULE_NO_WAIT ? 0 : SEGMENT_LOCK_WAIT_NS;
@@ -49,14 +53,17 @@ EXPORT int shmlimit_rule_set(struct shmlimit *l, const char *rule_name, const st
 static uint64_t mark_of_rule(const struct shmlimit_rule *rule)
 {
 	const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
-	const uint64_t parts[] = { rule->algorithm,   rule->mode,      rule->flags,
-		                   rule->capacity,    rule->refill,    rule->period_ns,
-		                   rule->max_wait_ns, rule->warmup_ns, rule->cold_factor_milli,
-		                   rule->credit,      rule->law,       rule->least };
+	const uint64_t parts[] = {
+		rule->algorithm, rule->mode,        rule->flags,           rule->capacity,          rule->refill,
+		rule->period_ns, rule->max_wait_ns, rule->warmup_ns,       rule->cold_factor_milli, rule->credit,
+		rule->law,       rule->least,       rule->zone_offsets[0], rule->zone_offsets[1]
+	};
 	uint64_t mark = 0;
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		mark = (mark ^ (mark >> 32) ^ parts[i]) * odd;
+	for (const char *c = rule->zone; *c != '\0'; c++)
+		mark = (mark ^ (mark >> 32) ^ (unsigned char)*c) * odd;
 	return (mark & ~(uint64_t)3) | 1 | (rule->mode != SHMLIMIT_ENFORCE ? MARK_MODE : 0);
 }
 
@@ -77,7 +84,8 @@ static void keep_the_rest(struct shmlimit_rule *wanted, const struct shmlimit_ru
 static int is_same_rate(const struct shmlimit_rule *a, const struct shmlimit_rule *b)
 {
 	return a->algorithm == b->algorithm && a->mode == b->mode && a->capacity == b->capacity &&
-	       a->refill == b->refill && a->period_ns == b->period_ns && a->law == b->law && a->least == b->least;
+	       a->refill == b->refill && a->period_ns == b->period_ns && a->law == b->law && a->least == b->least &&
+	       strcmp(a->zone, b->zone) == 0;
 }
 
 EXPORT int shmlimit_rule_ensure(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given)

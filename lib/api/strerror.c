@@ -40,6 +40,8 @@ EXPORT const char *shmlimit_strerror(int error)
 		return "the place is not held: it ended, was left, or lost its slot";
 	case ECHILD:
 		return "no such process, to bind a place to";
+	case ENOPKG:
+		return "the system has no data of this time zone (package tzdata), or its offset follows no yearly rule";
 	case ESRCH:
 		return "no such rule";
 	case EXFULL:

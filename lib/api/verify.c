@@ -66,15 +66,6 @@ static uint64_t offset_of(const struct shmlimit *l, const void *p)
 	return (uint64_t)((const char *)p - (const char *)l->header);
 }
 
-/* Reserved fields become zero again. */
-static const char *mend_zero(const struct findings *f, uint64_t *word)
-{
-	if (!f->repairing)
-		return NULL;
-	store_relaxed(word, 0);
-	return "set to zero";
-}
-
 /* Swap a slot, unless another process changed it first: then there is nothing to report. */
 static const char *mend_slot(const struct findings *f, struct layout_slot *slot, struct slot_seen seen, uint64_t tag,
                              uint64_t word, const char *done)
@@ -136,10 +127,6 @@ static void check_header_tail(const struct shmlimit *l, struct findings *f)
 {
 	struct layout_header *h = l->header;
 
-	for (size_t i = 0; i < sizeof(h->reserved_tail) / sizeof(h->reserved_tail[0]); i++)
-		if (load_relaxed(&h->reserved_tail[i]) != 0)
-			report(f, offset_of(l, &h->reserved_tail[i]), mend_zero(f, &h->reserved_tail[i]),
-			       "a reserved field of the header is not zero");
 	if (load_relaxed(&h->rules_now) < h->rules || load_relaxed(&h->rules_now) > l->rules_max)
 		report(f, offset_of(l, &h->rules_now), mend_list(l, f),
 		       "the list of rules is none that there can be: %llu",

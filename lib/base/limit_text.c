@@ -2,7 +2,7 @@
  * limit_text: see limit_text.h.
  *
  *	limit   = rate | places | "block" | "unlimited" | "off" | "0"
- *	rate    = number [noun] ("/" | "per") duration {"burst" ["="] count | "strict" | "window"}
+ *	rate    = number [noun] ("/" | "per") duration {"burst" ["="] count | "strict" | "window" | "in" zone}
  *	places  = (count [noun] | auto) "at once" ["by" law] ["for" duration | "at most" duration ["each"]]
  *	auto    = "auto" [count "to" count], and only that has a law: "vegas", "gradient2" or "aimd"
  *
@@ -26,6 +26,7 @@
 #include "strict.h"
 #include "traits.h"
 #include "whole.h"
+#include "zone_data.h"
 
 #define SECOND UINT64_C(1000000000)
 /* expiry of a place for which none is given; Laravel's funnel has the same */
@@ -44,8 +45,9 @@ struct limit {
 	uint64_t burst; /* 0: none is given */
 	uint64_t whole; /* the burst then: the number that was read, rounded up */
 	int strict, window, places;
-	int cut_off;         /* a place ends with its period */
-	uint32_t law, least; /* of a number that is found, or 0 */
+	int cut_off;                  /* a place ends with its period */
+	uint32_t law, least;          /* of a number that is found, or 0 */
+	char zone[SHMLIMIT_ZONE_MAX]; /* by whose calendar the period is; empty: by none */
 };
 
 struct reader {
@@ -416,6 +418,21 @@ static int read_end(struct reader *r, const char *may_follow)
 	return refuse(r, r->at, "must be %s at the end", may_follow);
 }
 
+/*
+ * What a period is called that a calendar has, or NULL. A month is written as one, and read as 30
+ * days.
+ */
+static const char *calendar_name(uint64_t period_ns)
+{
+	const uint64_t day = 86400 * SECOND;
+
+	return period_ns == 3600 * SECOND ? "hour"
+	       : period_ns == day         ? "day"
+	       : period_ns == 7 * day     ? "week"
+	       : period_ns == 30 * day    ? "month"
+	                                  : NULL;
+}
+
 static int refuse_option(struct reader *r)
 {
 	static const char *const options[] = { "burst", "strict", "window" };
@@ -430,7 +447,7 @@ static int refuse_option(struct reader *r)
 	}
 	if (nearest.best[0] != '\0')
 		return suggest_word(r, r->at, "not an option", nearest.best);
-	return read_end(r, "\"burst N\", strict, window or nothing");
+	return read_end(r, "\"burst N\", strict, window, \"in ZONE\" or nothing");
 }
 
 static int read_burst(struct reader *r)
@@ -452,6 +469,41 @@ static int read_burst(struct reader *r)
 	return error;
 }
 
+/* The name of a time zone, up to a blank. Whether there is such a zone is not asked here. */
+static int read_zone(struct reader *r, const char *begin)
+{
+	size_t len;
+
+	skip_blanks(r);
+	len = strcspn(r->at, BLANKS);
+	if (r->limit.zone[0] != '\0')
+		return refuse(r, begin, "appears more than once");
+	if (calendar_name(r->limit.period_ns) == NULL)
+		return refuse(r, begin, "a calendar has hours, days, weeks and months: must be such as 5/day in UTC");
+	if (len == 0)
+		return suggest(r, begin, "a time zone is missing", "%.*sin UTC", (int)(begin - r->text), r->text);
+	if (len >= SHMLIMIT_ZONE_MAX)
+		return refuse(r, r->at, "the name of a time zone is too long: must be %d bytes or less",
+		              SHMLIMIT_ZONE_MAX - 1);
+	memcpy(r->limit.zone, r->at, len);
+	if (strcasecmp(r->limit.zone, "utc") == 0)
+		strcpy(r->limit.zone, "UTC");
+	if (!zone_data_is_name(r->limit.zone))
+		return refuse(r, r->at, "not a time zone: must be such as UTC or Europe/Berlin");
+	r->at += len;
+	return 0;
+}
+
+/* "10000/day at midnight UTC" */
+static int refuse_midnight(struct reader *r, const char *begin)
+{
+	skip_blanks(r);
+	(void)skip_word(r, "midnight");
+	skip_blanks(r);
+	return suggest(r, begin, "must be \"in\" and a time zone", "%.*sin %s", (int)(begin - r->text), r->text,
+	               *r->at != '\0' ? r->at : "UTC");
+}
+
 static int read_options(struct reader *r)
 {
 	struct limit *limit = &r->limit;
@@ -462,6 +514,10 @@ static int read_options(struct reader *r)
 
 		if (skip_word(r, "burst"))
 			error = read_burst(r);
+		else if (skip_word(r, "in"))
+			error = read_zone(r, begin);
+		else if (skip_word(r, "at"))
+			error = refuse_midnight(r, begin);
 		else if (skip_word(r, "strict") && !limit->strict)
 			limit->strict = 1;
 		else if (r->at == begin && skip_word(r, "window") && !limit->window)
@@ -473,6 +529,8 @@ static int read_options(struct reader *r)
 			              limit->count == 0 ? "a limit of 0 has no burst"
 			              : limit->strict   ? "a strict limit has no burst of its own"
 			                                : "a window has no burst");
+		if (limit->zone[0] != '\0' && (limit->burst != 0 || limit->strict || limit->window))
+			return refuse(r, begin, "a calendar period has neither burst nor window");
 	}
 	return error;
 }
@@ -710,6 +768,8 @@ static const char *unfit(const struct limit *limit, const struct traits *traits)
 		                         : "this algorithm has a rate, not places: must be such as 5/minute";
 	if (limit->burst != 0 && !traits_has_burst(traits))
 		return "this algorithm has no burst";
+	if (limit->zone[0] != '\0' && (traits->sets & SETS_ZONE) == 0)
+		return "this algorithm has no calendar: only a counter has";
 	if (limit->window && !traits->is_window)
 		return "this algorithm is not a window";
 	if (limit->strict && !traits->strict_halves && !traits->is_window)
@@ -748,6 +808,8 @@ static void fill_rule(struct limit limit, struct shmlimit_rule *rule)
 	rule->capacity = limit.burst != 0 ? limit.burst : traits_has_burst(traits) ? limit.whole : limit.count;
 	rule->refill = limit.count;
 	rule->period_ns = limit.period_ns;
+	memcpy(rule->zone, limit.zone, sizeof(rule->zone));
+	memset(rule->zone_offsets, 0, sizeof(rule->zone_offsets));
 	if (limit.strict && traits->strict_halves)
 		strict_rule(limit.count, limit.period_ns, rule);
 	if (traits->sets & SETS_WARMUP)
@@ -760,7 +822,9 @@ static void fill_rule(struct limit limit, struct shmlimit_rule *rule)
 static uint32_t algorithm_of_word(const struct limit *limit)
 {
 	for (uint32_t i = 0; i < ALGORITHMS; i++)
-		if (limit->places ? traits_of(i)->is_places : limit->window && traits_of(i)->is_window)
+		if (limit->places            ? traits_of(i)->is_places
+		    : limit->zone[0] != '\0' ? (traits_of(i)->sets & SETS_ZONE) != 0
+		                             : limit->window && traits_of(i)->is_window)
 			return i;
 	return SHMLIMIT_FUNNEL;
 }
@@ -817,6 +881,13 @@ void limit_text(const struct shmlimit_rule *rule, char text[SHMLIMIT_RULE_TEXT_M
 			snprintf(law, sizeof(law), " by %s", limit_laws[rule->law]);
 		snprintf(text, SHMLIMIT_RULE_TEXT_MAX, "%s%" PRIu64 " at once%s %s %.30s%s", found, rule->capacity, law,
 		         cut_off ? "at most" : "for", duration_text(period, rule->period_ns), cut_off ? " each" : "");
+		return;
+	}
+	if (rule->zone[0] != '\0') {
+		const char *name = calendar_name(rule->period_ns);
+
+		snprintf(text, SHMLIMIT_RULE_TEXT_MAX, "%" PRIu64 "/%s in %.*s", count, name != NULL ? name : "day",
+		         SHMLIMIT_ZONE_MAX, rule->zone);
 		return;
 	}
 	len = strlen(rate_text(text, count, rule->period_ns));

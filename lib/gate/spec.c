@@ -573,6 +573,8 @@ static const char *rate_of_hosts(const struct spec *spec, const struct spec_limi
 		return traits->is_shared ? "is shared by hosts, so it cannot be local" : NULL;
 	if (traits->is_places)
 		return "counts on one host: with backend= it needs the word local";
+	if (rate->zone[0] != '\0')
+		return "counts by a calendar on one host: with backend= it needs the word local";
 	if (traits->takes_limits)
 		return "is for limits that come with requests, which hosts cannot share: with backend= it needs the word local";
 	if (limit->has_algorithm && !traits->is_shared)
@@ -602,7 +604,8 @@ static const char *estimate_rate(const struct spec_rule *rule, struct shmlimit_r
 		return "cannot be charged afterwards, as estimate= wants";
 	if (debt_ns == 0)
 		debt_ns = debt_of_charges(rate->capacity, rate->refill, rate->period_ns);
-	if (debt_ns > rate->max_wait_ns)
+	/* A count owes nothing. */
+	if (debt_ns > rate->max_wait_ns && (traits_of(rate->algorithm)->sets & SETS_MAX_WAIT) != 0)
 		rate->max_wait_ns = debt_ns;
 	return NULL;
 }
@@ -619,6 +622,8 @@ static const char *debt_rate(const struct spec_rule *rule, struct shmlimit_rule 
 {
 	if (rule->delay_ns != 0 && traits_of(rate->algorithm)->is_places)
 		return "cannot have a delay=, since nobody knows when a place will become free";
+	if (rule->delay_ns != 0 && rate->zone[0] != '\0')
+		return "counts by a calendar, and cannot have a delay=";
 	if (rule->delay_ns != 0)
 		rate->max_wait_ns = rule->delay_ns;
 	return estimate_rate(rule, rate);

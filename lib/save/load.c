@@ -134,7 +134,7 @@ static int compile_saved(const struct state_rule *r, struct layout_params *param
 {
 	const struct layout_params saved = { .shape = r->shape };
 	int is_places = traits_of(r->algorithm)->is_places;
-	const struct shmlimit_rule rule = {
+	struct shmlimit_rule rule = {
 		.algorithm = r->algorithm,
 		.flags = r->flags,
 		.capacity = r->capacity,
@@ -148,6 +148,11 @@ static int compile_saved(const struct state_rule *r, struct layout_params *param
 		.least = is_places ? r->credit : 0,
 	};
 
+	if (r->zone[0] != '\0') {
+		memcpy(rule.zone, r->zone, sizeof(rule.zone));
+		rule.zone_offsets[0] = r->num;
+		rule.zone_offsets[1] = r->den;
+	}
 	/* Of layout 8 it is zero. */
 	if (params_cells_size(&saved) > CELLS_SIZE_MAX)
 		return -EINVAL;
@@ -158,8 +163,9 @@ static int compile_saved(const struct state_rule *r, struct layout_params *param
 static int get_rule(struct loading *f, int64_t *last)
 {
 	struct layout_params params;
-	struct state_rule r;
-	int error = state_get(&f->file, &r, sizeof(r));
+	struct state_rule r = { 0 };
+	size_t len = f->header.version < STATE_VERSION ? offsetof(struct state_rule, zone) : sizeof(r);
+	int error = state_get(&f->file, &r, len);
 
 	if (error != 0)
 		return error;

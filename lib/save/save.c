@@ -143,6 +143,7 @@ static int put_rule(struct saving *s, uint32_t id)
 		r.cold_factor_milli = rule.law;
 		r.credit = rule.least;
 	}
+	memcpy(r.zone, rule.zone, sizeof(r.zone));
 	return state_put(&s->file, &r, sizeof(r));
 }
 

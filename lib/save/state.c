@@ -74,7 +74,8 @@ static int check_kind(const unsigned char *page, size_t len, uint32_t *version)
 	if (len < sizeof(header))
 		return -EUCLEAN;
 	*version = header.version;
-	return (header.version != STATE_VERSION && header.version != STATE_VERSION_2) ||
+	return (header.version != STATE_VERSION && header.version != STATE_VERSION_3 &&
+	        header.version != STATE_VERSION_2) ||
 	                       header.byte_order != LAYOUT_BYTE_ORDER
 	               ? -EPROTO
 	               : 0;

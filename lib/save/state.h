@@ -24,7 +24,8 @@
 #include "layout.h"
 
 #define STATE_MAGIC "shmsaved" /* the first 8 bytes, without a NUL */
-#define STATE_VERSION 3u
+#define STATE_VERSION 4u
+#define STATE_VERSION_3 3u /* is read, too: its rules have no zone */
 #define STATE_VERSION_2 2u /* is read, too: its GCRA slots have quota 0, and the time at which they are full */
 #define STATE_END UINT64_MAX
 #define STATE_TIMES_MAX (2 * SHMLIMIT_WINDOW_MAX) /* of one window: as many as the largest ring has cells */
@@ -63,6 +64,7 @@ struct state_rule {
 	/* what its slots' ticks and quotas are: see struct layout_params */
 	uint64_t num, den, shape;
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+	char zone[SHMLIMIT_ZONE_MAX]; /* up to version 3 there was none */
 };
 
 struct state_slot {
@@ -74,7 +76,7 @@ struct state_slot {
 };
 
 _Static_assert(sizeof(struct state_header) == 256, "a header has no holes");
-_Static_assert(sizeof(struct state_rule) == 160, "nor has a rule");
+_Static_assert(sizeof(struct state_rule) == 200, "nor has a rule");
 _Static_assert(sizeof(struct state_slot) == 32, "nor a slot");
 
 #define STATE_PAGE 4096u

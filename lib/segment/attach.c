@@ -48,7 +48,7 @@ static void fill_handle(struct shmlimit *l, const struct layout_header *header, 
 	l->cpus = header->cpus;
 	l->stripes = header->stripes;
 	l->on_full = header->on_full;
-	l->clock_id = header->clock == SHMLIMIT_CLOCK_COARSE ? CLOCK_MONOTONIC_COARSE : CLOCK_MONOTONIC;
+	l->clock_id = attach_clock(header->clock);
 	l->read_only = !writable;
 	l->mode = segment->mode;
 	l->uid = segment->uid;

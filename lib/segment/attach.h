@@ -6,9 +6,16 @@
 #ifndef SHMLIMIT_LIB_ATTACH_H
 #define SHMLIMIT_LIB_ATTACH_H
 
+#include "clock.h"
 #include "header.h"
 #include "limiter.h"
 #include "segment.h"
+
+/* The clock of a segment that was made with this option. */
+static inline int attach_clock(uint32_t clock)
+{
+	return clock == SHMLIMIT_CLOCK_COARSE ? CLOCK_MONOTONIC_COARSE : CLOCK_MONOTONIC;
+}
 
 /* This host, as header_check() compares it. */
 void attach_host(struct header_host *host);

@@ -107,6 +107,8 @@ uint64_t layout_fingerprint(void)
 		offsetof(struct layout_params, shape),
 		offsetof(struct layout_params, count),
 		offsetof(struct layout_params, warmup_ns),
+		offsetof(struct layout_params, zone),
+		offsetof(struct layout_header, unix_ns),
 		COUNTERS,
 		sizeof(struct layout_block),
 		sizeof(struct layout_slot),

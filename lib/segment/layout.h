@@ -108,10 +108,10 @@ struct layout_header {
 	} sweep __attribute__((aligned(64)));
 	/* requests that were let pass, and refused: see shmlimit_count_undecided() */
 	uint64_t undecided[2];
-	uint64_t owed;             /* the longest debt that a GCRA word had, in its ticks: see gcra_row.h */
-	uint64_t unregistered;     /* times that a process found no entry among the holders */
-	uint64_t rules_now;        /* records that are reserved: it only grows, under the lock */
-	uint64_t reserved_tail[1]; /* zero */
+	uint64_t owed;         /* the longest debt that a GCRA word had, in its ticks: see gcra_row.h */
+	uint64_t unregistered; /* times that a process found no entry among the holders */
+	uint64_t rules_now;    /* records that are reserved: it only grows, under the lock */
+	uint64_t unix_ns;      /* nanoseconds since 1970 when the segment's clock was 0: see calendar.h */
 
 	/* And what GCRA's words do not say. */
 	uint64_t longest[GCRA_PLACES] __attribute__((aligned(64))); /* times to full, in ticks: see gcra_row.h */
@@ -202,14 +202,18 @@ struct layout_params {
 	uint64_t period_ns;
 	uint64_t warmup_ns; /* WARMUP only, else zero */
 	uint64_t reserved;  /* zero */
+
+	/* COUNTER only, else zero: of a calendar period. num and den are then its zone's words. */
+	char zone[SHMLIMIT_ZONE_MAX];
+	uint64_t reserved_tail[3]; /* zero */
 };
 
 /*
  * Bits 0..5 quota bits Q; 8..13 token bits, Q + f where a token is 2^f ticks; 16..23 the algorithm;
  * 24..30 the shift of the inverse; 32..37 what only one algorithm has: WARMUP the unit bits, WINDOW
- * the bits of a number of cells, HOLD the law; 40..45 the size of its keys' cells, see cells.h,
- * where they have any. A WINDOW's "token bits" are those of a nanosecond's number that its words
- * leave out. The rest is zero.
+ * the bits of a number of cells, HOLD the law, COUNTER its enum calendar; 40..45 the size of its
+ * keys' cells, see cells.h, where they have any. A WINDOW's "token bits" are those of a
+ * nanosecond's number that its words leave out. The rest is zero.
  */
 static inline uint64_t params_shape(unsigned quota_bits, unsigned token_bits, unsigned algorithm,
                                     unsigned inverse_shift)
@@ -244,6 +248,11 @@ static inline void params_set_extra(struct layout_params *params, unsigned extra
 }
 
 static inline unsigned params_unit_bits(const struct layout_params *params)
+{
+	return params->shape >> 32 & 63;
+}
+
+static inline unsigned params_calendar(const struct layout_params *params)
 {
 	return params->shape >> 32 & 63;
 }
@@ -402,8 +411,8 @@ _Static_assert(offsetof(struct layout_header, sweep) == 5 * LINE, "what a decisi
 _Static_assert((SHMLIMIT_SLOTS_MAX >> GENERATIONS_MAX) == SHMLIMIT_SLOTS_MIN, "no segment grows more often");
 _Static_assert(SHMLIMIT_WINDOW_MAX == 4 << (CELLS_SIZE_MAX / 4), "the largest size is for the largest capacity");
 _Static_assert(offsetof(struct layout_params, inverse) == LINE, "what every decision reads is one line");
-_Static_assert(sizeof(struct layout_params) == 2 * LINE, "params are two lines");
-_Static_assert(sizeof(struct layout_rule) == 11 * LINE, "a rule is eleven lines");
+_Static_assert(sizeof(struct layout_params) == 3 * LINE, "params are three lines");
+_Static_assert(sizeof(struct layout_rule) == 15 * LINE, "a rule is fifteen lines");
 _Static_assert(COUNTERS * sizeof(uint64_t) == LINE, "a rule's counters are a line");
 _Static_assert(sizeof(((struct layout_rule *)0)->counted_before) == COUNTERS * sizeof(uint64_t),
                "and so is what they were before");

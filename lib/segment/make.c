@@ -73,8 +73,8 @@ static int count_parts(const struct shmlimit_options *o, struct layout_header *h
 static int make_header(const struct shmlimit_options *o, uint64_t asked, const uint64_t secret[2],
                        struct layout_header *h, struct layout_offsets *offsets)
 {
+	int clock_id = attach_clock(o->clock), error = count_parts(o, h, offsets);
 	struct header_host host;
-	int error = count_parts(o, h, offsets);
 
 	if (error != 0)
 		return error;
@@ -93,6 +93,7 @@ static int make_header(const struct shmlimit_options *o, uint64_t asked, const u
 	memcpy(h->boot_id, host.boot_id, sizeof(h->boot_id));
 	h->time_namespace = host.time_namespace;
 	h->created_unix_ns = segment_unix_ns();
+	h->unix_ns = clock_read(clock_wall(clock_id)) - clock_read(clock_id);
 	if (secret != NULL)
 		memcpy(h->secret, secret, sizeof(h->secret));
 	else

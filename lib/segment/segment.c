@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -776,6 +778,23 @@ void segment_boot_id(uint8_t id[16])
 		id[digits / 2] = (uint8_t)(id[digits / 2] << 4 | (digit - hex));
 		digits++;
 	}
+}
+
+int segment_zone(const char *name, unsigned char *to, size_t size, size_t *len)
+{
+	KEEP_ERRNO;
+	const char *folders[] = { secure_getenv("TZDIR"), "/usr/share/zoneinfo", "/etc/zoneinfo" };
+	char path[PATH_MAX];
+	int fd = -1, error;
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && fd < 0; i++)
+		if (folders[i] != NULL && snprintf(path, sizeof(path), "%s/%s", folders[i], name) < (int)sizeof(path))
+			fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -ENOPKG;
+	error = segment_read(fd, to, size, len);
+	close(fd);
+	return error != 0 ? -ENOPKG : 0;
 }
 
 uint64_t segment_time_namespace(void)

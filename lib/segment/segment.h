@@ -156,8 +156,13 @@ void segment_sleep_until(uint64_t ns);
 int segment_random(void *to, size_t len);
 void segment_boot_id(uint8_t id[16]);  /* zero where the kernel does not say */
 uint64_t segment_time_namespace(void); /* 0 where there are none */
-uint32_t segment_user(void);           /* the effective user of this process */
-uint32_t segment_cpus(void);           /* that can ever be, at least 1 */
+/*
+ * Read the system's data of a time zone: at most `size` bytes. Its folders are those of most
+ * systems, after the environment's TZDIR. Returns 0, or -ENOPKG.
+ */
+int segment_zone(const char *name, unsigned char *to, size_t size, size_t *len);
+uint32_t segment_user(void); /* the effective user of this process */
+uint32_t segment_cpus(void); /* that can ever be, at least 1 */
 uint64_t segment_unix_ns(void);
 
 #endif

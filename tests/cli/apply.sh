@@ -212,7 +212,7 @@ $good
 mode =
 END
 wrong 4 "rule login: burst: no such key: use algorithm, capacity, rate, period, warmup, cold-factor, count-refused, max-wait, \
-next-pays, credit, cut-off, law, least, protected or mode" <<END
+next-pays, credit, cut-off, law, least, zone, protected or mode" <<END
 $good
 [login]
 burst = 5

@@ -29,6 +29,7 @@ enum { SUBJECT, OTHER, HELD }; /* ids of rules */
 static struct {
 	struct shmlimit *l;
 	uint32_t algorithm; /* of the rule "subject" */
+	int on_calendar;    /* a COUNTER's */
 	unsigned char *bytes;
 	size_t size;
 	uint64_t now_ns, look_ns; /* when calls are made, when they are judged */
@@ -61,6 +62,10 @@ static inline struct shmlimit_rule scene_subject(void)
 		rule.capacity = CAPACITY;
 		rule.period_ns = CAPACITY * HOUR_NS;
 		rule.max_wait_ns = 0;
+		if (!scene.on_calendar)
+			break;
+		strcpy(rule.zone, "UTC");
+		rule.period_ns = 30 * DAY_NS;
 		break;
 	case SHMLIMIT_LEASE:
 		rule.max_wait_ns = 0;
@@ -148,6 +153,8 @@ static inline void scene_open(struct rng *rng, uint32_t on_full, int own_clock)
 	scene.now_ns = own_clock ? shmlimit_now(scene.l) : START_NS;
 	scene.look_ns = scene.now_ns + (own_clock ? HOUR_NS / 6 : 0);
 	scene_set_secret(rng);
+	if (scene.on_calendar)
+		scene.l->header->unix_ns -= DAY_NS;
 	if (shmlimit_rule_set(at_time(scene.l, scene.now_ns), "subject", &rule) != SUBJECT)
 		bail("no rule");
 	scene.algorithm = SHMLIMIT_FUNNEL;

@@ -48,7 +48,8 @@ static const struct scenario {
 		SWEEPS = 512,
 		TIMES = 1024,     /* a GCRA rule */
 		REGISTERS = 2048, /* the number that it writes is of its pid */
-		LASTS = 4096      /* a place of a process that lives keeps its slot */
+		LASTS = 4096,     /* a place of a process that lives keeps its slot */
+		CALENDAR = 8192   /* by the month, and the clock was set since the segment was made */
 	} is;
 } scenarios[] = {
 	/* clang-format off */
@@ -324,6 +325,8 @@ static const struct scenario {
 	{ "count: evicting", { { FILL, NULL, 10 }, { HOLD, NULL, 6 } }, { COUNT, "k", 1 }, 0, { 5, 4 }, 0, COUNTED },
 	{ "count: no room, denied", { { FILL, NULL, 10 }, { HOLD, NULL, 6 } }, { COUNT, "k", 1 }, 1, { 0, 0 },
 	  SHMLIMIT_FULL_DENY, COUNTED },
+	{ "count: by the calendar, a new key", { { 0 } }, { COUNT, "k", 2 }, 0, { 5, 3 }, 0, COUNTED | CALENDAR | OWN_CLOCK },
+	{ "count: by the calendar, take", { { 0 } }, { TAKE, "k", 2 }, 0, { 5, 3 }, 0, COUNTED | CALENDAR | OWN_CLOCK },
 	{ "count: take", { { COUNT, "k", 1 } }, { TAKE, "k", 2 }, 0, { 4, 2 }, 0, COUNTED },
 	{ "count: refund", { { COUNT, "k", 4 } }, { REFUND, "k", 2 }, 0, { 1, 3 }, 0, COUNTED },
 	{ "count: charge", { { COUNT, "k", 1 } }, { CHARGE, "k", 9 }, 0, { 4, 0 }, 0, COUNTED },
@@ -578,6 +581,7 @@ static void perform(const struct scenario *s, struct rng *rng)
 	                  : s->is & PLACES  ? SHMLIMIT_HOLD
 	                  : s->is & TIMES   ? SHMLIMIT_GCRA
 	                                    : SHMLIMIT_FUNNEL;
+	scene.on_calendar = (s->is & CALENDAR) != 0;
 	scene_open(rng, s->on_full, s->is & OWN_CLOCK);
 	tracee_pages.start = scene.bytes;
 	tracee_pages.len = scene.size;

@@ -57,6 +57,9 @@ static void shared(void)
 		{ "rule=r algorithm=gcra local", NULL },
 		{ "rule=r", NULL },
 		{ "rule=r peek", NULL },
+		{ "rule=r rate=\"5/day in UTC\" local", NULL },
+		{ "rule=r rate=\"5/day in UTC\"",
+		  "counts by a calendar on one host: with backend= it needs the word local" },
 		{ "rule=r rate=\"5 at once\"", "counts on one host: with backend= it needs the word local" },
 		{ "rule=r rate=\"5 at once\" algorithm=lease", "this algorithm has a rate, not places" },
 		{ "rule=r rate=5/s algorithm=window", "needs algorithm=lease, or the word local" },
@@ -218,6 +221,8 @@ static void words(void)
 	is_wrong("segment=web rule=r cost=0", "cost=0", "must be cost=N, 1 or more");
 	is_wrong("segment=web create=yes rule=r rate=\"5 at once\" delay=2s", "",
 	         "cannot have a delay=, since nobody knows when a place will become free");
+	is_wrong("segment=web create=yes rule=r rate=\"5/day in UTC\" delay=2s", "",
+	         "counts by a calendar, and cannot have a delay=");
 	is_wrong("segment=web rule=r peek delay=2s", "", "rule=r: a limit with peek takes nothing");
 	is_wrong("segment=web backend=redis://host rule=r local delay=2s", "",
 	         "rule=r: delay= is for limits of one host");

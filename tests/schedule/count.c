@@ -183,11 +183,53 @@ static const struct scene changing = {
 	.judge = judge_changing,
 };
 
+/* The clock was set by 40 days since the segment was made, and no process has found that yet. */
+#define STEP_NS (40 * DAY_NS)
+
+static struct shmlimit *set_calendar(void)
+{
+	struct shmlimit *l = stage_set(
+		SHMLIMIT_FULL_DENY, 2,
+		(struct shmlimit_rule){
+			.algorithm = SHMLIMIT_COUNTER, .capacity = CAPACITY, .period_ns = DAY_NS, .zone = "UTC" });
+
+	l->header->unix_ns -= STEP_NS;
+	return l;
+}
+
+static void judge_calendar(void)
+{
+	uint64_t now_ns = schedule.now_ns + stage.l->header->unix_ns, end_ns = DAY_NS - now_ns % DAY_NS;
+	unsigned counted_once = 0;
+
+	law_total(KEY, CAPACITY);
+	law_denials(CAPACITY);
+	law_counts();
+	for (unsigned i = 0; i < stage.n; i++)
+		counted_once += was_taken(&stage.calls[i]) != 0;
+	if (counted_once > 0 && stage.l->header->unix_ns + SECOND > 2 * SECOND)
+		blame("the calendar is %" PRIu64 " ns wrong", stage.l->header->unix_ns);
+	schedule.now_ns += end_ns + SECOND;
+	if (left(KEY) != CAPACITY)
+		blame("after midnight the count is %" PRIu64, CAPACITY - left(KEY));
+	law_sound();
+}
+
+static const struct scene calendar = {
+	.title = "counts that begin when the clock was set are counted once, and all end at the same midnight",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_calendar,
+	.act = act,
+	.judge = judge_calendar,
+};
+
 int main(void)
 {
 	play(&standing);
 	play(&ending);
 	play(&two_keys);
 	play(&changing);
+	play(&calendar);
 	return tap_done();
 }

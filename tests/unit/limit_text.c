@@ -387,17 +387,39 @@ static const struct reading own[] = {
 	{ NULL, NULL },
 };
 
+/* By the calendar of a time zone. */
+static const struct reading calendar[] = {
+	{ "10000/day in UTC", "10000/day in UTC" },
+	{ "10000 requests per month in utc", "10000/month in UTC" },
+	{ "5/hour in UTC", "5/hour in UTC" },
+	{ "5/24h in UTC", "5/day in UTC" },
+	{ "70 per week in UTC", "70/week in UTC" },
+	{ "10000/day at midnight UTC", "?10000/day in UTC" },
+	{ "10000/day at midnight", "?10000/day in UTC" },
+	{ "10/day in", "?10/day in UTC" },
+	{ "10/minute in UTC", "!has hours, days, weeks and months" },
+	{ "2.5/day in UTC", "!has hours, days, weeks and months" },
+	{ "10/day in UTC burst 5", "!neither burst nor window" },
+	{ "10/day window in UTC", "!neither burst nor window" },
+	{ "10/day in UTC in UTC", "!more than once" },
+	{ "10/day in Nowhere/Land", "!no data of this time zone" },
+	{ "10/day in ../../etc/passwd", "!not a time zone" },
+	{ "10/day in an-island-that-has-a-rather-long-name-indeed", "!too long" },
+	{ "10 at once in UTC", "!" },
+	{ NULL, NULL },
+};
+
 static const struct source sources[] = {
 	{ "nginx", nginx },     { "HAProxy", haproxy },         { "Envoy", envoy },     { "limits", limits },
 	{ "DRF", drf },         { "What is counted", counted }, { "Rails", rails },     { "Laravel", laravel },
 	{ "Symfony", symfony }, { "express", express },         { "fastify", fastify }, { "redis-cell", redis_cell },
-	{ "own", own },
+	{ "own", own },         { "A calendar", calendar },
 };
 
 static int same(const struct shmlimit_rule *a, const struct shmlimit_rule *b)
 {
 	return a->algorithm == b->algorithm && a->mode == b->mode && a->capacity == b->capacity &&
-	       a->refill == b->refill && a->period_ns == b->period_ns;
+	       a->refill == b->refill && a->period_ns == b->period_ns && strcmp(a->zone, b->zone) == 0;
 }
 
 static void accepted(const char *from, const struct reading *reading)

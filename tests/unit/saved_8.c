@@ -104,10 +104,10 @@ int main(void)
 {
 	shmlimit_close(unit_create("saved_8", NULL));
 	unit_gone();
-	check("two tables, the larger one on the way", saved_file(MORE_SLOTS, COUNT(MORE_SLOTS), STATE_VERSION),
+	check("two tables, the larger one on the way", saved_file(MORE_SLOTS, COUNT(MORE_SLOTS), STATE_VERSION_3),
 	      MORE_SLOTS_TOLD, COUNT(MORE_SLOTS_TOLD), 64);
 	check("two tables of as many slots, the second of longer logs",
-	      saved_file(LARGER_LOGS, COUNT(LARGER_LOGS), STATE_VERSION), LARGER_LOGS_TOLD, COUNT(LARGER_LOGS_TOLD),
+	      saved_file(LARGER_LOGS, COUNT(LARGER_LOGS), STATE_VERSION_3), LARGER_LOGS_TOLD, COUNT(LARGER_LOGS_TOLD),
 	      32);
 	return tap_done();
 }

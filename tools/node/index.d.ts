@@ -47,6 +47,8 @@ export interface Rule {
   protected?: boolean
   /** HOLD: a place ends after the period, also while its process lives: '20 at once at most 5 minutes each'. */
   cutOff?: boolean
+  /** A counter: the time zone by whose hour, day, week or month it counts. */
+  zone?: string
 }
 
 /** The figures of the latest answer in this thread. The next call overwrites them, so a call allocates nothing. */

@@ -105,7 +105,7 @@ function figures (options, names) {
 const SEGMENT = { mode: 0, slots: 0, rules: 0, onFull: ON_FULL, clock: CLOCKS, group: 'group', storeKeys: 0, slotsMax: 0 }
 const RULE = { algorithm: ALGORITHMS, mode: MODES, flags: 0, capacity: 0, refill: 'rate', periodMs: 'ms', maxWaitMs: 'ms', warmupMs: 'ms', coldFactorMilli: 0, credit: 0 }
 
-function ruleFigures ({ nextPays = false, countRefused = false, protected: keeps = false, cutOff = false, ...rule }) {
+function ruleFigures ({ nextPays = false, countRefused = false, protected: keeps = false, cutOff = false, zone, ...rule }) {
   const flags = (nextPays ? 1 : 0) | (countRefused ? 2 : 0) | (keeps ? 4 : 0) | (cutOff ? 16 : 0)
   return figures({ ...rule, flags }, RULE)
 }
@@ -113,14 +113,15 @@ function ruleFigures ({ nextPays = false, countRefused = false, protected: keeps
 function ruleParse (text, algorithm = 'funnel') {
   const numbers = ruleFigures({ algorithm })
   const wrong = native.ruleParse(text, numbers)
-  if (wrong !== undefined) throw new RangeError(`limit '${text}': ${wrong}`)
+  if (typeof wrong === 'string') throw new RangeError(`limit '${text}': ${wrong}`)
   const [number, mode, flags, capacity, refill, periodNs] = numbers
   const rule = { algorithm: ALGORITHMS[number], mode: MODES[mode], capacity, refill, periodMs: periodNs / 1e6 }
+  if (wrong) rule.zone = wrong[0]
   return flags & 16 ? { ...rule, cutOff: true } : rule
 }
 
 function ruleText (rule) {
-  const text = native.ruleText(ruleFigures(rule))
+  const text = native.ruleText(ruleFigures(rule), rule.zone)
   return typeof text === 'number' ? check(text, 'ruleText') : text
 }
 
@@ -144,7 +145,7 @@ class Limit {
 
   constructor (text) {
     const wrong = native.limitParse(text, this.#bytes)
-    if (wrong !== undefined) throw new RangeError(`limit '${text}': ${wrong}`)
+    if (typeof wrong === 'string') throw new RangeError(`limit '${text}': ${wrong}`)
   }
 
   static bytes (limit) {
@@ -245,11 +246,11 @@ class Limiter {
   }
 
   ruleSet (name, rule) {
-    return check(native.ruleSet(this.#handle, name, ruleFigures(rule)), 'ruleSet', name)
+    return check(native.ruleSet(this.#handle, name, ruleFigures(rule), rule.zone), 'ruleSet', name)
   }
 
   ruleEnsure (name, rule) {
-    return check(native.ruleEnsure(this.#handle, name, ruleFigures(rule)), 'ruleEnsure', name)
+    return check(native.ruleEnsure(this.#handle, name, ruleFigures(rule), rule.zone), 'ruleEnsure', name)
   }
 
   ruleRemove (name) {

@@ -3,15 +3,27 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <errno.h>
+
 #include "algorithm.h"
+#include "calendar.h"
 #include "count_row.h"
 
 /* ---- Operations ---- */
 
-/* A window that begins with a key's first request, and is as long as the period. */
-static void count_row_take(const struct layout_params *params, uint64_t amount, uint64_t now_ns, struct count *count,
-                           struct verdict *v)
+/* How long a count lives that begins now. */
+static uint64_t period_left_ns(const struct look *k)
 {
+	return params_calendar(k->params) == 0 ? k->params->back : calendar_left_ns(k, k->params);
+}
+
+/*
+ * A window that begins with a key's first request, and is as long as the period; or the calendar's.
+ */
+static void count_row_take(const struct look *k, uint64_t amount, struct count *count, struct verdict *v)
+{
+	const struct layout_params *params = k->params;
+
 	if (amount > params->capacity - count_used(params, count)) {
 		v->answer = SHMLIMIT_DENIED;
 		v->retry_after_ns = amount > params->capacity ? FUNNEL_NEVER : count->left_ns;
@@ -20,7 +32,7 @@ static void count_row_take(const struct layout_params *params, uint64_t amount, 
 	if (amount == 0)
 		return;
 	if (count->left_ns == 0)
-		count_begin(params, count, params->back, now_ns);
+		count_begin(params, count, period_left_ns(k), k->at.now_ns);
 	count->n += amount;
 	v->changed = 1;
 }
@@ -37,16 +49,16 @@ static void count_row_apply(const struct look *k, const struct request *q, struc
 {
 	const struct layout_params *params = k->params;
 	struct count *count = &b->count, looked = *count;
-	uint64_t room = params->capacity - count_used(params, count), now_ns = k->at.now_ns;
+	uint64_t room = params->capacity - count_used(params, count);
 
 	*v = (struct verdict){ .answer = SHMLIMIT_ALLOWED };
 	switch (q->op) {
 	case OP_TAKE:
 	case OP_RESERVE: /* nothing is owed, so nothing is waited for */
-		count_row_take(params, q->amount, now_ns, count, v);
+		count_row_take(k, q->amount, count, v);
 		break;
 	case OP_PEEK:
-		count_row_take(params, q->amount, now_ns, &looked, v);
+		count_row_take(k, q->amount, &looked, v);
 		v->changed = 0;
 		break;
 	case OP_REFUND:
@@ -66,14 +78,14 @@ static void count_row_apply(const struct look *k, const struct request *q, struc
 		if (q->amount != 0 && room != 0) {
 			struct verdict ignored = { 0 };
 
-			count_row_take(params, q->amount < room ? q->amount : room, now_ns, count, &ignored);
+			count_row_take(k, q->amount < room ? q->amount : room, count, &ignored);
 			v->changed = 1;
 		}
 		break;
 	case OP_COUNT:
 	case OP_COUNT_DOWN:
 	case OP_COUNT_LOOK:
-		count_row_add(params, q->count, now_ns, count, v);
+		count_row_add(params, q->count, period_left_ns(k), k->at.now_ns, count, v);
 		break;
 	default:
 		break; /* there are no others */
@@ -93,7 +105,9 @@ static void count_row_apply(const struct look *k, const struct request *q, struc
 static int count_row_compile(const struct shmlimit_rule *rule, unsigned size, struct layout_params *params)
 {
 	(void)size;
-	return count_compile(rule, params);
+	if (rule->zone[0] != '\0')
+		return calendar_compile(rule, params);
+	return rule->zone_offsets[0] == 0 && rule->zone_offsets[1] == 0 ? count_compile(rule, params) : -EINVAL;
 }
 
 static void count_row_none(const struct look *k, struct balance *b)
@@ -131,7 +145,18 @@ static uint64_t count_row_idle_ns(const struct look *k, uint64_t word)
 
 static uint64_t count_row_convert(const struct look *k, uint64_t word, const struct layout_params *to)
 {
-	return count_convert(k->params, word, to, k->at.now_ns);
+	uint64_t left_ns;
+	struct count count;
+
+	word = count_convert(k->params, word, to, k->at.now_ns);
+	if (params_calendar(to) == 0)
+		return word;
+	/* No count outlives the period of the calendar by which it is counted now. */
+	count = count_read(to, word, k->at.now_ns);
+	left_ns = calendar_left_ns(k, to);
+	if (count.left_ns > left_ns)
+		count_begin(to, &count, left_ns, k->at.now_ns);
+	return count_pack(to, count);
 }
 
 /* As a number of nanoseconds from the moment to the count's end. */
@@ -167,6 +192,7 @@ const struct algorithm algorithm_counter = {
 	.operations = OPERATIONS_COMMON | OPERATIONS_COUNT,
 	.compile = count_row_compile,
 	.range = count_range,
+	.rule = calendar_rule,
 	.none = count_row_none,
 	.read = count_row_read,
 	.apply = count_row_apply,

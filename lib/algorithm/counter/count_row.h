@@ -9,27 +9,24 @@
 #include "count.h"
 #include "request.h"
 
-static inline uint64_t count_ttl_ns(const struct layout_params *params, const struct count_request *asked)
-{
-	return asked->ttl_ns != 0 ? asked->ttl_ns : params->back;
-}
-
 /* Does the time of a count that lives begin again? */
-static inline int count_restarts(const struct layout_params *params, const struct count *count,
-                                 const struct count_request *asked)
+static inline int count_restarts(const struct count *count, const struct count_request *asked, uint64_t ttl_ns)
 {
 	if (asked->flags & SHMLIMIT_COUNT_LONGER)
-		return count->left_ns < count_ttl_ns(params, asked);
+		return count->left_ns < ttl_ns;
 	return (asked->flags & SHMLIMIT_COUNT_RESTART) != 0;
 }
 
 /*
  * As INCREX: what would be over the bound, or below 0, is refused, or as much of it is added as
- * fits. A capacity that was lowered below the count is such a bound.
+ * fits. A capacity that was lowered below the count is such a bound. A count that begins lives for
+ * period_ns, if the call brings no time of its own.
  */
-static inline void count_row_add(const struct layout_params *params, const struct count_request *asked, uint64_t now_ns,
-                                 struct count *count, struct verdict *v)
+static inline void count_row_add(const struct layout_params *params, const struct count_request *asked,
+                                 uint64_t period_ns, uint64_t now_ns, struct count *count, struct verdict *v)
 {
+	uint64_t ttl_ns = asked->ttl_ns != 0 ? asked->ttl_ns : period_ns;
+
 	/*
 	 * Compared without a sign: a capacity that was scribbled over may be above INT64_MAX. The
 	 * bound is 0 or more.
@@ -48,8 +45,8 @@ static inline void count_row_add(const struct layout_params *params, const struc
 		}
 	}
 	if (v->answer == SHMLIMIT_ALLOWED &&
-	    (count->left_ns == 0 ? after != 0 : count_restarts(params, count, asked))) {
-		count_begin(params, count, count_ttl_ns(params, asked), now_ns);
+	    (count->left_ns == 0 ? after != 0 : count_restarts(count, asked, ttl_ns))) {
+		count_begin(params, count, ttl_ns, now_ns);
 		v->changed = 1;
 	}
 	v->changed |= after != before;

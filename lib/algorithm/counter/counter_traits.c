@@ -7,7 +7,7 @@
 
 const struct traits traits_counter = {
 	.name = "counter",
-	.sets = SETS_CAPACITY | SETS_PERIOD,
+	.sets = SETS_CAPACITY | SETS_PERIOD | SETS_ZONE,
 	.range = "at most 2^48 and 36 years",
 	.counts_capacity = 1,
 	.takes_times = 1,

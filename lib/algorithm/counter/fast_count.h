@@ -27,7 +27,10 @@ FAST int fast_count(const struct shmlimit *l, const struct request *q, uint32_t 
 	count = count_read(&f.view.params, f.seen.word, q->when.ns);
 	if (__builtin_expect(count.stepped, 0))
 		return FIRST_NOT;
-	count_row_add(&f.view.params, asked, q->when.ns, &count, &v);
+	/* The calendar is asked where a count begins. */
+	if (__builtin_expect(params_calendar(&f.view.params) != 0 && (count.left_ns == 0 || asked->flags != 0), 0))
+		return FIRST_NOT;
+	count_row_add(&f.view.params, asked, f.view.params.back, q->when.ns, &count, &v);
 	/* The linearization point (I1, I4). ORDER both pair with slot_cas() elsewhere. */
 	if (v.changed)
 		*failed = !slot_cas(f.slot, f.seen, f.seen.tag, count_pack(&f.view.params, count));

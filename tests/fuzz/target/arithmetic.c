@@ -13,6 +13,7 @@
 #include "hold.h"
 #include "warmup.h"
 #include "window.h"
+#include "zone.h"
 
 static int read_params(struct input *in, uint32_t algorithm, struct layout_params *params)
 {
@@ -146,6 +147,21 @@ static void check_count(const struct layout_params *params, const struct layout_
 	    "lives %" PRIu64 " ns, not %" PRIu64, again.left_ns, ttl_ns);
 }
 
+/* Any zone, and any period of its calendar. */
+static void check_zone(uint64_t word, uint64_t other, uint64_t now_ns)
+{
+	const struct zone zone = { { word, other } };
+	int64_t now_s = (int64_t)(now_ns / 1000000000), next_s;
+
+	law(zone_offset(&zone, now_s) >= -131072 && zone_offset(&zone, now_s) < 131072, "an offset of days");
+	for (int unit = CALENDAR_HOUR; unit <= CALENDAR_MONTH; unit++) {
+		next_s = zone_next(&zone, (enum calendar)unit, now_s);
+		law(next_s > now_s, "a period %d ends %" PRId64 " s before now", unit, now_s - next_s);
+		law(!zone_is_sound(&zone) || (uint64_t)(next_s - now_s) <= zone_longest(&zone, (enum calendar)unit),
+		    "a period %d ends after %" PRId64 " s", unit, next_s - now_s);
+	}
+}
+
 static void check_hold(const struct layout_params *params, uint64_t word, uint64_t now_ns, uint64_t before)
 {
 	uint64_t left_ns = hold_left_ns(params, before, word, now_ns), cell = hold_cell(params, before, word, now_ns);
@@ -221,6 +237,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case SHMLIMIT_COUNTER:
 		check_count(&params, &other, word, now_ns, tokens);
+		check_zone(word, tokens, now_ns);
 		break;
 	case SHMLIMIT_HOLD:
 		check_hold(&params, word, now_ns, tokens);

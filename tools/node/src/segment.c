@@ -138,11 +138,20 @@ static int rule_of(const double *n, struct shmlimit_rule *rule)
 	return to_rate(n[4], &rule->refill, &rule->period_ns);
 }
 
+/* A string, or undefined: none. 0, or an error. */
+static int read_zone(napi_env env, napi_value value, struct shmlimit_rule *rule)
+{
+	napi_valuetype type = napi_undefined;
+
+	(void)napi_typeof(env, value, &type);
+	return type == napi_undefined ? 0 : read_name(env, value, rule->zone, sizeof(rule->zone));
+}
+
 static napi_value define_rule(napi_env env, napi_callback_info info,
                               int (*define)(struct shmlimit *, const char *, const struct shmlimit_rule *))
 {
-	napi_value argv[3];
-	struct addon *addon = arguments(env, info, argv, 3);
+	napi_value argv[4];
+	struct addon *addon = arguments(env, info, argv, 4);
 	struct shmlimit *limiter = table_get(env, &addon->limiters, argv[0]);
 	const double *n = read_numbers(env, argv[2], RULE_NUMBERS);
 	char name[SHMLIMIT_RULE_NAME_MAX + 8];
@@ -152,24 +161,38 @@ static napi_value define_rule(napi_env env, napi_callback_info info,
 		struct shmlimit_rule rule;
 
 		answer = rule_of(n, &rule);
+		answer = answer != 0 ? answer : read_zone(env, argv[3], &rule);
 		answer = answer != 0 ? answer : define(limiter, name, &rule);
 	}
 	return integer(env, answer);
 }
 
-/* ruleSet(limiter, name, numbers) */
+/* ruleSet(limiter, name, numbers, zone) */
 static napi_value rule_set(napi_env env, napi_callback_info info)
 {
 	return define_rule(env, info, shmlimit_rule_set);
 }
 
-/* ruleEnsure(limiter, name, numbers) */
+/* ruleEnsure(limiter, name, numbers, zone) */
 static napi_value rule_ensure(napi_env env, napi_callback_info info)
 {
 	return define_rule(env, info, shmlimit_rule_ensure);
 }
 
-/* ruleParse(text, numbers): the rule goes to the numbers, of which the algorithm is given; or what is wrong with the text. */
+static napi_value list_of_one(napi_env env, const char *text)
+{
+	napi_value list = NULL, element;
+
+	if (napi_create_string_utf8(env, text, NAPI_AUTO_LENGTH, &element) == napi_ok &&
+	    napi_create_array_with_length(env, 1, &list) == napi_ok)
+		(void)napi_set_element(env, list, 0, element);
+	return list;
+}
+
+/*
+ * ruleParse(text, numbers): the rule goes to the numbers, of which the algorithm is given. What is wrong with the text; or an
+ * array of its time zone, if it has one.
+ */
 static napi_value rule_parse(napi_env env, napi_callback_info info)
 {
 	struct shmlimit_problem wrong = { .text = "must be a string of less than 256 bytes, none of them NUL" };
@@ -192,27 +215,28 @@ static napi_value rule_parse(napi_env env, napi_callback_info info)
 			n[3] = (double)rule.capacity;
 			n[4] = (double)rule.refill;
 			n[5] = (double)rule.period_ns;
-			return NULL;
+			return rule.zone[0] == '\0' ? NULL : list_of_one(env, rule.zone);
 		}
 	}
 	(void)napi_create_string_utf8(env, wrong.text, NAPI_AUTO_LENGTH, &said);
 	return said;
 }
 
-/* ruleText(numbers): a string, or an error. */
+/* ruleText(numbers, zone): a string, or an error. */
 static napi_value rule_text(napi_env env, napi_callback_info info)
 {
-	napi_value argv[1], said = NULL;
+	napi_value argv[2], said = NULL;
 	char text[SHMLIMIT_RULE_TEXT_MAX];
 	const double *n;
 	int error = -EINVAL;
 
-	(void)arguments(env, info, argv, 1);
+	(void)arguments(env, info, argv, 2);
 	n = read_numbers(env, argv[0], RULE_NUMBERS);
 	if (n != NULL) {
 		struct shmlimit_rule rule;
 
 		error = rule_of(n, &rule);
+		error = error != 0 ? error : read_zone(env, argv[1], &rule);
 		error = error != 0 ? error : shmlimit_rule_text(&rule, text);
 	}
 	if (error != 0)

@@ -96,6 +96,11 @@ function texts () {
   for (const text of ['5/minute', '10r/s burst 20', '1/1.5s', '9/h strict', '9/h window', '20 at once', '20 at once at most 5m each', '0/s', 'block', 'unlimited', 'off']) {
     is(ruleParse(ruleText(ruleParse(text))), ruleParse(text), `what ruleText() prints reads the same: ${text}`)
   }
+  limiter.ruleSet('calendar', ruleParse('3/day in UTC'))
+  is(ruleText(ruleParse('3/day in UTC')), '3/day in UTC', 'a limit by the calendar is written as it is read')
+  limiter.take('calendar', 'k', 3)
+  ok(!limiter.take('calendar', 'k') && limiter.result.retryAfterMs <= 86400e3, 'such a limit ends at midnight')
+  limiter.ruleRemove('calendar')
   ok(ruleParse('20 at once at most 5m').cutOff && !ruleParse('20 at once').cutOff, 'a limit can say that places are cut off')
   ok(thrown(() => ruleParse('5/minut')).includes('5/minute'), 'an error has the nearest limit')
   is([() => ruleParse('5/s\0'), () => ruleParse(5), () => ruleParse('x'.repeat(300)), () => ruleParse('2 at once', 'window'), () => ruleText({ mode: 'of' }),

@@ -74,7 +74,9 @@ class Rule(Structure):
         ("warmup_ns", c_uint64),
         ("cold_factor_milli", c_uint32),
         ("credit", c_uint32),
-        ("reserved", c_uint64 * 4),
+        ("ignored", c_uint64 * 4),
+        ("zone", c_char * 40),
+        ("zone_offsets", c_uint64 * 2),
     ]
 
 

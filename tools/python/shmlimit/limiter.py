@@ -104,6 +104,8 @@ class Rule:
     """On a full table its keys keep their slots against keys of rules that are not protected."""
     cut_off: bool = False
     """HOLD: a place ends after the period, also while its process lives: "20 at once at most 5 minutes each"."""
+    zone: str = ""
+    """COUNTER: the time zone by whose hour, day, week or month it counts: "10000/day in UTC"; empty: none."""
 
 
 class Result(NamedTuple):
@@ -169,6 +171,13 @@ native = _bind()
 _native_take: Callable[..., Result | None] = native.take if native else _by_ctypes
 _native_peek: Callable[..., Result | None] = native.peek if native else _by_ctypes
 _native_count: Callable[..., Count | None] = native.count if native else _by_ctypes
+
+
+def _zone(zone: str) -> bytes:
+    text = zone.encode()
+    if len(text) >= _c.Rule.zone.size or b"\0" in text:
+        raise ValueError(f"zone {zone!r}: not a time zone")
+    return text
 
 
 CallLimit = Union[str, Rule, None]
@@ -518,6 +527,7 @@ class Limiter:
             warmup_ns=_unsigned(params.warmup_ns),
             cold_factor_milli=_unsigned(params.cold_factor_milli, 32),
             credit=_unsigned(params.credit, 32),
+            zone=_zone(params.zone),
         )
         return _check(function(self._handle, _name(rule), ctypes.byref(c)), f"{self.name}: rule {rule}")
 
@@ -538,6 +548,7 @@ class Limiter:
             c.credit,
             bool(c.flags & _c.PROTECTED),
             bool(c.flags & _c.CUT_OFF),
+            c.zone.decode(errors="replace"),
         )
 
     def fields(self, rule: str, result: Result) -> Fields | None:

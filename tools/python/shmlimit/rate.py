@@ -28,4 +28,5 @@ def parse(rate: str) -> Rule:
         mode=Mode(c.mode),
         algorithm=Algorithm(c.algorithm),
         cut_off=bool(c.flags & _c.CUT_OFF),
+        zone=c.zone.decode(),
     )

@@ -4,6 +4,7 @@ SPDX-License-Identifier: BSD-2-Clause
 """
 
 import contextlib
+import dataclasses
 import errno
 import gc
 import importlib
@@ -422,6 +423,17 @@ class LimiterLaws(unittest.TestCase):
         self.raises(errno.EOPNOTSUPP, self.limiter.enter, "r", "k")
         with self.limiter.enter("h", "full"), self.limiter.enter("h", "full"), self.limiter.enter("h", "full") as third:
             self.assertFalse(third)
+
+    def test_calendar(self):
+        """a limit by the calendar keeps its time zone on its way from a text to a rule and back, and ends at midnight"""
+        rule = parse("3/day in UTC")
+        self.limiter.rule_set("calendar", rule)
+        self.assertEqual(self.limiter.rule_get("calendar").zone, "UTC")
+        self.assertTrue(self.limiter.take("calendar", "k", 3))
+        self.assertLessEqual(self.limiter.take("calendar", "k").retry_after_ns, 86400 * 10**9)
+        with self.assertRaises(ValueError):
+            self.limiter.rule_set("calendar", dataclasses.replace(rule, zone="x" * 40))
+        self.limiter.rule_remove("calendar")
 
     def test_wrong_arguments(self):
         """of each class, an object whose constructor was called with wrong arguments is deleted without a complaint"""

@@ -48,6 +48,12 @@ end
 is([no_error, limiter.peek("ids", "k").remaining], [[], 2], "a number that is no rule's id is an error of each call, and resets nothing")
 limiter.rule_remove("ids")
 
+limiter.rule_set("calendar", **Shmlimit.rule_parse("3/day in UTC"))
+is(Shmlimit.rule_text(**Shmlimit.rule_parse("3/day in UTC")), "3/day in UTC", "a limit by the calendar is written as it is read")
+limiter.take("calendar", "k", 3)
+is(limiter.take("calendar", "k").retry_after <= 86_400, true, "such a limit ends at midnight")
+limiter.rule_remove("calendar")
+
 # Rates that are Floats, as the table has them.
 cases = File.readlines(File.join(__dir__, "../../../tests/float_rates.txt")).reject { |line| line.start_with?("#") }.map(&:split)
 set = lambda do |rate, per|

@@ -25,8 +25,12 @@ static void add_row(struct table *table, const struct rule_facts *facts)
 	table_cell(table, "%s", facts->name);
 	table_cell(table, "%d", facts->id);
 	for (int field = 0; field < FIELDS; field++)
-		/* The rate tells the period; that places are cut off, or found, is seldom. */
-		if (field != FIELD_PERIOD && field != FIELD_CUT_OFF && field != FIELD_LAW && field != FIELD_LEAST)
+		/*
+		 * The rate tells the period and the zone; that places are cut off, or found, is
+		 * seldom.
+		 */
+		if (field != FIELD_PERIOD && field != FIELD_CUT_OFF && field != FIELD_LAW && field != FIELD_LEAST &&
+		    field != FIELD_ZONE)
 			table_cell(table, "%s", field_cell(text, field, &facts->rule));
 }
 

@@ -23,6 +23,7 @@ static const struct command_option options[] = {
 	[FIELD_CUT_OFF] = { "cut-off", "YES|NO", "hold: a place ends after its period though its holder lives (a new rule: no)" },
 	[FIELD_LAW] = { "law", "LAW", "hold: vegas, gradient2 or aimd finds how many places there are (a new rule: none)" },
 	[FIELD_LEAST] = { "least", "N", "hold: with a law, the least number of places; the capacity is the largest" },
+	[FIELD_ZONE] = { "zone", "ZONE", "counter: count by this time zone's hour, day, week or month (a new rule: none)" },
 	[FIELD_PROTECTED] = { "protected", "YES|NO", "keep slots against keys of other rules when the table is full (a new rule: no)" },
 	[FIELD_MODE] = { "mode", "MODE", "enforce, dry-run, off or block (a new rule: enforce)" },
 	[FIELDS] = { "limit", "LIMIT", "the same as --rate; gcra: for calls without a --limit of their own" },

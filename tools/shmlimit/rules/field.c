@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "choice.h"
 #include "command.h"
@@ -15,6 +16,7 @@
 #include "limit_text.h"
 #include "traits.h"
 #include "value_parse.h"
+#include "zone_data.h"
 
 #define COLD_FACTOR_DEFAULT 3000u
 
@@ -32,6 +34,7 @@ const char *const field_names[FIELDS] = {
 	[FIELD_CUT_OFF] = "cut-off",
 	[FIELD_LAW] = "law",
 	[FIELD_LEAST] = "least",
+	[FIELD_ZONE] = "zone",
 	[FIELD_PROTECTED] = "protected",
 	[FIELD_MODE] = "mode",
 };
@@ -52,6 +55,7 @@ int field_applies(int field, uint32_t algorithm)
 		[FIELD_CUT_OFF] = SETS_CUT_OFF,
 		[FIELD_LAW] = SETS_LAW,
 		[FIELD_LEAST] = SETS_LAW,
+		[FIELD_ZONE] = SETS_ZONE,
 	};
 
 	return sets[field] == 0 || (traits_of(algorithm)->sets & sets[field]) != 0;
@@ -61,6 +65,8 @@ int field_is_empty(int field, const struct shmlimit_rule *rule)
 {
 	if ((field == FIELD_LAW || field == FIELD_LEAST) && rule->law == 0)
 		return 1;
+	if (field == FIELD_ZONE)
+		return rule->zone[0] == '\0';
 	return traits_of(rule->algorithm)->takes_limits && rule->capacity == 0 &&
 	       (field == FIELD_CAPACITY || field == FIELD_RATE);
 }
@@ -114,6 +120,18 @@ static int least_parse(const char *what, const char *text, uint32_t *least)
 	return status;
 }
 
+/* Whether there is such a zone is asked when the rule is set. */
+static int zone_parse_name(const char *what, const char *text, struct shmlimit_rule *rule)
+{
+	if (strlen(text) >= SHMLIMIT_ZONE_MAX || !zone_data_is_name(text))
+		return fail("%s %s: not a time zone: must be such as UTC or Europe/Berlin, or none", what, text);
+	memset(rule->zone, 0, sizeof(rule->zone));
+	memset(rule->zone_offsets, 0, sizeof(rule->zone_offsets));
+	if (strcmp(text, "none") != 0)
+		strcpy(rule->zone, text);
+	return STATUS_OK;
+}
+
 int field_parse(const char *rule_name, int field, const char *text, struct shmlimit_rule *rule)
 {
 	char what[sizeof("rule : count-refused") + SHMLIMIT_RULE_NAME_MAX];
@@ -144,6 +162,8 @@ int field_parse(const char *rule_name, int field, const char *text, struct shmli
 		return choice_parse(what, text, choices_law, &rule->law);
 	case FIELD_LEAST:
 		return least_parse(what, text, &rule->least);
+	case FIELD_ZONE:
+		return zone_parse_name(what, text, rule);
 	case FIELD_NEXT_PAYS:
 		return flag_parse(what, text, SHMLIMIT_RULE_NEXT_PAYS, rule);
 	case FIELD_PROTECTED:
@@ -174,7 +194,11 @@ const char *field_text(char text[TEXT_LEN], int field, const struct shmlimit_rul
 		snprintf(text, TEXT_LEN, "%" PRIu64, rule->capacity);
 		return text;
 	case FIELD_RATE:
-		return rate_text(text, rule->refill, rule->period_ns);
+		if (rule->zone[0] != '\0')
+			limit_text(rule, text);
+		else
+			rate_text(text, rule->refill, rule->period_ns);
+		return text;
 	case FIELD_PERIOD:
 		return duration_text(text, rule->period_ns);
 	case FIELD_WARMUP:
@@ -195,6 +219,8 @@ const char *field_text(char text[TEXT_LEN], int field, const struct shmlimit_rul
 	case FIELD_LEAST:
 		snprintf(text, TEXT_LEN, "%" PRIu32, rule->least);
 		return text;
+	case FIELD_ZONE:
+		return rule->zone[0] != '\0' ? strcpy(text, rule->zone) : "none";
 	case FIELD_NEXT_PAYS:
 		return choice_word(choices_yes, (rule->flags & SHMLIMIT_RULE_NEXT_PAYS) != 0);
 	case FIELD_PROTECTED:
@@ -255,6 +281,10 @@ void field_copy(int field, const struct shmlimit_rule *from, struct shmlimit_rul
 		break;
 	case FIELD_LEAST:
 		to->least = from->least;
+		break;
+	case FIELD_ZONE:
+		memcpy(to->zone, from->zone, sizeof(to->zone));
+		memcpy(to->zone_offsets, from->zone_offsets, sizeof(to->zone_offsets));
 		break;
 	case FIELD_NEXT_PAYS:
 		flag_copy(SHMLIMIT_RULE_NEXT_PAYS, from, to);

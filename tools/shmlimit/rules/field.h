@@ -26,6 +26,7 @@ enum {
 	FIELD_CUT_OFF,
 	FIELD_LAW,
 	FIELD_LEAST,
+	FIELD_ZONE,
 	FIELD_PROTECTED,
 	FIELD_MODE,
 	FIELDS,
@@ -38,7 +39,7 @@ int field_parse(const char *rule_name, int field, const char *text, struct shmli
 const char *field_text(char text[TEXT_LEN], int field, const struct shmlimit_rule *rule);
 const char *field_cell(char text[TEXT_LEN], int field, const struct shmlimit_rule *rule); /* of a table: "-" */
 int field_applies(int field, uint32_t algorithm); /* does the algorithm have it? */
-/* Is it of the limit of a rule that has none, since requests bring theirs? */
+/* Has the rule none: a limit, since requests bring theirs, or a zone? */
 int field_is_empty(int field, const struct shmlimit_rule *rule);
 void field_copy(int field, const struct shmlimit_rule *from, struct shmlimit_rule *to);
 

@@ -11,7 +11,6 @@
 #include "fail.h"
 #include "number_text.h"
 #include "print.h"
-#include "limit_text.h"
 #include "rule_facts.h"
 
 int rule_find(struct shmlimit *limiter, const char *segment, const char *name, int *id)
@@ -121,9 +120,9 @@ json_t *rule_json(const struct rule_facts *facts)
 {
 	char rate[TEXT_LEN];
 
-	rate_text(rate, facts->rule.refill, facts->rule.period_ns);
+	(void)field_text(rate, FIELD_RATE, &facts->rule);
 	/* clang-format off */
-	return json_pack("{s:o, s:i, s:s, s:o, s:s?, s:o, s:o, s:o, s:b, s:o, s:o, s:b, s:o, s:b, s:s?, s:o, s:b, s:s, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:i, s:s, s:o, s:s?, s:o, s:o, s:o, s:b, s:o, s:o, s:b, s:o, s:b, s:s?, s:o, s:s?, s:b, s:s, s:o, s:o, s:o, s:o, s:o}",
 	                 "name", json_text(facts->name),
 	                 "id", facts->id,
 	                 "algorithm", choice_word(choices_algorithm(), facts->rule.algorithm),
@@ -140,6 +139,7 @@ json_t *rule_json(const struct rule_facts *facts)
 	                 "cut_off", (facts->rule.flags & SHMLIMIT_RULE_CUT_OFF) != 0,
 	                 "law", facts->rule.law != 0 ? choice_word(choices_law, facts->rule.law) : NULL,
 	                 "least", json_number(facts->rule.least),
+	                 "zone", facts->rule.zone[0] != '\0' ? facts->rule.zone : NULL,
 	                 "protected", (facts->rule.flags & SHMLIMIT_RULE_PROTECTED) != 0,
 	                 "mode", choice_word(choices_mode, facts->rule.mode),
 	                 "refused_unix_ns", json_number(facts->rule.refused_unix_ns),

@@ -124,7 +124,8 @@ static int set_rate(struct rule_spec *spec)
 		spec->said |= 1u << FIELD_CAPACITY | 1u << FIELD_PERIOD |
 		              (field_applies(FIELD_CUT_OFF, rate.algorithm)
 		                       ? 1u << FIELD_CUT_OFF | 1u << FIELD_LAW | 1u << FIELD_LEAST
-		                       : 0);
+		                       : 0) |
+		              (field_applies(FIELD_ZONE, rate.algorithm) ? 1u << FIELD_ZONE : 0);
 	if (begins || rate.mode != SHMLIMIT_ENFORCE)
 		spec->said |= 1u << FIELD_MODE;
 	rule->algorithm = rate.algorithm;
@@ -134,7 +135,7 @@ static int set_rate(struct rule_spec *spec)
 		rule->capacity = rate.capacity;
 	if (spec->said & ~spec->given & 1u << FIELD_MODE)
 		rule->mode = rate.mode;
-	for (int field = FIELD_CUT_OFF; field <= FIELD_LEAST; field++)
+	for (int field = FIELD_CUT_OFF; field <= FIELD_ZONE; field++)
 		if (spec->said & ~spec->given & 1u << field)
 			field_copy(field, &rate, rule);
 	return STATUS_OK;

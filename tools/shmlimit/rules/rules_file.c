@@ -198,7 +198,7 @@ static int rule_key(struct rule_spec *spec, const char *key, const char *value)
 		            key);
 	if (field == FIELDS)
 		return fail("rule %s: %s: no such key: use algorithm, capacity, rate, period, warmup, cold-factor, "
-		            "count-refused, max-wait, next-pays, credit, cut-off, law, least, protected or mode",
+		            "count-refused, max-wait, next-pays, credit, cut-off, law, least, zone, protected or mode",
 		            spec->name, key);
 	if (spec->given & 1u << field)
 		return fail("rule %s: %s: appears more than once", spec->name, key);

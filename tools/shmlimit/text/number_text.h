@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* Writers of text: TEXT_LEN bytes are enough for each. What number_text() writes is read back. */
-#define TEXT_LEN 64
+#define TEXT_LEN 96
 const char *number_text(char text[TEXT_LEN], uint64_t number); /* "64Ki", "10M", "1001" */
 const char *size_text(char text[TEXT_LEN], uint64_t bytes);    /* rounded down: "108.5Ki" */
 const char *resolution_text(char text[TEXT_LEN], uint64_t ps); /* picoseconds: "0.954ns" */

@@ -23,7 +23,9 @@ struct shmlimit_rule {
 	uint64_t capacity, refill, period_ns, max_wait_ns, warmup_ns;
 	uint32_t cold_factor_milli, credit;
 	uint64_t set_unix_ns, mark, refused_unix_ns;
-	uint64_t reserved[1];
+	uint32_t law, least;
+	char zone[40];
+	uint64_t zone_offsets[2];
 };
 struct shmlimit_limit {
 	uint32_t struct_size, flags;

@@ -229,15 +229,20 @@ static int call_on_rule(VALUE self, VALUE name, int (*function)(void *), struct 
 	return native_check(answer, kept);
 }
 
-/* From algorithm, mode, flags, capacity, refill, period, max_wait, warmup, cold_factor, credit. May run Ruby code. */
+/* From algorithm, mode, flags, capacity, refill, period, max_wait, warmup, cold_factor, credit, zone. May run Ruby code. */
 static struct shmlimit_rule rule_of(int argc, const VALUE *argv)
 {
+	struct shmlimit_rule rule;
 	uint64_t period_ns, refill;
+	const char *zone;
 
-	rb_check_arity(argc, 10, 10);
+	rb_check_arity(argc, 11, 11);
+	zone = StringValueCStr(*(VALUE *)&argv[10]);
+	if (strlen(zone) >= sizeof(rule.zone))
+		rb_raise(rb_eArgError, "zone \"%s\": not a time zone", zone);
 	period_ns = native_ns(argv[5], "period");
 	refill = native_rate(argv[4], &period_ns);
-	return (struct shmlimit_rule){
+	rule = (struct shmlimit_rule){
 		.struct_size = sizeof(struct shmlimit_rule),
 		.algorithm = NUM2UINT(argv[0]),
 		.mode = NUM2UINT(argv[1]),
@@ -250,6 +255,8 @@ static struct shmlimit_rule rule_of(int argc, const VALUE *argv)
 		.cold_factor_milli = NIL_P(argv[8]) ? 0 : (uint32_t)(NUM2DBL(argv[8]) * 1000 + 0.5),
 		.credit = NUM2UINT(argv[9]),
 	};
+	strcpy(rule.zone, zone);
+	return rule;
 }
 
 /* _rule_set(name, and what rule_of() has) */
@@ -281,7 +288,7 @@ static VALUE rule_text(int argc, VALUE *argv, VALUE self)
 	return rb_utf8_str_new_cstr(text);
 }
 
-/* Shmlimit._rule_parse(text, algorithm): [algorithm, mode, flags, capacity, refill, period] */
+/* Shmlimit._rule_parse(text, algorithm): [algorithm, mode, flags, capacity, refill, period, zone] */
 static VALUE rule_parse(VALUE self, VALUE text, VALUE algorithm)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = NUM2UINT(algorithm) };
@@ -294,8 +301,9 @@ static VALUE rule_parse(VALUE self, VALUE text, VALUE algorithm)
 		rb_raise(rb_eArgError, "limit \"%" PRIsVALUE "\": %s", text, wrong.text);
 	period = rule.period_ns % 1000000000 == 0 ? ULL2NUM(rule.period_ns / 1000000000)
 	                                          : native_seconds(rule.period_ns);
-	return rb_ary_new_from_args(6, UINT2NUM(rule.algorithm), UINT2NUM(rule.mode), UINT2NUM(rule.flags),
-	                            ULL2NUM(rule.capacity), ULL2NUM(rule.refill), period);
+	return rb_ary_new_from_args(7, UINT2NUM(rule.algorithm), UINT2NUM(rule.mode), UINT2NUM(rule.flags),
+	                            ULL2NUM(rule.capacity), ULL2NUM(rule.refill), period,
+	                            rb_utf8_str_new_cstr(rule.zone));
 }
 
 static VALUE limiter_rule_remove(VALUE self, VALUE name)

@@ -34,9 +34,9 @@ module Shmlimit
     MODES = { enforce: 0, dry_run: 1, off: 2, block: 3 }.freeze
 
     def self.to_a(capacity: 0, refill: 0, period: 0, algorithm: :funnel, mode: :enforce, max_wait: 0, warmup: 0,
-                  cold_factor: nil, next_pays: false, count_refused: false, credit: 0, protected: false, cut_off: false)
+                  cold_factor: nil, next_pays: false, count_refused: false, credit: 0, protected: false, cut_off: false, zone: '')
       flags = (next_pays ? 1 : 0) | (count_refused ? 2 : 0) | (protected ? 4 : 0) | (cut_off ? 16 : 0)
-      [ALGORITHMS.fetch(algorithm), MODES.fetch(mode), flags, capacity, refill, period, max_wait, warmup, cold_factor, credit]
+      [ALGORITHMS.fetch(algorithm), MODES.fetch(mode), flags, capacity, refill, period, max_wait, warmup, cold_factor, credit, zone]
     end
   end
   private_constant :Rule
@@ -45,8 +45,9 @@ module Shmlimit
     # The rule that a text describes, as keywords of rule_set: "5/minute", "10/s burst 20", "1000/hour strict", "20 at once",
     # "block", "unlimited"; shmlimit(7) has all forms. ArgumentError: it is none; the message has the nearest.
     def rule_parse(text, algorithm: :funnel)
-      number, mode, flags, capacity, refill, period = _rule_parse(text, Rule::ALGORITHMS.fetch(algorithm))
+      number, mode, flags, capacity, refill, period, zone = _rule_parse(text, Rule::ALGORITHMS.fetch(algorithm))
       rule = { algorithm: Rule::ALGORITHMS.key(number), mode: Rule::MODES.key(mode), capacity: capacity, refill: refill, period: period }
+      rule[:zone] = zone unless zone.empty?
       flags.anybits?(16) ? { **rule, cut_off: true } : rule
     end
 
