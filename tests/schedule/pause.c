@@ -175,7 +175,7 @@ static struct shmlimit *set_again(void)
 	/* Over: a rule that is set has no mark because of it. */
 	if (shmlimit_pause(at_time(l, LONG_AGO), stage.held, &other, sizeof(other), SECOND) != SHMLIMIT_ALLOWED)
 		bail("no pause");
-	return l;
+	return at_clock(l);
 }
 
 static void act_again(unsigned who)
