@@ -26,6 +26,9 @@ function reset (headers) {
     const [left, after] = ['r', 't'].map((name) => new RegExp(`;\\s*${name}\\s*=\\s*(\\d{1,15})\\s*(;|$)`).exec(item)?.[1])
     if (Number(left) === 0 && after !== undefined) found.push(Number(after) * 1e3)
   }
+  // Draft 7 had one quota, of parameters alone: limit=100, remaining=0, reset=50.
+  const [left, after] = ['remaining', 'reset'].map((name) => new RegExp(`(?:^|[,;])\\s*${name}\\s*=\\s*(\\d{1,15})\\s*(?:[,;]|$)`).exec(headers.get('ratelimit') ?? '')?.[1])
+  if (Number(left) === 0 && after !== undefined) found.push(Number(after) * 1e3)
   for (const prefix of ['ratelimit-', 'x-ratelimit-']) {
     const [left, after] = ['remaining', 'reset'].map((name) => (headers.get(prefix + name) ?? '').trim())
     // Some say when, and not after how long.

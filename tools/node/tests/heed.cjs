@@ -25,6 +25,8 @@ function answers () {
   is(retryAfterMs(answer(429, { 'Retry-After': date(1e12), Date: date(1e12 + 30e3) })), 0, 'a date that is past is over')
   is(retryAfterMs(answer(200, { RateLimit: '"a";r=3;t=12, "b";r=0;t=5' })), 5e3, 'the RateLimit field counts where nothing is left')
   is(retryAfterMs(answer(200, { RateLimit: '"a";r=3;t=12' })), 0, 'the RateLimit field does not count where something is left')
+  is(retryAfterMs(answer(200, { RateLimit: 'limit=100, remaining=0, reset=50' })), 50e3, 'the RateLimit field of draft 7 counts where nothing is left')
+  is(retryAfterMs(answer(200, { RateLimit: 'limit=100, remaining=10, reset=50' })), 0, 'the RateLimit field of draft 7 does not count where something is left')
   is(retryAfterMs(answer(200, { 'RateLimit-Remaining': '0', 'RateLimit-Reset': '9' })), 9e3, 'the fields before it count, too')
   const until = retryAfterMs(answer(200, { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': at(3e6) }))
   ok(until > 2.9e6 && until <= 3e6, 'a reset may be a time')

@@ -45,6 +45,11 @@ def _reset(headers: Any) -> float | None:
         left, reset = (re.search(rf";\s*{name}\s*=\s*(\d{{1,15}})\s*(;|$)", item) for name in "rt")
         if left and reset and int(left[1]) == 0:
             found.append(float(reset[1]))
+    # Draft 7 had one quota, of parameters alone: limit=100, remaining=0, reset=50.
+    field = str(headers.get("RateLimit") or "")
+    left, reset = (re.search(rf"(?:^|[,;])\s*{name}\s*=\s*(\d{{1,15}})\s*(?:[,;]|$)", field) for name in ("remaining", "reset"))
+    if left and reset and int(left[1]) == 0:
+        found.append(float(reset[1]))
     for prefix in ("RateLimit-", "X-RateLimit-"):
         remaining = str(headers.get(prefix + "Remaining") or "").strip()
         told = str(headers.get(prefix + "Reset") or "").strip()

@@ -60,6 +60,8 @@ class Answers(unittest.TestCase):
         self.assertEqual(retry_after(answer(200, RateLimit='"a";r=0;t=12')), 12)
         self.assertEqual(retry_after(answer(200, RateLimit='"a";r=3;t=12, "b";r=0;t=5')), 5)
         self.assertEqual(retry_after(answer(200, RateLimit='"a";r=3;t=12')), 0)
+        self.assertEqual(retry_after(answer(200, RateLimit="limit=100, remaining=0, reset=50")), 50)
+        self.assertEqual(retry_after(answer(200, RateLimit="limit=100, remaining=10, reset=50")), 0)
         self.assertEqual(retry_after(answer(200, RateLimit_Remaining="0", RateLimit_Reset="9")), 9)
         self.assertEqual(retry_after(answer(200, X_RateLimit_Remaining="2", X_RateLimit_Reset="9")), 0)
         at = str(int(time.time()) + 3000)

@@ -225,6 +225,8 @@ made.rule_set(:slow, capacity: 1, refill: 1, period: DAY, max_wait: 9 * DAY)
 over = []
 is([made.within_limit(:one, wait_timeout: 0) { made.within_limit(:one, wait_timeout: 0.05) { :never } rescue over << $!.class; :ran },
     over, made.peek(:one, "all").remaining], [:ran, [Shmlimit::OverLimit], 1], "a block holds a place until it ends, and is not called without one")
+is([(made.within_limit(:one, "all", 2) { :never } rescue $!.class), made.peek(:one, "all").remaining], [ArgumentError, 1],
+   "a block that waits for a place has no cost, and one with a cost holds none")
 running = most = 0
 Array.new(8) { Thread.new { made.within_limit(:one, wait_timeout: 60) { most = [most, running += 1].max; sleep 0.002; running -= 1 } } }.each(&:join)
 is([most, running], [1, 0], "blocks of threads wait for the place of the one before")

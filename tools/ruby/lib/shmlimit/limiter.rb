@@ -206,6 +206,10 @@ module Shmlimit
     # A place, if the rule has places; and the time after which to ask again, or nil: it is the caller's turn.
     def turn(rule, key, cost, max_wait)
       place = or_other { enter(rule, key) || PLACE_S }
+      if place && cost != 1
+        place.leave unless place == PLACE_S
+        raise ArgumentError, "rule #{rule}: a block holds one place, so its cost must be 1, and not #{cost}"
+      end
       return place == PLACE_S ? [nil, PLACE_S] : [place, nil] if place
 
       result = or_other { _reserve(rule, key, cost, max_wait, nil) } || take(rule, key, cost)
