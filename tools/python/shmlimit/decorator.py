@@ -189,6 +189,11 @@ class limit:  # noqa: N801 # a decorator
             self._lines.name = rule_name_at(f"{module}.{function.__qualname__}", file_of(module))
 
     def __call__(self, function: Function) -> Function:
+        if self._wait and inspect.isasyncgenfunction(function):
+            raise TypeError(
+                f"{function.__qualname__}: an asynchronous generator is called without await, so it cannot wait: "
+                "use `async with limit.turn():` in it"
+            )
         self.name_for(function)
 
         @functools.wraps(function)

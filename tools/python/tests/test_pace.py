@@ -128,6 +128,16 @@ class Waiting(Laws):
 
         asyncio.run(main())
 
+    def test_asynchronous_generator(self):
+        """an asynchronous generator cannot wait when it is called, which would stop its event loop: it is refused"""
+
+        async def items():
+            yield 1
+
+        for text in ("1 at once", "1/s"):
+            with self.assertRaisesRegex(TypeError, "items: an asynchronous generator"):
+                self.limit(text, rule="generator", wait=True)(items)
+
     def test_interrupted(self):
         """a thread whose wait ends by an exception leaves its turn to the next one"""
         paced = self.limit("1/hour", max_wait_s=1e6)
