@@ -80,6 +80,12 @@ static void tenants_share(void)
 	is(answer.denied_by, 0, "the total denies");
 	leave_all(g);
 	shmlimit_gate_close(g);
+	g = fresh("create=yes slots=64 rule=all rate=\"64 at once\" rule=each share=0.25");
+	is(request(g, 'a', 0, both, 2), SHMLIMIT_ALLOWED, "a tenant enters by a share of a quarter");
+	is_str(answer.fields[2].value, "\"each\";q=64;qu=\"concurrent-requests\"",
+	       "its first answer has the same policy");
+	leave_all(g);
+	shmlimit_gate_close(g);
 }
 
 /* The limit that denied last is asked first, but not before the one that it shares. */
