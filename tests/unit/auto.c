@@ -185,6 +185,11 @@ static void moves(uint32_t law)
 	is(number(id, crew.now_ns), grown, "law %" PRIu32 ": one request at a time for a minute changes nothing", law);
 	ok(number(id, crew.now_ns) <= 200 && number(id, crew.now_ns) >= 4,
 	   "law %" PRIu32 ": the number stays within its bounds", law);
+	shmlimit_reset(l, id, NULL, 0);
+	enter(id, &crew.places[0], crew.now_ns);
+	is(number(id, crew.now_ns), 20, "law %" PRIu32 ": a key that was reset begins again, also in the same cells",
+	   law);
+	leave(id, &crew.places[0], SHMLIMIT_PLACE_UNTIMED, crew.now_ns);
 }
 
 static void drops(void)
@@ -207,10 +212,21 @@ static void drops(void)
 	   "work that is dropped for a minute lowers the number to the least, and no further");
 }
 
+/* How long a place is held where nothing waits, as is believed. */
+static uint64_t base(int id)
+{
+	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+
+	for (uint64_t i = 0; shmlimit_slot(l, i, &slot, crew.now_ns) == 0; i++)
+		if (slot.rule == id)
+			return slot.base_ns;
+	return 0;
+}
+
 /* What one event does to a number that is steady: at most a step. */
 static void disturbed(const char *what, uint64_t slow_ns, int64_t step_ns, int renews)
 {
-	int id = rule("disturbed", SHMLIMIT_LAW_VEGAS, 4, 200);
+	int id = rule("disturbed", SHMLIMIT_LAW_VEGAS, 4, 30); /* half of that is in use */
 	struct shmlimit_place places[30];
 	uint64_t before;
 
@@ -218,23 +234,45 @@ static void disturbed(const char *what, uint64_t slow_ns, int64_t step_ns, int r
 	begin();
 	work(id, 16, 20 * MS, 3 * SECOND);
 	before = number(id, crew.now_ns);
-	for (int i = 0; i < 10; i++)
-		enter(id, &places[i], crew.now_ns);
-	crew.now_ns = crew.now_ns + slow_ns + (uint64_t)step_ns;
-	for (int i = 0; i < 10; i++) {
-		if (i > 0 && slow_ns != 0)
-			leave(id, &places[i], SHMLIMIT_PLACE_UNTIMED, crew.now_ns);
-		if (i > 0 && slow_ns != 0)
-			continue;
-		if (renews && shmlimit_renew(at_time(l, crew.now_ns), id, "k", 1, &places[i]) != 0)
-			bail("renew");
-		leave(id, &places[i], 0, crew.now_ns + 1 * (uint64_t)renews);
+	/* What says nothing may come often. */
+	for (int round = 0; round < (renews || step_ns < 0 ? 6 : 1); round++) {
+		crew.now_ns += step_ns < 0 ? 200 * MS : 0;
+		for (int i = 0; i < 10; i++)
+			enter(id, &places[i], crew.now_ns);
+		crew.now_ns = crew.now_ns + slow_ns + (uint64_t)step_ns;
+		for (int i = 0; i < 10; i++) {
+			if (renews && shmlimit_renew(at_time(l, crew.now_ns), id, "k", 1, &places[i]) != 0)
+				bail("renew");
+			leave(id, &places[i], i > 0 && slow_ns != 0 ? SHMLIMIT_PLACE_UNTIMED : 0, crew.now_ns);
+		}
 	}
 	work(id, 16, 20 * MS, SECOND);
+	ok(base(id) >= 15 * MS && base(id) <= 25 * MS, "%s: the measured minimum stays (%" PRIu64 ")", what, base(id));
 	ok(number(id, crew.now_ns) + 1 >= before && number(id, crew.now_ns) <= before + 6,
 	   "%s: %" PRIu64 " becomes %" PRIu64, what, before, number(id, crew.now_ns));
 	work(id, 16, 20 * MS, 3 * SECOND);
 	ok(number(id, crew.now_ns) + 1 >= before, "%s: soon it is as it was (%" PRIu64 ")", what, r.limit);
+}
+
+/* Bursts that are over at once: hardly a place is in use, on average. */
+static void bursts(void)
+{
+	int id = rule("bursts", SHMLIMIT_LAW_VEGAS, 4, 200);
+	struct shmlimit_place places[21];
+
+	for (int denied = 0; denied < 2; denied++) {
+		shmlimit_reset(l, id, NULL, 0);
+		begin();
+		for (int i = 0; i < 40; i++) {
+			for (int j = 0; j < 20 + denied; j++)
+				enter(id, &places[j], crew.now_ns);
+			for (int j = 0; j < 20 + denied; j++)
+				leave(id, &places[j], 0, crew.now_ns + MS);
+			crew.now_ns += 50 * MS;
+		}
+		ok((number(id, crew.now_ns) > 20) == denied,
+		   "after bursts of which %d is denied each the number is %" PRIu64, denied, r.limit);
+	}
 }
 
 static void changes(void)
@@ -365,11 +403,11 @@ static int history(struct rng *rng, int id, struct account *c, uint64_t *moved)
 {
 	static struct shmlimit_place places[CREW];
 	static uint64_t entered_ns[CREW];
-	uint64_t now_ns = T0, held = 0;
+	uint64_t now_ns = T0, held = 0, pace = rng_below(rng, 2) ? 300 : 20;
 
 	memset(places, 0, sizeof(places));
 	for (int i = 0; i < STEPS; i++) {
-		uint64_t which = rng_below(rng, CREW), ticks = rng_below(rng, 300);
+		uint64_t which = rng_below(rng, CREW), ticks = rng_below(rng, pace);
 		int was_denied;
 
 		now_ns += ticks * HOLD_TICK_NS / 2 * 2;
@@ -464,7 +502,9 @@ int main(void)
 	disturbed("one request of 50 s", 50 * SECOND, 0, 0);
 	disturbed("a clock that steps forward by half a minute", 0, (int64_t)(30 * SECOND), 0);
 	disturbed("a clock that steps back by half a minute", 0, -(int64_t)(30 * SECOND), 0);
+	disturbed("a clock that steps back by a tenth of a second", 0, -(int64_t)(100 * MS), 0);
 	disturbed("places that are renewed before they are left", 0, (int64_t)SECOND, 1);
+	bursts();
 	changes();
 	damage(&rng);
 	histories(&rng);

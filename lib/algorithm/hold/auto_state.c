@@ -183,8 +183,6 @@ void auto_state_left(const struct auto_key *k, uint64_t value, uint32_t flags, u
 			n.law.epoch++;
 		}
 		if (!auto_state_is_pair(first, k->seen.word) || age < 0) {
-			if (is_place(first, k->seen.word) || !is_still(k))
-				return;
 			(void)pair_put(k, 0, first, number_pack(&n, k->seen.word));
 			continue;
 		}
@@ -197,8 +195,6 @@ void auto_state_left(const struct auto_key *k, uint64_t value, uint32_t flags, u
 		sums = sums_unpack(second, n.law.epoch, k->seen.word);
 		add(&sums, held, &n, flags);
 		after = sums_pack(&sums, n.law.epoch, k->seen.word);
-		if (is_place(second, k->seen.word) || !is_still(k))
-			return;
 		if (!pair_put(k, 1, second, after))
 			continue;
 		if (__builtin_expect(!is_due(&sums, age), 1))
@@ -222,7 +218,7 @@ void auto_state_denied(const struct auto_key *k)
 	first = hold_place_read(k->pairs, 0);
 	second = hold_place_read(k->pairs, 1);
 	n = number_unpack(first);
-	if (!auto_state_is_pair(first, k->seen.word) || is_place(second, k->seen.word))
+	if (!auto_state_is_pair(first, k->seen.word))
 		return;
 	sums = sums_unpack(second, n.law.epoch, k->seen.word);
 	if (load_again(&k->pairs[0]) != first.value)
