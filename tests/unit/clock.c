@@ -1011,6 +1011,25 @@ static void leases_and_steps(void)
 	is(not_asked, 0, "when a lease is over a caller is told to ask");
 }
 
+static void set_times(void)
+{
+	static const uint64_t times[] = { 0, 1, SECOND, UINT64_MAX };
+	struct shmlimit *another = NULL;
+	int kept = 0, others = 0;
+
+	if (shmlimit_open(l->name, 0, NULL, &another) != 0)
+		bail("no other handle");
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		kept += shmlimit_now(at_time(l, times[i])) == times[i] && shmlimit_now(l) == times[i];
+		others += shmlimit_now(another) == clock_ns;
+	}
+	is(kept, 4, "a time that is set is the limiter's, whatever it is");
+	is(others, 4, "another handle goes by the clock");
+	is(shmlimit_now(at_clock(l)), clock_ns, "without one the clock is read again");
+	is(shmlimit_set_time(NULL, &times[0]), -EINVAL, "no limiter has no time");
+	shmlimit_close(another);
+}
+
 int main(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
@@ -1036,6 +1055,7 @@ int main(void)
 	switched_on_before_giving_back();
 	every_algorithm();
 	leases_and_steps();
+	set_times();
 	shmlimit_close(l);
 	return tap_done();
 }
