@@ -368,7 +368,7 @@ static int call_make(const void *arg)
 	case ACQUIRE:
 		return shmlimit_acquire(at_clock(l), c->rule, c->key, len, c->amount, 0, &r);
 	case THROTTLE:
-		return shmlimit_throttle(l, c->key, len, c->amount, 1, 3600, 1, reply);
+		return shmlimit_throttle(at_clock(l), c->key, len, c->amount, 1, 3600, 1, reply);
 	case TAKE_ALL:
 		return call_take_all(c);
 	case LEASE:
