@@ -1,6 +1,6 @@
 # layers.pl SOURCE BUILD: what is wrong with the layers of the libraries below SOURCE/lib, by the symbols of their
 # object files below BUILD/lib, and which files of the command call each other in a circle. Prints a line for each mistake. The rooms and their order, from the bottom, are the
-# table in SOURCE/lib/README.md.
+# list in SOURCE/lib/README.md.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 use strict;
@@ -15,10 +15,10 @@ sub lines { open my $in, '<', $_[0] or die "$_[0]: $!\n"; my @l = <$in>; return 
 sub short { $_[0] =~ s/^lib\///r }
 
 # An annex has its own, between those that it uses and those that use it.
-my @table = map { my $line = $_; $line =~ /^\| `gate\/`/ ? ((map { lines($_) } glob "$source/lib/*/README.md"), $line) : $line } lines("$source/lib/README.md");
-for (@table) {
-	next unless /^\| `([a-z_\/]+)\/` \|/;
-	print "room $1: it is twice in the table of lib/README.md\n" if exists $rank{$1};
+my @list = map { my $line = $_; $line =~ /^- `gate\/`/ ? ((map { lines($_) } glob "$source/lib/*/README.md"), $line) : $line } lines("$source/lib/README.md");
+for (@list) {
+	next unless /^- `([a-z_\/]+)\/`:/;
+	print "room $1: it is twice in the list of lib/README.md\n" if exists $rank{$1};
 	$rank{$1} = keys %rank;
 	print "room $1: there is no such folder\n" unless -d "$source/lib/$1";
 }
@@ -43,7 +43,7 @@ for my $file (@files) {
 
 	$room = room_of($room, $file) if defined $room;
 	unless (defined $room && exists $rank{$room}) {
-		print "$file: its room is not in the table of lib/README.md\n";
+		print "$file: its room is not in the list of lib/README.md\n";
 		next;
 	}
 	$room{$file} = $room;

@@ -14,7 +14,7 @@ is "$(perl "$SOURCE/tests/build/layers.pl" "$SOURCE" "$BUILD")" "" \
 # The check itself can fail.
 kit=$TMP/kit
 mkdir -p "$kit/lib/low" "$kit/lib/high" "$kit/lib/attic" "$kit/lib/gate" "$kit/lib/algorithm/toy" "$kit/lib/api"
-printf '| `low/` | |\n| `high/` | |\n| `algorithm/` | |\n| `api/` | |\n| `gate/` | |\n| `gone/` | |\n' >"$kit/lib/README.md"
+printf -- '- `low/`:\n- `high/`:\n- `algorithm/`:\n- `api/`:\n- `gate/`:\n- `gone/`:\n' >"$kit/lib/README.md"
 printf 'int shmlimit_toy(void);\nint toy(void) { return shmlimit_toy(); }\n' >"$kit/lib/algorithm/toy/toy.c"
 printf '#define EXPORT\nint high(void);\nEXPORT int shmlimit_toy(void);\nEXPORT int shmlimit_toy(void) { return high(); }\n' >"$kit/lib/algorithm/toy/toys.c"
 printf 'int high(void);\nint up(void) { return high(); }\n' >"$kit/lib/low/up.c"
@@ -45,7 +45,7 @@ for file in tell cmd/ask; do
 done
 is "$(perl "$SOURCE/tests/build/layers.pl" "$kit" "$kit/build")" \
 	"room gone: there is no such folder
-lib/attic/attic.c: its room is not in the table of lib/README.md
+lib/attic/attic.c: its room is not in the list of lib/README.md
 high.c: in gate and high
 up.c: in high and low
 lib/gate/high.c: $kit/build/lib/gate/high.o is not built

@@ -23,7 +23,8 @@ for name in $(sed -n 's/^	shmlimit_\(.*\);$/\1/p' "$SOURCE/lib/shmlimit.map"); d
 		echo "$(basename "$file" .c) $name"
 	done
 done | sort -u >"$TMP/defined"
-sed -n '/^## Public functions/,/^## Names/s/^| `\([a-z_]*\)` | \(`.*\) |$/\1 \2/p' "$SOURCE/lib/README.md" | while read -r file names; do
+sed -n '/^## Public functions/,/^## Names/p' "$SOURCE/lib/README.md" |
+	perl -0777 -pe 's/\n  / /g' | sed -n 's/^- `\([a-z_]*\)`: /\1 /p' | while read -r file names; do
 	for name in $(echo "$names" | grep -oE '`[a-z_]+`' | tr -d '`'); do
 		echo "$file $name"
 	done
