@@ -37,6 +37,10 @@ is "$(shmlimit hold "$SEGMENT" all shop -- shmlimit inspect "$SEGMENT" --json |
 	"inspect has the number, the measured minimum, and the queue"
 like "$(shmlimit hold "$SEGMENT" all shop -- shmlimit inspect "$SEGMENT")" "NUMBER *BASE *QUEUE" \
 	"inspect has columns for them"
+is "$(shmlimit hold "$SEGMENT" all shop -- shmlimit top "$SEGMENT" --interval 10ms |
+	awk '/KEY$/ { for (i = 1; i <= NF; i++) if ($i == "NUMBER") at = i; next }
+	at { print $at, $(at + 1) }')" "20 0.0" "top has the number and the queue"
+is "$(shmlimit top "$SEGMENT" --interval 10ms | grep -c NUMBER)" 0 "top has no columns for them while no key of such a rule is shown"
 
 shmlimit rule export "$SEGMENT" >"$TMP/rules"
 is "$(grep -E '^(law|least) ' "$TMP/rules" | tr '\n' ' ')" "law = vegas least = 4 " "an export has the law and the least number"

@@ -126,6 +126,26 @@ later=$(parse "$TMP/later")
 is "$(printf '%s\n' "$later" | grep '^shmlimit_segment_[a-z_]*_total ')" \
 	"$(printf '%s\n' "$samples" | grep '^shmlimit_segment_[a-z_]*_total ')" "removing a rule takes nothing from the segment's counters"
 is "$(printf '%s\n' "$later" | grep -c 'rule=r ')" 0 "though its own are gone"
+
+# A rule that finds its number of places: what it found for the key that has most of them.
+shmlimit rule set "$segment" found 'auto 4 to 64 at once'
+shmlimit metrics "$segment" >"$TMP/now"
+samples=$(parse "$TMP/now")
+has rule_places "" "a rule whose number no key has found yet has no number"
+i=0
+until grep -q '^shmlimit_rule_places_base_seconds{' "$TMP/now" || [ $((i += 1)) -gt 1000 ]; do
+	shmlimit hold "$segment" found busy -- true
+	shmlimit metrics "$segment" >"$TMP/now"
+done
+shmlimit hold "$segment" found idle -- true
+shmlimit metrics "$segment" >"$TMP/now"
+samples=$(parse "$TMP/now")
+number=$(shmlimit hold "$segment" found busy -- shmlimit inspect "$segment" --json |
+	jq -c '.occupancy.shown | map(select(.rule == "found"))[0] | [.number, .base_ns / 1e9, .queue_milli / 1e3]')
+is "$(for metric in places places_base_seconds places_waiting; do
+	printf '%s\n' "$samples" | sed -n "s/^shmlimit_rule_$metric rule=found .* //p"
+done | jq -cs .)" "$number" \
+	"once it is found, the number, base and queue are those of inspect"
 shmlimit disable "$segment"
 samples=$(shmlimit metrics "$segment" >"$TMP/off" && parse "$TMP/off")
 has segment_enabled 0 "a segment that is switched off says so"

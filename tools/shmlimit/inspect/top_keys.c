@@ -184,6 +184,33 @@ struct scan {
 	unsigned char *moved; /* ... and which of them are in the new one too */
 };
 
+static uint64_t places_held(const struct top_key *slot)
+{
+	return slot->number > slot->remaining ? slot->number - slot->remaining : 0;
+}
+
+/*
+ * WHY the base, too: where nothing is held, a key whose number was found says more than a new one.
+ */
+static int is_busier(const struct top_key *a, const struct top_key *b)
+{
+	uint64_t held = places_held(a), other = places_held(b);
+
+	return b->number == 0 || held > other || (held == other && a->base_ns > b->base_ns);
+}
+
+/* What the old table says of a key may be over: any number of the new one stands before those. */
+static void note_number(struct scan *s, const struct top_key *seen)
+{
+	struct top_key *busiest;
+
+	if (s->keys->busiest == NULL || seen->number == 0)
+		return;
+	busiest = &s->keys->busiest[seen->rule];
+	if (is_busier(seen, busiest) || (seen->index < s->info.slots && busiest->index >= s->info.slots))
+		*busiest = *seen;
+}
+
 /* Returns the state of a slot and, if it has a rule, fills *seen; -1: there is no such slot. */
 static int look(struct scan *s, uint64_t index, struct top_key *seen)
 {
@@ -202,6 +229,7 @@ static int look(struct scan *s, uint64_t index, struct top_key *seen)
 		                  .number = (uint32_t)slot.number,
 		                  .queue_milli = (uint32_t)slot.queue_milli,
 		                  .base_ns = slot.base_ns };
+	note_number(s, seen);
 	if (slot.state == SHMLIMIT_SLOT_LIVE)
 		seen->share = share_of(s->limiter, s->known, &slot);
 	return (int)slot.state;

@@ -40,6 +40,7 @@ struct top_keys {
 	/* Not NULL: is given each slot in the table's order, and none is kept. A status. */
 	int (*visit)(void *context, const struct top_key *slot);
 	void *context;
+	struct top_key *busiest; /* by rule, of keys with a number, live or not, the one that holds most; or NULL */
 	uint64_t states[SHMLIMIT_SLOT_STALE + 1];
 	uint64_t found; /* live slots that these choose */
 	size_t count;   /* kept */

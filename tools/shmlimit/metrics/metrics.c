@@ -13,7 +13,6 @@
 #include "metrics.h"
 #include "named_segment.h"
 #include "rule_facts.h"
-#include "top_keys.h"
 
 /* Of one user other than root. */
 #define SEGMENTS_OF_USER 64u
@@ -108,8 +107,15 @@ static int read_segment(struct shmlimit *limiter, struct metrics_segment *out)
 	status = read_agent(out);
 	if (status != STATUS_OK)
 		return status;
+	live.busiest = calloc(out->info.rules, sizeof(*live.busiest));
+	if (live.busiest == NULL)
+		return fail_memory();
 	status = top_keys_scan(limiter, 0, out->info.slots + out->info.old_slots, &live);
 	memcpy(out->states, live.states, sizeof(out->states));
+	for (size_t i = 0; i < out->rules; i++)
+		if (out->rule[i].rule.law != 0)
+			out->rule[i].busiest = live.busiest[out->rule[i].id];
+	free(live.busiest);
 	free(live.slot);
 	return status;
 }

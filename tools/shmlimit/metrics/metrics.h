@@ -10,13 +10,15 @@
 #include "print.h"
 #include "many_hosts.h"
 #include "shmlimit_lease.h"
+#include "top_keys.h"
 
 struct metrics_rule {
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 	struct shmlimit_rule rule;
 	struct shmlimit_counters counters;
 	int id;
-	uint64_t failures; /* if the segment's agent is known */
+	uint64_t failures;      /* if the segment's agent is known */
+	struct top_key busiest; /* of a rule with a law, the key that holds most places; number 0: there is none */
 };
 
 struct metrics_segment {

@@ -221,6 +221,30 @@ static void print_refused(FILE *to, const struct metrics_segment *segment, const
 	fprintf(to, "%.17g\n", (double)rule->rule.refused_unix_ns / 1e9);
 }
 
+static void print_places(FILE *to, const struct metrics_segment *segment, const struct metrics_rule *rule)
+{
+	if (rule->busiest.number == 0)
+		return;
+	print_series(to, "shmlimit_rule_places", segment, rule, NULL, NULL);
+	fprintf(to, "%" PRIu32 "\n", rule->busiest.number);
+}
+
+static void print_base(FILE *to, const struct metrics_segment *segment, const struct metrics_rule *rule)
+{
+	if (rule->busiest.base_ns == 0)
+		return;
+	print_series(to, "shmlimit_rule_places_base_seconds", segment, rule, NULL, NULL);
+	fprintf(to, "%.17g\n", (double)rule->busiest.base_ns / 1e9);
+}
+
+static void print_waiting(FILE *to, const struct metrics_segment *segment, const struct metrics_rule *rule)
+{
+	if (rule->busiest.number == 0)
+		return;
+	print_series(to, "shmlimit_rule_places_waiting", segment, rule, NULL, NULL);
+	fprintf(to, "%.3f\n", (double)rule->busiest.queue_milli / 1e3);
+}
+
 static const struct {
 	const char *metric, *help;
 	void (*print)(FILE *to, const struct metrics_segment *segment, const struct metrics_rule *rule);
@@ -231,6 +255,14 @@ static const struct {
 	{ "shmlimit_rule_change_refused_timestamp_seconds",
 	  "When a program was refused another limit for the rule, whose old one is in force; 0: the last change succeeded.",
 	  print_refused },
+	{ "shmlimit_rule_places",
+	  "Places there are now under a rule that finds their number; of many keys, of the one that holds most.",
+	  print_places },
+	{ "shmlimit_rule_places_base_seconds",
+	  "How long a place of that key is held where nothing waits, once that is known.", print_base },
+	{ "shmlimit_rule_places_waiting",
+	  "How many of the requests that hold one of that key's places wait, by the times of the last window.",
+	  print_waiting },
 };
 
 static void print_rule_gauges(FILE *to, const struct metrics *m, size_t gauge)

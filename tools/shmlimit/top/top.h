@@ -107,6 +107,8 @@ int top_each(struct top *top, uint64_t count, int (*show)(struct top *top, uint6
 void top_segment_text(char text[TOP_LINE_LEN], const struct top *top, size_t columns);
 void top_all_text(char text[TOP_LINE_LEN], const struct top *top);
 const char *top_key_text(char text[KEY_TEXT_LEN], const struct top *top, const struct top_key *slot);
+int top_finds_numbers(const struct top *top); /* is one of the keys of a rule with a law? */
+const char *top_queue_text(char text[TEXT_LEN], const struct top_key *slot); /* "2.4", or "-": there is no law */
 
 /* ---- top_act.c: changes; top->news has what came of them ---- */
 

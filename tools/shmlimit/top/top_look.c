@@ -169,6 +169,24 @@ void top_all_text(char text[TOP_LINE_LEN], const struct top *top)
 		         top_rate_text(e, all->evictions_s), top_rate_text(n, all->no_slot_s));
 }
 
+int top_finds_numbers(const struct top *top)
+{
+	for (size_t i = 0; i < top->keys.count; i++)
+		if (top->keys.slot[i].number != 0)
+			return 1;
+	return 0;
+}
+
+const char *top_queue_text(char text[TEXT_LEN], const struct top_key *slot)
+{
+	uint32_t milli = slot->queue_milli;
+
+	if (slot->number == 0)
+		return "-";
+	snprintf(text, TEXT_LEN, "%" PRIu32 ".%" PRIu32, milli / 1000, milli / 100 % 10);
+	return text;
+}
+
 const char *top_key_text(char text[KEY_TEXT_LEN], const struct top *top, const struct top_key *slot)
 {
 	if (top_key_show(text, top->limiter, slot) == NULL)

@@ -173,14 +173,17 @@ static void draw_key(int y, const struct screen *s, const struct top_key *slot)
 {
 	const struct top *top = s->top;
 	char name[LINE], rule[SHMLIMIT_RULE_NAME_MAX + 1], debt[TEXT_LEN] = "-", full[TEXT_LEN], key[KEY_TEXT_LEN],
-							   line[LINE];
+							   queue[TEXT_LEN], found[2 * TEXT_LEN] = "", line[LINE];
 
 	slot_rule(s, slot, rule);
 	if (slot->debt_ns > 0)
 		top_span_text(debt, slot->debt_ns);
-	snprintf(line, sizeof(line), "%c%.100s %9" PRIu64 " %9s %9s  %.800s", is_selected(s, slot) ? '>' : ' ',
+	if (top_finds_numbers(top))
+		snprintf(found, sizeof(found), " %6.*" PRIu32 " %6s", slot->number != 0, slot->number,
+		         top_queue_text(queue, slot));
+	snprintf(line, sizeof(line), "%c%.100s %9" PRIu64 " %9s %9s%s  %.800s", is_selected(s, slot) ? '>' : ' ',
 	         name_text(name, rule, s->name_columns), slot->remaining, debt,
-	         top_span_text(full, slot->reset_after_ns), top_key_text(key, top, slot));
+	         top_span_text(full, slot->reset_after_ns), found, top_key_text(key, top, slot));
 	draw(y, slot->share == 0 ? A_BOLD : A_NORMAL, line);
 }
 
@@ -297,8 +300,9 @@ static void draw_all(struct screen *s)
 	for (size_t i = s->first; i < s->first + lines; i++)
 		draw_rule(y++, s, &top->row[i]);
 	draw(y++, A_NORMAL, "");
-	snprintf(line, sizeof(line), " %.100s %9s %9s %9s  KEY by %s%s%s%s%s", name_text(name, "RULE", s->name_columns),
-	         "REMAINING", "DEBT", "FULL-IN", choice_word(choices_top_order, top->order),
+	snprintf(line, sizeof(line), " %.100s %9s %9s %9s%s  KEY by %s%s%s%s%s",
+	         name_text(name, "RULE", s->name_columns), "REMAINING", "DEBT", "FULL-IN",
+	         top_finds_numbers(top) ? " NUMBER  QUEUE" : "", choice_word(choices_top_order, top->order),
 	         top->rule[0] != '\0' ? " of " : "", top->rule, top->match[0] != '\0' ? " like " : "", top->match);
 	draw(y++, A_REVERSE, line);
 	for (size_t i = 0; i < top->keys.count && y < LINES - 1; i++)

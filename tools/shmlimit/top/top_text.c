@@ -36,10 +36,12 @@ static int print_rules(const struct top *top)
 
 static int print_keys(const struct top *top)
 {
-	struct table table = { .align = "lrrrl" };
+	int numbers = top_finds_numbers(top);
+	struct table table = { .align = numbers ? "lrrrrrl" : "lrrrl" };
 	char name[SHMLIMIT_RULE_NAME_MAX + 1], text[TEXT_LEN], key[KEY_TEXT_LEN];
 
-	table_words(&table, "RULE REMAINING DEBT TIME-TO-FULL KEY");
+	table_words(&table, numbers ? "RULE REMAINING DEBT TIME-TO-FULL NUMBER QUEUE KEY"
+	                            : "RULE REMAINING DEBT TIME-TO-FULL KEY");
 	for (size_t i = 0; i < top->keys.count; i++) {
 		const struct top_key *slot = &top->keys.slot[i];
 
@@ -47,6 +49,10 @@ static int print_keys(const struct top *top)
 		table_cell(&table, "%" PRIu64, slot->remaining);
 		table_cell(&table, "%s", slot->debt_ns > 0 ? top_span_text(text, slot->debt_ns) : "-");
 		table_cell(&table, "%s", top_span_text(text, slot->reset_after_ns));
+		if (numbers) {
+			table_cell(&table, slot->number != 0 ? "%" PRIu32 : "-", slot->number);
+			table_cell(&table, "%s", top_queue_text(text, slot));
+		}
 		table_cell(&table, "%s", top_key_text(key, top, slot));
 	}
 	return table_print(&table);
