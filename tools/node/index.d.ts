@@ -49,6 +49,9 @@ export interface Rule {
   cutOff?: boolean
   /** A counter: the time zone by whose hour, day, week or month it counts. */
   zone?: string
+  /** HOLD: how the number of places is found, between `least` and `capacity`: 'auto 8 to 64 at once'. */
+  law?: 'none' | 'vegas' | 'gradient2' | 'aimd'
+  least?: number
 }
 
 /** The figures of the latest answer in this thread. The next call overwrites them, so a call allocates nothing. */
@@ -73,8 +76,11 @@ export interface Counted {
 export interface Place {
   /** The period begins again. False: the place is not held any more. */
   renew(): boolean
-  /** False: it was not held any more. */
-  leave(): boolean
+  /**
+   * False: it was not held any more. Under a rule such as 'auto at once': 'dropped' says that the work failed by overload, 'untimed' that how
+   * long it took says nothing of the load.
+   */
+  leave(how?: 'dropped' | 'untimed'): boolean
 }
 
 /** Flags of count(). */

@@ -103,7 +103,8 @@ function figures (options, names) {
 }
 
 const SEGMENT = { mode: 0, slots: 0, rules: 0, onFull: ON_FULL, clock: CLOCKS, group: 'group', storeKeys: 0, slotsMax: 0 }
-const RULE = { algorithm: ALGORITHMS, mode: MODES, flags: 0, capacity: 0, refill: 'rate', periodMs: 'ms', maxWaitMs: 'ms', warmupMs: 'ms', coldFactorMilli: 0, credit: 0 }
+const LAWS = ['none', 'vegas', 'gradient2', 'aimd']
+const RULE = { algorithm: ALGORITHMS, mode: MODES, flags: 0, capacity: 0, refill: 'rate', periodMs: 'ms', maxWaitMs: 'ms', warmupMs: 'ms', coldFactorMilli: 0, credit: 0, law: LAWS, least: 0 }
 
 function ruleFigures ({ nextPays = false, countRefused = false, protected: keeps = false, cutOff = false, zone, ...rule }) {
   const flags = (nextPays ? 1 : 0) | (countRefused ? 2 : 0) | (keeps ? 4 : 0) | (cutOff ? 16 : 0)
@@ -114,9 +115,10 @@ function ruleParse (text, algorithm = 'funnel') {
   const numbers = ruleFigures({ algorithm })
   const wrong = native.ruleParse(text, numbers)
   if (typeof wrong === 'string') throw new RangeError(`limit '${text}': ${wrong}`)
-  const [number, mode, flags, capacity, refill, periodNs] = numbers
+  const [number, mode, flags, capacity, refill, periodNs, , , , , law, least] = numbers
   const rule = { algorithm: ALGORITHMS[number], mode: MODES[mode], capacity, refill, periodMs: periodNs / 1e6 }
   if (wrong) rule.zone = wrong[0]
+  if (law) Object.assign(rule, { law: LAWS[law], least })
   return flags & 16 ? { ...rule, cutOff: true } : rule
 }
 
@@ -164,6 +166,14 @@ const { bytes: limitBytes } = Limit
 delete Limit.bytes
 const limits = new Map() // by their text
 
+const PLACE_ENDS = { dropped: 0x400000, untimed: 0x800000 }
+
+function endFlags (how) {
+  if (how === undefined) return 0
+  if (!Object.hasOwn(PLACE_ENDS, how)) throw new RangeError("leave: it must be 'dropped' or 'untimed', or be left out")
+  return PLACE_ENDS[how]
+}
+
 class Place {
   #call
 
@@ -175,8 +185,8 @@ class Place {
     return this.#call('renew')
   }
 
-  leave () {
-    return this.#call('leave')
+  leave (how) {
+    return this.#call('leave', endFlags(how))
   }
 }
 
@@ -313,11 +323,11 @@ class Limiter {
     const bytes = new Uint8Array(HOLD_SIZE)
     const answer = native.enter(this.#handle, rule, key, bytes, limit === undefined ? undefined : limitBytes(limit))
     if (answer < 0) failed(this, answer, 'enter', rule, key)
-    return answer === 0 ? new Place((call) => this.#held(call, rule, key, bytes)) : null
+    return answer === 0 ? new Place((call, flags) => this.#held(call, rule, key, bytes, flags)) : null
   }
 
-  #held (call, rule, key, bytes) {
-    const answer = native[call](this.#handle, rule, key, bytes)
+  #held (call, rule, key, bytes, flags) {
+    const answer = native[call](this.#handle, rule, key, bytes, flags)
     if (answer < 0 && answer !== -os.constants.errno.ETIME) failed(this, answer, call, rule, key)
     return answer === 0
   }

@@ -230,11 +230,19 @@ static int limiter_renew(lua_State *L)
 static int limiter_leave(lua_State *L)
 {
 	struct asked a = asked(L);
-	const struct shmlimit_place *place = luaL_testudata(L, 4, PLACE);
+	struct shmlimit_place *place = luaL_testudata(L, 4, PLACE);
+	const char *how = lua_isnoneornil(L, 5) ? NULL : lua_tostring(L, 5);
 	int answer;
 
 	if (!place)
 		return luaL_error(L, "a place must be what enter() returned");
+	place->flags = 0;
+	if (how != NULL && strcmp(how, "dropped") == 0)
+		place->flags = SHMLIMIT_PLACE_DROPPED;
+	else if (how != NULL && strcmp(how, "untimed") == 0)
+		place->flags = SHMLIMIT_PLACE_UNTIMED;
+	else if (!lua_isnoneornil(L, 5))
+		return luaL_error(L, "work that ends is \"dropped\" or \"untimed\"");
 	answer = shmlimit_leave(a.handle, a.rule, a.key, a.key_len, place);
 	if (answer < 0)
 		return FAILED(L, answer, 2);

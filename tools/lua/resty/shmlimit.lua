@@ -26,7 +26,7 @@ local OPEN_READ_ONLY, OPEN_TRUSTED, OPEN_CREATE = 0x100, 0x200, 0x400
 local VERBS = { take = 0, peek = 1, reserve = 2, charge = 3, refund = 4, take_some = 6 }
 local COUNT_FLAGS = { saturate = 0x10000, restart = 0x20000 }
 local OPTION_GROUP = 0x1000000
-local PLACE_BIND = 0x80000
+local PLACE_BIND, PLACE_ENDS = 0x80000, { dropped = 0x400000, untimed = 0x800000 }
 local LIMIT_T, PLACE_T = ffi.typeof("struct shmlimit_limit"), ffi.typeof("struct shmlimit_place")
 
 -- Between a call and the reading of its answer nothing yields, so one of each is enough.
@@ -273,11 +273,14 @@ end
 
 local function place_operation(name)
 	local call = C["shmlimit_" .. name]
-	return function(self, rule, key, place)
+	return function(self, rule, key, place, how)
 		local id = id_of(self, rule)
 		key = key_of(key)
 		if not ffi.istype(PLACE_T, place) then
 			error("a place must be what enter() returned", 2)
+		end
+		if how ~= nil then
+			place.flags = PLACE_ENDS[how] or error('work that ends is "dropped" or "untimed"', 2)
 		end
 		local answer = call(self.handle, id, key, #key, place)
 		if answer < 0 then
@@ -288,6 +291,7 @@ local function place_operation(name)
 end
 
 Limiter.renew = place_operation("renew")
+-- With "dropped" the work failed by overload; with "untimed" how long it took says nothing of the load: see shmlimit.7.
 Limiter.leave = place_operation("leave")
 
 -- All or none of a list of { rule, key, tokens, limit }: true, or false with the index of the one that denies and its wait.

@@ -181,6 +181,19 @@ is({ (limiter:enter("places", "bound", "9 at once")), limiter:leave("places", "b
 is((select(2, limiter:enter("places", "bound", "2 at once for 5m"))), "limit 2 at once for 5m: how long a place is held is the rule's: must end with \"at once\"",
 	"a limit of places says no time")
 is((limiter:enter("places", "bound", "5/minute")), nil, "a rate is no number of places")
+is(raised(limiter.leave, limiter, "places", "k", a, "late"), 'work that ends is "dropped" or "untimed"', "how work does not end is raised")
+limiter:rule_set("auto", "auto 1 to 20 at once by aimd")
+-- How many places there are, after work for so much time of a processor, or until they are fewer than 20.
+local function work(seconds, how)
+	local stop, number = os.clock() + seconds, 20
+	while number == 20 and os.clock() < stop do
+		local place = limiter:enter("auto", "k")
+		limiter:leave("auto", "k", place, how)
+		number = select(5, limiter:peek("auto", "k", 0))
+	end
+	return number
+end
+is({ work(0.7), work(0.7, "untimed"), work(60, "dropped") < 20 }, { 20, 20, true }, "a place that is left says whether its work was dropped")
 is(raised(limiter.leave, limiter, "places", "k", 5), "a place must be what enter() returned", "what is no place is raised")
 
 -- Twice, since what is compiled takes memory, too.

@@ -276,7 +276,7 @@ static int enter_by(napi_env env, const struct subject *s, napi_value bytes, str
 
 /*
  * enter(limiter, rule, key, bytes, limit): the place that is held goes to the bytes; limit may be left out. Also renew and
- * leave, of the place in them.
+ * leave, of the place in them; leave has the place's flags in the limit's stead.
  */
 static napi_value hold_call(napi_env env, napi_callback_info info, enum hold_call call)
 {
@@ -303,6 +303,8 @@ static napi_value hold_call(napi_env env, napi_callback_info info, enum hold_cal
 		answer = enter_by(env, &s, argv[4], &place, &r);
 	else if (call == RENEW)
 		answer = shmlimit_renew(s.limiter, s.rule, s.key, s.length, &place);
+	else if (napi_get_value_uint32(env, argv[4], &place.flags) != napi_ok)
+		answer = -EINVAL;
 	else
 		answer = shmlimit_leave(s.limiter, s.rule, s.key, s.length, &place);
 	if (answer >= 0)

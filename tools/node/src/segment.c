@@ -8,7 +8,7 @@
 #include "addon.h"
 
 #define OPTIONS 8       /* numbers that describe a segment */
-#define RULE_NUMBERS 10 /* numbers that describe a rule */
+#define RULE_NUMBERS 12 /* numbers that describe a rule */
 
 void limiter_free(void *limiter)
 {
@@ -134,6 +134,8 @@ static int rule_of(const double *n, struct shmlimit_rule *rule)
 		.warmup_ns = (uint64_t)n[7],
 		.cold_factor_milli = (uint32_t)n[8],
 		.credit = (uint32_t)n[9],
+		.law = (uint32_t)n[10],
+		.least = (uint32_t)n[11],
 	};
 	return to_rate(n[4], &rule->refill, &rule->period_ns);
 }
@@ -215,6 +217,8 @@ static napi_value rule_parse(napi_env env, napi_callback_info info)
 			n[3] = (double)rule.capacity;
 			n[4] = (double)rule.refill;
 			n[5] = (double)rule.period_ns;
+			n[10] = rule.law;
+			n[11] = rule.least;
 			return rule.zone[0] == '\0' ? NULL : list_of_one(env, rule.zone);
 		}
 	}

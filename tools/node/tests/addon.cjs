@@ -181,6 +181,18 @@ function holds (limiter) {
   is([first !== null, second !== null, third, limiter.result.retryAfterMs > HOUR / 2], [true, true, null, true], 'enter() gives as many places as there are')
   is([first.renew(), first.leave(), first.leave(), first.renew()], [true, true, false, false], 'a place is renewed, and left once')
   is([limiter.enter('hold', 'h') !== null, limiter.enter('hold', 'h')], [true, null], 'another may enter then')
+  const found = ruleParse('auto 1 to 20 at once by aimd')
+  is([found.law, found.least, ruleText(found)], ['aimd', 1, 'auto 1 to 20 at once by aimd for 1m'], 'a limit that finds its number is read, and written')
+  limiter.ruleSet('auto', found)
+  // How many places there are, after work for so long, or until they are fewer than 20.
+  const work = (ms, how) => {
+    const end = performance.now() + ms
+    let number
+    while ((limiter.peek('auto', 'k'), number = limiter.result.limit) === 20 && performance.now() < end) limiter.enter('auto', 'k').leave(how)
+    return number
+  }
+  is([work(700), work(700, 'untimed'), work(60e3, 'dropped') < 20], [20, 20, true], 'a place that is left says whether its work was dropped')
+  is(thrown(() => limiter.enter('auto', 'k').leave('late')).slice(0, 10), 'RangeError', 'how work does not end is refused')
   limiter.reset('hold', 'h')
   is(second.leave(), false, 'a place that was reset is not held any more')
   const by = (limit) => limiter.enter('hold', 'bound', limit)

@@ -39,6 +39,8 @@ LIMIT_PLACES = 0x40000000
 COUNT_SATURATE = 0x10000
 COUNT_RESTART = 0x20000
 PLACE_BIND = 0x80000
+PLACE_DROPPED = 0x400000
+PLACE_UNTIMED = 0x800000
 SHARE_ONE = 1000
 VERBS = {"take": 0, "peek": 1, "reserve": 2, "charge": 3, "refund": 4, "take_some": 6}
 
@@ -74,7 +76,11 @@ class Rule(Structure):
         ("warmup_ns", c_uint64),
         ("cold_factor_milli", c_uint32),
         ("credit", c_uint32),
-        ("ignored", c_uint64 * 4),
+        ("set_unix_ns", c_uint64),
+        ("mark", c_uint64),
+        ("refused_unix_ns", c_uint64),
+        ("law", c_uint32),
+        ("least", c_uint32),
         ("zone", c_char * 40),
         ("zone_offsets", c_uint64 * 2),
     ]

@@ -69,6 +69,14 @@ class Algorithm(IntEnum):
     bring none."""
 
 
+class Law(IntEnum):
+    """How a limit of places finds its number, see shmlimit.7."""
+
+    VEGAS = 1
+    GRADIENT2 = 2
+    AIMD = 3
+
+
 class Mode(IntEnum):
     ENFORCE = 0
     DRY_RUN = 1
@@ -106,6 +114,9 @@ class Rule:
     """HOLD: a place ends after the period, also while its process lives: "20 at once at most 5 minutes each"."""
     zone: str = ""
     """COUNTER: the time zone by whose hour, day, week or month it counts: "10000/day in UTC"; empty: none."""
+    law: Law | None = None
+    """HOLD: how the number of places is found, between `least` and `capacity`: "auto 8 to 64 at once"."""
+    least: int = 0
 
 
 class Result(NamedTuple):
@@ -197,7 +208,7 @@ def call_limit(limit: str | Rule, max_wait_ns: int | None = None) -> tuple[_c.Li
             raise ValueError(f"limit {limit!r}: contains a NUL")
         if library.limit_parse(text, ctypes.byref(c), ctypes.byref(wrong)) != 0:
             raise ValueError(f'limit "{limit}": {wrong.text.decode(errors="replace")}')
-    elif isinstance(limit, Rule) and limit.algorithm == Algorithm.HOLD and not (limit.mode or limit.cut_off):
+    elif isinstance(limit, Rule) and limit.algorithm == Algorithm.HOLD and not (limit.mode or limit.cut_off or limit.law):
         c.flags, c.capacity = _c.LIMIT_PLACES, _unsigned(limit.capacity)
     elif isinstance(limit, Rule):
         if limit.algorithm not in (Algorithm.FUNNEL, Algorithm.GCRA) or limit.mode == Mode.DRY_RUN:
@@ -344,6 +355,10 @@ class Place:
     def __init__(self, limiter: Limiter, rule: str | int, key: bytes, result: Result, place: _c.Place) -> None:
         self.result = result
         """`remaining` counts free places; denied: the first place ends after `retry_after_ns`."""
+        self.dropped = False
+        """Set it before the place is left, under a rule such as "auto at once": the work failed by overload."""
+        self.untimed = False
+        """The same: how long it took says nothing of the load."""
         self._limiter = limiter
         self._rule = rule
         self._key = key
@@ -358,6 +373,8 @@ class Place:
 
     def leave(self) -> bool:
         """False: it had ended, or was left before."""
+        dropped = _c.PLACE_DROPPED if self.dropped else 0
+        self._place.flags = dropped | (_c.PLACE_UNTIMED if self.untimed else 0)
         return self._call(library.leave)
 
     def _call(self, function: Callable[..., int]) -> bool:
@@ -528,6 +545,8 @@ class Limiter:
             cold_factor_milli=_unsigned(params.cold_factor_milli, 32),
             credit=_unsigned(params.credit, 32),
             zone=_zone(params.zone),
+            law=params.law or 0,
+            least=_unsigned(params.least, 32),
         )
         return _check(function(self._handle, _name(rule), ctypes.byref(c)), f"{self.name}: rule {rule}")
 
@@ -549,6 +568,8 @@ class Limiter:
             bool(c.flags & _c.PROTECTED),
             bool(c.flags & _c.CUT_OFF),
             c.zone.decode(errors="replace"),
+            Law(c.law) if c.law else None,
+            c.least,
         )
 
     def fields(self, rule: str, result: Result) -> Fields | None:

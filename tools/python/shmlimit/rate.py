@@ -9,7 +9,7 @@ import ctypes
 
 from . import _c
 from ._c import library
-from .limiter import Algorithm, Mode, Rule
+from .limiter import Algorithm, Law, Mode, Rule
 
 
 def parse(rate: str) -> Rule:
@@ -29,4 +29,6 @@ def parse(rate: str) -> Rule:
         algorithm=Algorithm(c.algorithm),
         cut_off=bool(c.flags & _c.CUT_OFF),
         zone=c.zone.decode(),
+        law=Law(c.law) if c.law else None,
+        least=c.least,
     )

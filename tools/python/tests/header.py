@@ -26,6 +26,8 @@ CONSTANTS = {
     "COUNT_SATURATE": _c.COUNT_SATURATE,
     "COUNT_RESTART": _c.COUNT_RESTART,
     "PLACE_BIND": _c.PLACE_BIND,
+    "PLACE_DROPPED": _c.PLACE_DROPPED,
+    "PLACE_UNTIMED": _c.PLACE_UNTIMED,
     "GATE_FIELDS_MAX": _c_gate.FIELDS_MAX,
     "GATE_BUFFER": _c_gate.BUFFER,
     **{"GATE_" + outcome.upper().replace("-", "_"): i for i, outcome in enumerate(_c_gate.OUTCOMES)},

@@ -12,12 +12,13 @@ import os
 import pickle
 import signal
 import sys
+import time
 import unittest
 
 from crew import children, together
 
 import shmlimit
-from shmlimit import Algorithm, Error, Limiter, Mode, Request, Rule
+from shmlimit import Algorithm, Error, Law, Limiter, Mode, Request, Rule
 from shmlimit.rate import parse
 
 SEGMENT = os.environ["SEGMENT"]
@@ -378,11 +379,29 @@ class LimiterLaws(unittest.TestCase):
         higher = self.limiter.enter("h", "bound", limit=parse("9 at once"))
         self.assertEqual((bool(higher), higher.result.limit, higher.result.remaining), (True, 3, 0), "the rule's is the most")
         self.assertTrue(first.leave() and second.leave() and higher.leave())
-        for wrong in ("2 at once for 5m", parse("2 at once at most 5 minutes each")):
+        for wrong in ("2 at once for 5m", parse("2 at once at most 5 minutes each"), "auto at once", parse("auto at once")):
             with self.assertRaises(ValueError, msg="how long is the rule's"):
                 self.limiter.enter("h", "bound", limit=wrong)
         with self.assertRaises(Error, msg="a rate is no number of places"):
             self.limiter.enter("h", "bound", limit="5/minute")
+
+    def test_dropped(self):
+        """a place that is left says whether its work was dropped, and whether its time counts"""
+        rule = parse("auto 1 to 20 at once by aimd")
+        self.limiter.rule_set("auto", rule)
+        self.assertEqual((rule.law, rule.least, self.limiter.rule_get("auto")), (Law.AIMD, 1, rule))
+
+        def work(seconds, **how):
+            """How many places there are, after work for so long, or until they are fewer than 20."""
+            end = time.monotonic() + seconds
+            while (number := self.limiter.peek("auto", "k").limit) == 20 and time.monotonic() < end:
+                with self.limiter.enter("auto", "k") as place:
+                    for name, value in how.items():
+                        setattr(place, name, value)
+            return number
+
+        self.assertEqual((work(0.7), work(0.7, dropped=True, untimed=True)), (20, 20))
+        self.assertLess(work(60, dropped=True), 20)
 
     def test_enter_all(self):
         """enter_all: places of several limits, all or none; by a share of those that are free"""

@@ -206,6 +206,22 @@ is([bound.map(&:nil?), made.hold(:places, "bound", limit: "2 at once") { :never 
 is([raised { by["5/minute"] }&.first, raised { by["2 at once for 5m"] }&.first, bound[0].leave, by["2 at once"].nil?], [ERROR, ArgumentError, true, false],
    "a bound is a number of places")
 is([places[0].renew, places[0].leave, places[0].leave, places[0].renew], [true, true, false, false], "a place is renewed, and left once")
+found = Shmlimit.rule_parse("auto 1 to 20 at once by aimd")
+is([found[:law], found[:least], Shmlimit.rule_text(**found)], [:aimd, 1, "auto 1 to 20 at once by aimd for 1m"], "a limit that finds its number is read, and written")
+made.rule_set(:auto, **found)
+# How many places there are, after work for so long, or until they are fewer than 20.
+work = lambda do |seconds, dropped: false, untimed: false|
+  until_s = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+  while (number = made.peek(:auto, "k").limit) == 20 && Process.clock_gettime(Process::CLOCK_MONOTONIC) < until_s
+    made.hold(:auto, "k") do |place|
+      place.dropped = dropped
+      place.untimed = untimed
+    end
+  end
+  number
+end
+is([work.(0.7), work.(0.7, dropped: true, untimed: true), work.(60, dropped: true) < 20], [20, 20, true],
+   "a place that is left says whether its work was dropped, and whether its time counts")
 is([made.hold(:places, "k") { made.hold(:places, "k") { :never } }, made.hold(:places, "k") { :block }], [nil, :block],
    "hold calls its block with a place, and leaves it afterwards")
 is([raised { made.hold(:places, "k") { raise "why" } }, made.enter(:places, "k").nil?], [[RuntimeError, "why"], false], "it leaves it after an error, too")

@@ -441,12 +441,13 @@ static VALUE limiter_renew(VALUE self, VALUE rule, VALUE key_value, VALUE index,
 	return place_of(error, &place, rule);
 }
 
-/* _leave(rule, key, index, value) */
-static VALUE limiter_leave(VALUE self, VALUE rule, VALUE key_value, VALUE index, VALUE value)
+/* _leave(rule, key, index, value, flags) */
+static VALUE limiter_leave(VALUE self, VALUE rule, VALUE key_value, VALUE index, VALUE value, VALUE flags)
 {
 	struct shmlimit_place place = { .struct_size = sizeof(place),
 		                        .index = NUM2UINT(index),
-		                        .value = NUM2ULL(value) };
+		                        .value = NUM2ULL(value),
+		                        .flags = NUM2UINT(flags) };
 	struct key key = native_key(key_value);
 	struct limiter *l = limiter_of(self);
 	int error = shmlimit_leave(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, &place);
@@ -484,5 +485,5 @@ void decision_init(VALUE shmlimit, VALUE limiter)
 	rb_define_method(limiter, "reset", limiter_reset, -1);
 	rb_define_private_method(limiter, "_enter", limiter_enter, 3);
 	rb_define_method(limiter, "_renew", limiter_renew, 4);
-	rb_define_method(limiter, "_leave", limiter_leave, 4);
+	rb_define_method(limiter, "_leave", limiter_leave, 5);
 }

@@ -229,14 +229,17 @@ static int call_on_rule(VALUE self, VALUE name, int (*function)(void *), struct 
 	return native_check(answer, kept);
 }
 
-/* From algorithm, mode, flags, capacity, refill, period, max_wait, warmup, cold_factor, credit, zone. May run Ruby code. */
+/*
+ * From algorithm, mode, flags, capacity, refill, period, max_wait, warmup, cold_factor, credit, zone, law, least. May run Ruby
+ * code.
+ */
 static struct shmlimit_rule rule_of(int argc, const VALUE *argv)
 {
 	struct shmlimit_rule rule;
 	uint64_t period_ns, refill;
 	const char *zone;
 
-	rb_check_arity(argc, 11, 11);
+	rb_check_arity(argc, 13, 13);
 	zone = StringValueCStr(*(VALUE *)&argv[10]);
 	if (strlen(zone) >= sizeof(rule.zone))
 		rb_raise(rb_eArgError, "zone \"%s\": not a time zone", zone);
@@ -254,6 +257,8 @@ static struct shmlimit_rule rule_of(int argc, const VALUE *argv)
 		.warmup_ns = native_ns(argv[7], "warmup"),
 		.cold_factor_milli = NIL_P(argv[8]) ? 0 : (uint32_t)(NUM2DBL(argv[8]) * 1000 + 0.5),
 		.credit = NUM2UINT(argv[9]),
+		.law = NUM2UINT(argv[11]),
+		.least = NUM2UINT(argv[12]),
 	};
 	strcpy(rule.zone, zone);
 	return rule;
@@ -288,7 +293,7 @@ static VALUE rule_text(int argc, VALUE *argv, VALUE self)
 	return rb_utf8_str_new_cstr(text);
 }
 
-/* Shmlimit._rule_parse(text, algorithm): [algorithm, mode, flags, capacity, refill, period, zone] */
+/* Shmlimit._rule_parse(text, algorithm): [algorithm, mode, flags, capacity, refill, period, zone, law, least] */
 static VALUE rule_parse(VALUE self, VALUE text, VALUE algorithm)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = NUM2UINT(algorithm) };
@@ -301,9 +306,9 @@ static VALUE rule_parse(VALUE self, VALUE text, VALUE algorithm)
 		rb_raise(rb_eArgError, "limit \"%" PRIsVALUE "\": %s", text, wrong.text);
 	period = rule.period_ns % 1000000000 == 0 ? ULL2NUM(rule.period_ns / 1000000000)
 	                                          : native_seconds(rule.period_ns);
-	return rb_ary_new_from_args(7, UINT2NUM(rule.algorithm), UINT2NUM(rule.mode), UINT2NUM(rule.flags),
+	return rb_ary_new_from_args(9, UINT2NUM(rule.algorithm), UINT2NUM(rule.mode), UINT2NUM(rule.flags),
 	                            ULL2NUM(rule.capacity), ULL2NUM(rule.refill), period,
-	                            rb_utf8_str_new_cstr(rule.zone));
+	                            rb_utf8_str_new_cstr(rule.zone), UINT2NUM(rule.law), UINT2NUM(rule.least));
 }
 
 static VALUE limiter_rule_remove(VALUE self, VALUE name)

@@ -31,12 +31,15 @@ module Shmlimit
   module Rule
     ALGORITHMS = { funnel: 0, token_bucket: 0, warmup: 1, window: 2, lease: 3, counter: 4, hold: 5,
                    gcra: 6 }.freeze
+    LAWS = { nil => 0, vegas: 1, gradient2: 2, aimd: 3 }.freeze
     MODES = { enforce: 0, dry_run: 1, off: 2, block: 3 }.freeze
 
     def self.to_a(capacity: 0, refill: 0, period: 0, algorithm: :funnel, mode: :enforce, max_wait: 0, warmup: 0,
-                  cold_factor: nil, next_pays: false, count_refused: false, credit: 0, protected: false, cut_off: false, zone: '')
+                  cold_factor: nil, next_pays: false, count_refused: false, credit: 0, protected: false, cut_off: false, zone: '',
+                  law: nil, least: 0)
       flags = (next_pays ? 1 : 0) | (count_refused ? 2 : 0) | (protected ? 4 : 0) | (cut_off ? 16 : 0)
-      [ALGORITHMS.fetch(algorithm), MODES.fetch(mode), flags, capacity, refill, period, max_wait, warmup, cold_factor, credit, zone]
+      [ALGORITHMS.fetch(algorithm), MODES.fetch(mode), flags, capacity, refill, period, max_wait, warmup, cold_factor, credit, zone,
+       LAWS.fetch(law), least]
     end
   end
   private_constant :Rule
@@ -45,9 +48,10 @@ module Shmlimit
     # The rule that a text describes, as keywords of rule_set: "5/minute", "10/s burst 20", "1000/hour strict", "20 at once",
     # "block", "unlimited"; shmlimit(7) has all forms. ArgumentError: it is none; the message has the nearest.
     def rule_parse(text, algorithm: :funnel)
-      number, mode, flags, capacity, refill, period, zone = _rule_parse(text, Rule::ALGORITHMS.fetch(algorithm))
+      number, mode, flags, capacity, refill, period, zone, law, least = _rule_parse(text, Rule::ALGORITHMS.fetch(algorithm))
       rule = { algorithm: Rule::ALGORITHMS.key(number), mode: Rule::MODES.key(mode), capacity: capacity, refill: refill, period: period }
       rule[:zone] = zone unless zone.empty?
+      rule.update(law: Rule::LAWS.key(law), least: least) unless law.zero?
       flags.anybits?(16) ? { **rule, cut_off: true } : rule
     end
 
@@ -57,12 +61,17 @@ module Shmlimit
 
   # A place that is held until leave, or while this process lives; after "20 at once at most 5 minutes each" it ends, too.
   class Place
+    # Set one before the place is left, under a rule such as "auto at once": the work failed by overload; or how long it took says
+    # nothing of the load.
+    attr_accessor :dropped, :untimed
+
     def initialize(limiter, rule, key, index, value) # :nodoc:
       @limiter = limiter
       @rule = rule
       @key = key
       @index = index
       @value = value
+      @dropped = @untimed = false
     end
 
     # The period begins again. False: it was over already, and another may have the place.
@@ -73,7 +82,10 @@ module Shmlimit
     end
 
     # False: it ended before.
-    def leave = @limiter._leave(@rule, @key, @index, @value) ? true : false
+    def leave
+      flags = (@dropped ? 0x400000 : 0) | (@untimed ? 0x800000 : 0)
+      @limiter._leave(@rule, @key, @index, @value, flags) ? true : false
+    end
   end
 
   # A handle on a segment. Times are seconds. A rule is its name or its id, a key any bytes, 1 to 1024 of them.
