@@ -81,7 +81,7 @@ lease() {
 		    asked = (u64 * 4)(32, cost, 10**12, 10**12)
 		    return library.shmlimit_lease_take(limiter, rule, b"key", u64(3), asked, room, None)
 		def deposit(tokens, cost):
-		    return library.shmlimit_lease_deposit(limiter, rule, b"key", u64(3), u64(tokens), u64(cost), u64(10**12), None)
+		    return library.shmlimit_lease_deposit(limiter, rule, b"key", u64(3), u64(tokens), u64(cost), u64(0), u64(10**12), None)
 		def deny(cost):
 		    return library.shmlimit_lease_deny(limiter, rule, b"key", u64(3), u64(cost), u64(10**12), None)
 		$1

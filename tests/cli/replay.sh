@@ -284,7 +284,7 @@ wrong() {
 
 wrong "replay: missing --rule LIMIT (for example '10/s burst 20' or '100/h window')" small
 wrong '--rule 10/s bursts 3: not an option: did you mean "10/s burst 3"?' --rule '10/s bursts 3' small
-wrong '--rule 10/s window 3: must be "burst N", strict, window or nothing at the end' --rule '10/s window 3' small
+wrong '--rule 10/s window 3: must be "burst N", strict, window, "in ZONE" or nothing at the end' --rule '10/s window 3' small
 wrong '--rule 20 at once: no log says how long a place is held: use COUNT/PERIOD' --rule '20 at once' small
 wrong '--rule 1/s burst 0: burst 0: must be 1 or more, which is how many pass at once: did you mean "1/s burst 1"?' \
 	--rule '1/s burst 0' small

@@ -340,6 +340,7 @@ static void silent(void)
 	is(answer, SHMLIMIT_ALLOWED, "on_failure answers at the deadline");
 	is(shmlimit_lease_take(at_time(l, begun_ns), rule, "late", 4, &another, &lease, NULL), SHMLIMIT_LEASE_WAIT,
 	   "no other request asks for a key while a late answer is on its way");
+	at_clock(l);
 	atomic_store(&proxy.at->hold, 0);
 	await(agent_status(l).late > late);
 	asked = server_scripts(&server);

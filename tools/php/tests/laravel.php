@@ -78,7 +78,7 @@ try {
 } catch (InvalidArgumentException $error) {
     $refused = $error->getMessage();
 }
-is($refused, 'shmlimit.bakend is not an option; there are segment, slots, mode, group, owner, proxy_warning, backend, backend_prefix, deadline_ms, on_failure, share',
+is($refused, 'shmlimit.bakend is not an option; there are segment, slots, mode, group, owner, proxy_warning, backend, backend_prefix, deadline_ms, on_failure, local_share',
     'an unknown option is refused, not ignored');
 
 is(crowd(function () {
