@@ -516,6 +516,53 @@ PHP_METHOD(Shmlimit_Limiter, paused)
 		RETURN_LONG((zend_long)left_ns);
 }
 
+/* What PHP keeps of a place is a string of its bytes. */
+PHP_METHOD(Shmlimit_Limiter, enter)
+{
+	struct shmlimit *limiter = opened(Z_OBJ_P(ZEND_THIS));
+	struct shmlimit_place place = { .struct_size = sizeof(place), .flags = SHMLIMIT_PLACE_BIND };
+	zend_string *rule, *key;
+	int answer;
+
+	ZEND_PARSE_PARAMETERS_START(2, 2)
+		Z_PARAM_STR(rule)
+		Z_PARAM_STR(key)
+	ZEND_PARSE_PARAMETERS_END();
+	if (limiter == NULL)
+		RETURN_THROWS();
+	answer = rule_id(Z_OBJ_P(ZEND_THIS), rule);
+	if (answer >= 0)
+		answer = shmlimit_enter(limiter, answer, ZSTR_VAL(key), ZSTR_LEN(key), &place, NULL);
+	if (is_answer(Z_OBJ_P(ZEND_THIS), rule, answer) && answer == SHMLIMIT_ALLOWED)
+		RETURN_STRINGL((const char *)&place, sizeof(place));
+}
+
+PHP_METHOD(Shmlimit_Limiter, leave)
+{
+	struct shmlimit *limiter = opened(Z_OBJ_P(ZEND_THIS));
+	zend_string *rule, *key, *packed;
+	struct shmlimit_place place;
+	int answer;
+
+	ZEND_PARSE_PARAMETERS_START(3, 3)
+		Z_PARAM_STR(rule)
+		Z_PARAM_STR(key)
+		Z_PARAM_STR(packed)
+	ZEND_PARSE_PARAMETERS_END();
+	if (limiter == NULL)
+		RETURN_THROWS();
+	answer = ZSTR_LEN(packed) != sizeof(place) ? -EINVAL : rule_id(Z_OBJ_P(ZEND_THIS), rule);
+	if (answer >= 0) {
+		memcpy(&place, ZSTR_VAL(packed), sizeof(place));
+		place.flags = 0;
+		answer = shmlimit_leave(limiter, answer, ZSTR_VAL(key), ZSTR_LEN(key), &place);
+	}
+	if (answer == -ETIME)
+		RETURN_FALSE;
+	if (is_answer(Z_OBJ_P(ZEND_THIS), rule, answer))
+		RETURN_TRUE;
+}
+
 PHP_METHOD(Shmlimit_Limiter, reset)
 {
 	struct shmlimit *limiter = opened(Z_OBJ_P(ZEND_THIS));

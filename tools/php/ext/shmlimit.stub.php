@@ -161,6 +161,10 @@ final class Limiter
 
     public function paused(string $rule, string $key): int {}
 
+    public function enter(string $rule, string $key): ?string {}
+
+    public function leave(string $rule, string $key, string $place): bool {}
+
     public function reset(?string $rule = null, ?string $key = null): void {}
 
     public function fields(string $rule, Result $result): array {}

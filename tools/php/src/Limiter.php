@@ -30,6 +30,7 @@ final class Limiter
     private const EEXIST = 17;
     private const EINVAL = 22;
     private const ERANGE = 34;
+    private const ETIME = 62;
     private const SECOND_NS = 10 ** 9;
     private const LIMITS_KEPT = 4096;
 
@@ -328,6 +329,35 @@ final class Limiter
         $answer = $this->ffi->shmlimit_paused($this->handle, $this->find($rule), $key, strlen($key), $left);
         Library::check($answer, $this->about($rule));
         return Library::int($left[0]);
+    }
+
+    /**
+     * Enter one of the key's places under a rule of HOLD, if one is free. Returns the place, for leave(), or null. It is held
+     * until then, or while this process lives; a rule that says "at most 5 minutes each" ends it after them. Pacer::run()
+     * waits for one.
+     */
+    public function enter(string $rule, string $key): ?string
+    {
+        $place = $this->sized('struct shmlimit_place');
+        $place->flags = $this->ffi->SHMLIMIT_PLACE_BIND;
+        $id = $this->find($rule);
+        $answer = $this->ffi->shmlimit_enter($this->handle, $id, $key, strlen($key), \FFI::addr($place), null);
+        $entered = Library::check($answer, $this->about($rule)) === 0;
+        return $entered ? \FFI::string(\FFI::cast('char *', \FFI::addr($place)), \FFI::sizeof($place)) : null;
+    }
+
+    /** Leave a place. False: it ended before. */
+    public function leave(string $rule, string $key, string $place): bool
+    {
+        $held = $this->sized('struct shmlimit_place');
+        if (strlen($place) !== \FFI::sizeof($held)) {
+            throw Library::error(-self::EINVAL, $this->about($rule));
+        }
+        \FFI::memcpy($held, $place, strlen($place));
+        $held->flags = 0;
+        $id = $this->find($rule);
+        $answer = $this->ffi->shmlimit_leave($this->handle, $id, $key, strlen($key), \FFI::addr($held));
+        return $answer !== -self::ETIME && Library::check($answer, $this->about($rule)) === 0;
     }
 
     /** Restore all tokens of one key, of every key of a rule, or of all. */

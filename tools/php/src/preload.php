@@ -7,7 +7,7 @@
 declare(strict_types=1);
 
 $classes = ['Error', 'Result', 'Count', 'Limit', 'Answer', 'Library', 'Limiter', 'OnFailure', 'Backend', 'GlobalLimiter',
-    'Gate'];
+    'Gate', 'Pacer'];
 foreach ($classes as $class) {
     if (!class_exists("Shmlimit\\$class", false)) {
         require __DIR__ . "/$class.php";

@@ -68,6 +68,7 @@ shmlimit rule set "$SEGMENT.limiter" r --capacity 5 --rate 1/d --max-wait 9d
 shmlimit rule set "$SEGMENT.limiter" s --capacity 1 --rate 1/d
 laws limiter
 laws gate
+laws pacer
 
 cat >"$TMP/leaks.php" <<'END'
 <?php
