@@ -310,7 +310,7 @@ class Limiter {
   paused (rule, key) {
     const answer = native.paused(this.#handle, rule, key)
     if (answer < 0) failed(this, answer, 'paused', rule, key)
-    return numbers[RETRY_AFTER_MS]
+    return answer
   }
 
   count (rule, key, n = 1, ttlMs = 0, bound = Infinity, flags = 0) {

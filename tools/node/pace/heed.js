@@ -45,8 +45,7 @@ function retryAfterMs (response, { defaultMs = 1e3 } = {}) {
 
 function heed (limiter, rule, key, response, { defaultMs = 1e3, mostMs = 3600e3, jitter = 0.1 } = {}) {
   const ms = Math.min(retryAfterMs(response, { defaultMs }), mostMs) * (1 + jitter * Math.random())
-  if (ms > 0) limiter.pause(rule, key, ms)
-  return ms
+  return ms <= 0 || limiter.pause(rule, key, ms) ? ms : null
 }
 
 module.exports = { heed, retryAfterMs }

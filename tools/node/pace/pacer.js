@@ -24,6 +24,35 @@ class QueueFull extends Error {
 }
 Object.defineProperty(QueueFull.prototype, 'name', { value: 'QueueFull' })
 
+// Calls that wait, in order. One that leaves the middle is skipped later, so that no call walks through all.
+class Queue {
+  #items = []
+  #head = 0
+  size = 0
+
+  push (waiter) {
+    this.#items.push(waiter)
+    this.size++
+  }
+
+  get first () {
+    return this.#items[this.#head]
+  }
+
+  get all () {
+    return this.#items.filter((waiter) => !waiter.gone)
+  }
+
+  remove (waiter) {
+    waiter.gone = true
+    this.size--
+    while (this.#items[this.#head]?.gone) this.#head++
+    if (this.#items.length <= 2 * this.size + 32) return
+    this.#items = this.all
+    this.#head = 0
+  }
+}
+
 class Pacer {
   #rules
   #rule
@@ -37,6 +66,7 @@ class Pacer {
   #unused = new Map() // of keys: reservations that no call waits for
   #unusedMost = 16
   #closed = false
+  #queued = 0
 
   // `limit` is a text, such as "10/s burst 1" or "4 at once", or a rule.
   constructor (limit, { rule, key = 'all', maxQueue = Infinity, ref = true, ...options } = {}) {
@@ -57,9 +87,7 @@ class Pacer {
 
   // How many calls wait in this process.
   get queued () {
-    let n = 0
-    for (const line of this.#lines.values()) n += line.waiters.length
-    return n
+    return this.#queued
   }
 
   // Resolves when it is the caller's turn: to a place, which it must leave, of a limit of how many at once.
@@ -68,18 +96,18 @@ class Pacer {
       signal?.throwIfAborted()
       this.#check(cost)
       // What may not wait reserves nothing.
-      if (this.queued >= this.#maxQueue) {
+      if (this.#queued >= this.#maxQueue) {
         const place = this.tryAcquire({ cost, key })
         if (!place) throw new QueueFull(this.#maxQueue)
         resolve(this.#holds ? place : undefined)
         return
       }
-      const line = this.#lines.get(key) ?? { key, waiters: [], paid: 0, due: 0, timer: undefined, ...this.#takeUnused(key) }
+      const line = this.#lines.get(key) ?? { key, waiters: new Queue(), paid: 0, due: 0, timer: undefined, ...this.#takeUnused(key) }
       const waiter = { cost, resolve, reject, signal }
       line.waiters.push(waiter)
-      if (line.waiters.length === 1) this.#serve(line)
-      const at = line.waiters.indexOf(waiter)
-      if (at < 0) return // it had its turn, or an error
+      this.#queued++
+      if (line.waiters.size === 1) this.#serve(line)
+      if (waiter.gone) return // it had its turn, or an error
       if (signal !== undefined) {
         waiter.aborted = () => {
           this.#remove(line, waiter)
@@ -122,7 +150,7 @@ class Pacer {
   close () {
     this.#closed = true
     for (const line of this.#lines.values()) {
-      for (const waiter of [...line.waiters].reverse()) {
+      for (const waiter of line.waiters.all.reverse()) {
         this.#remove(line, waiter)
         waiter.reject(new Error('the pacer was closed'))
       }
@@ -144,8 +172,8 @@ class Pacer {
   #serve (line) {
     clearTimeout(line.timer)
     line.timer = undefined
-    while (line.waiters.length > 0) {
-      const [waiter] = line.waiters
+    while (line.waiters.size > 0) {
+      const waiter = line.waiters.first
       let waitMs
       try {
         waitMs = this.#ask(line, waiter)
@@ -210,15 +238,16 @@ class Pacer {
   }
 
   #drop (line, waiter) {
-    line.waiters.splice(line.waiters.indexOf(waiter), 1)
+    line.waiters.remove(waiter)
+    this.#queued--
     if (waiter.aborted) waiter.signal.removeEventListener('abort', waiter.aborted)
   }
 
   // A call that is aborted leaves what it has reserved to the next one here.
   #remove (line, waiter) {
-    const first = line.waiters[0] === waiter
+    const first = line.waiters.first === waiter
     this.#drop(line, waiter)
-    if (line.waiters.length > 0) {
+    if (line.waiters.size > 0) {
       if (first) this.#serve(line)
       return
     }

