@@ -85,13 +85,13 @@ def heed(
     default: float = 1.0,
     most: float = 3600.0,
     jitter: float = 0.1,
-) -> float:
+) -> float | None:
     """Pause the key in all processes for as long as the response asks for, at most for `most` seconds, so that no wrong field
     stops a program for a year. The pause is longer by a random part of up to `jitter`: hosts that were asked for the same time do
-    not begin together. Returns its seconds; 0.0: none was asked for."""
+    not begin together. Returns its seconds; 0.0: none was asked for; None: there is no pause, though one was asked for, since the
+    segment has no slot for the key, or is off."""
     seconds = min(retry_after(response, default=default), most)
     if seconds <= 0:
         return 0.0
     seconds *= 1 + jitter * random.random()  # noqa: S311
-    limiter.pause(rule, key, seconds)
-    return seconds
+    return seconds if limiter.pause(rule, key, seconds) else None
