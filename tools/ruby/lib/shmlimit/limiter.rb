@@ -94,7 +94,7 @@ module Shmlimit
   # shareable between Ractors.
   class Limiter
     ON_FULL = { evict: 0, allow: 1, deny: 2 }.freeze
-    # While all places are held, one is looked for so often: nothing tells when another process leaves one.
+    # Seconds between two tries while all places are held: a process that leaves one tells no other.
     PLACE_S = 0.02
     private_constant :ON_FULL, :PLACE_S
 
@@ -199,7 +199,7 @@ module Shmlimit
         left = until_s - now
         raise OverLimit.new(rule, wait) if wait > left
 
-        sleep_for([wait, PLACE_S].max)
+        sleep_for([wait, 0.001].max)
         place, wait = turn(rule, key, cost, [until_s - now, 0].max)
       end
       begin
@@ -225,7 +225,8 @@ module Shmlimit
       return place == PLACE_S ? [nil, PLACE_S] : [place, nil] if place
 
       result = or_other { _reserve(rule, key, cost, max_wait, nil) } || take(rule, key, cost)
-      return [nil, result.retry_after] unless result.allowed
+      # A denied reservation says when one of this wait is possible, and not when its tokens are there.
+      return [nil, peek(rule, key, cost).retry_after] unless result.allowed
 
       sleep_for(result.wait)
       # A turn that comes in a pause passes unused.
