@@ -158,7 +158,7 @@ class Pauses(unittest.TestCase):
         self.assertEqual(heed(self.limiter, "r", "k", answer(Retry_After="99999"), most=60, jitter=0), 60)
 
     def test_no_pause(self):
-        """the caller is told where there is no pause, though one was asked for"""
+        """it returns None where there is no pause, though one was asked for"""
         refusing = mock.Mock(pause=mock.Mock(return_value=False))
         self.assertIsNone(heed(refusing, "r", "k", answer(Retry_After="3")))
         self.assertEqual(heed(refusing, "r", "k", answer(200)), 0)
