@@ -42,8 +42,19 @@ is "$(shmlimit hold "$SEGMENT" all shop -- shmlimit top "$SEGMENT" --interval 10
 	at { print $at, $(at + 1) }')" "20 0.0" "top has the number and the queue"
 is "$(shmlimit top "$SEGMENT" --interval 10ms | grep -c NUMBER)" 0 "top has no columns for them while no key of such a rule is shown"
 
+shmlimit rule set "$SEGMENT" one 'auto 1 to 1 at once'
+shmlimit rule set "$SEGMENT" two 'auto 2 to 2 at once'
+is "$(shmlimit hold "$SEGMENT" one k -- shmlimit hold "$SEGMENT" one k -- true 2>&1)" \
+	"shmlimit: rule one: denied, and not run: the one place that there is now is held" "hold says that the only place may not be the only one"
+is "$(shmlimit hold "$SEGMENT" two k -- shmlimit hold "$SEGMENT" two k -- shmlimit hold "$SEGMENT" two k -- true 2>&1)" \
+	"shmlimit: rule two: denied, and not run: all 2 places that there are now are held" "hold says that there are as many places now"
+like "$(shmlimit hold "$SEGMENT" all shop -- shmlimit check "$SEGMENT" --rule all --interval 1ms)" \
+	"healthy, [0-9]+ decisions? in [^ ]+, 20 places now \\| .* places=20;;;4;20\$" "check of the rule has the number, and its bounds"
+shmlimit rule set "$SEGMENT" fresh 'auto at once'
+is "$(shmlimit check "$SEGMENT" --rule fresh --interval 1ms | grep -c place)" 0 "check says no number where no key has one"
+
 shmlimit rule export "$SEGMENT" >"$TMP/rules"
-is "$(grep -E '^(law|least) ' "$TMP/rules" | tr '\n' ' ')" "law = vegas least = 4 " "an export has the law and the least number"
+is "$(sed -n '/all/,/^$/p' "$TMP/rules" | grep -E '^(law|least) ' | tr '\n' ' ')" "law = vegas least = 4 " "an export has the law and the least number"
 shmlimit rule set "$SEGMENT" all '9 at once'
 run shmlimit apply "$SEGMENT" "$TMP/rules"
 is "$rc $(facts all)" '0 ["hold",4,20,"vegas",60000000000]' "an export that is applied brings them back"

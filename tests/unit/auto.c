@@ -1,6 +1,6 @@
 /*
- * auto: a limit that finds its number: by hand, and random histories beside a plain account of windows. What the laws
- * say is in auto_law.c.
+ * auto: a limit that finds its number: by hand, and random histories beside a plain account of
+ * windows. What the laws say is in auto_law.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -210,6 +210,37 @@ static void drops(void)
 	work(id, 50, 20 * MS, 60 * SECOND);
 	is(number(id, crew.now_ns), 4,
 	   "work that is dropped for a minute lowers the number to the least, and no further");
+}
+
+/*
+ * It measures, and denies no request. So nothing drains where the base is measured again, and both
+ * phases end before.
+ */
+static void dry_run(uint32_t law)
+{
+	struct shmlimit_rule dry = { .struct_size = sizeof(dry),
+		                     .algorithm = SHMLIMIT_HOLD,
+		                     .mode = SHMLIMIT_DRY_RUN,
+		                     .capacity = 100,
+		                     .period_ns = PERIOD,
+		                     .law = law,
+		                     .least = 4 };
+	struct shmlimit_counters counters = { .struct_size = sizeof(counters) };
+	int id = unit_id(shmlimit_rule_set(at_time(l, T0), "dry", &dry));
+	uint64_t grown, fallen;
+
+	shmlimit_reset(l, id, NULL, 0);
+	begin();
+	work(id, 60, 20 * MS, 5 * SECOND);
+	grown = number(id, crew.now_ns);
+	ok(grown >= 30, "law %" PRIu32 ": in a dry run the number grows (%" PRIu64 ")", law, grown);
+	work(id, 180, 200 * MS, 2 * SECOND);
+	fallen = number(id, crew.now_ns);
+	ok(fallen < grown && fallen >= 4, "law %" PRIu32 ": in a dry run the number falls (%" PRIu64 ")", law, fallen);
+	is(crew.denied, 0, "law %" PRIu32 ": a dry run denies no request", law);
+	is(shmlimit_counters(l, id, &counters), 0, "law %" PRIu32 ": a dry run counts", law);
+	ok(counters.shadow_denied > 0 && counters.denied == 0, "law %" PRIu32 ": what it would deny (%" PRIu64 ")", law,
+	   counters.shadow_denied);
 }
 
 /* How long a place is held where nothing waits, as is believed. */
@@ -499,6 +530,8 @@ int main(void)
 	moves(SHMLIMIT_LAW_GRADIENT2);
 	moves(SHMLIMIT_LAW_AIMD);
 	drops();
+	for (uint32_t law = SHMLIMIT_LAW_VEGAS; law <= SHMLIMIT_LAW_AIMD; law++)
+		dry_run(law);
 	disturbed("one request of 50 s", 50 * SECOND, 0, 0);
 	disturbed("a clock that steps forward by half a minute", 0, (int64_t)(30 * SECOND), 0);
 	disturbed("a clock that steps back by half a minute", 0, -(int64_t)(30 * SECOND), 0);

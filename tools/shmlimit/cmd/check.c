@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -20,6 +21,7 @@
 #include "rule_facts.h"
 #include "many_hosts.h"
 #include "shmlimit_lease.h"
+#include "top_keys.h"
 #include "value_parse.h"
 
 #define INTERVAL_DEFAULT UINT64_C(1000000000)
@@ -183,6 +185,31 @@ static int rule_is_refused(struct shmlimit *limiter, const char *only, char name
 	return 0;
 }
 
+/*
+ * Does the rule find its number? Then *set is the rule, and *busiest the key that holds most
+ * places, of number 0 if no key has a number.
+ */
+static int finds_number(struct shmlimit *limiter, const char *rule, struct shmlimit_rule *set, struct top_key *busiest)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct top_keys keys = { 0 };
+	int id = rule != NULL ? shmlimit_rule_find(limiter, rule) : -1;
+
+	*set = (struct shmlimit_rule){ .struct_size = sizeof(*set) };
+	if (id < 0 || shmlimit_rule_get(limiter, id, set) != 0 || set->law == 0)
+		return 0;
+	shmlimit_info(limiter, &info);
+	keys.rule = id;
+	keys.busiest = calloc(info.rules, sizeof(*keys.busiest));
+	if (keys.busiest == NULL || top_keys_scan(limiter, 0, info.slots + info.old_slots, &keys) != STATUS_OK) {
+		free(keys.busiest);
+		return 0;
+	}
+	*busiest = keys.busiest[id];
+	free(keys.busiest);
+	return 1;
+}
+
 /* 0 or -errno: -ESRCH there is no such rule. */
 static int sample_take(struct shmlimit *limiter, const char *rule, struct sample *sample)
 {
@@ -307,7 +334,6 @@ static void print_data(const struct check *check, const struct sample *counted)
 		print_limit(i < LIMITS ? check->limit[i].critical : UINT64_MAX);
 		fputs(";0", stdout);
 	}
-	putchar('\n');
 }
 
 /* Those that are above a limit, or that all is well. */
@@ -316,10 +342,12 @@ static int report(const struct check *check, struct shmlimit *limiter, const str
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit_global_server server;
 	struct shmlimit_global_status agent;
+	struct shmlimit_rule set;
+	struct top_key busiest;
 	uint64_t decisions;
 	char rule[SHMLIMIT_RULE_NAME_MAX + 1];
 	int fails = server_fails(limiter, &server), refused = rule_is_refused(limiter, check->rule, rule), found,
-	    enabled, far;
+	    enabled, far, finds;
 	uint32_t other = other_layout(check->name);
 	char span[TEXT_LEN];
 
@@ -358,6 +386,9 @@ static int report(const struct check *check, struct shmlimit *limiter, const str
 	decisions = counted->fact[ALLOWED] + counted->fact[DENIED];
 	printf("%s %" PRIu64 " decision%s in %s", found == CHECK_OK ? " healthy," : "", decisions,
 	       decisions == 1 ? "" : "s", duration_text(span, span_ns / 1000000 * 1000000));
+	finds = finds_number(limiter, check->rule, &set, &busiest) && busiest.number != 0;
+	if (finds)
+		printf(", %" PRIu32 " places now", busiest.number);
 	if (other != 0) {
 		printf("; another shmlimit left a segment of layout version %" PRIu32
 		       ": once no process uses it, shmlimit destroy ",
@@ -366,6 +397,9 @@ static int report(const struct check *check, struct shmlimit *limiter, const str
 		printf(" --layout %" PRIu32, other);
 	}
 	print_data(check, counted);
+	if (finds)
+		printf(" places=%" PRIu32 ";;;%" PRIu32 ";%" PRIu64, busiest.number, set.least, set.capacity);
+	putchar('\n');
 	return found;
 }
 

@@ -275,7 +275,10 @@ static int deny(const struct holder *h)
 	const struct shmlimit_request *asked = &h->asked[h->denied_by];
 	uint64_t limit = h->results[h->denied_by].limit, left_ns;
 	const char *rule = rule_of(h, h->denied_by);
+	struct shmlimit_rule set = { .struct_size = sizeof(set) };
 	char left[TEXT_LEN];
+
+	(void)shmlimit_rule_get(h->limiter, asked->rule, &set);
 
 	if (shmlimit_paused(h->limiter, asked->rule, asked->key, asked->key_len, &left_ns) == SHMLIMIT_DENIED)
 		fail("rule %s: denied, and not run: the key is paused for %s", rule, duration_about(left, left_ns));
@@ -287,9 +290,11 @@ static int deny(const struct holder *h)
 	else if (asked->limit != NULL)
 		fail("rule %s: denied, and not run: %" PRIu64 " or more places are held", rule, limit);
 	else if (limit == 1)
-		fail("rule %s: denied, and not run: its only place is held", rule);
+		fail("rule %s: denied, and not run: %s is held", rule,
+		     set.law != 0 ? "the one place that there is now" : "its only place");
 	else
-		fail("rule %s: denied, and not run: all %" PRIu64 " places are held", rule, limit);
+		fail("rule %s: denied, and not run: all %" PRIu64 " places%s are held", rule, limit,
+		     set.law != 0 ? " that there are now" : "");
 	return (int)h->denied_status;
 }
 
