@@ -266,11 +266,15 @@ RARE static int finish_delayed(struct segment_ref *ref, struct view *view, struc
 	int answer;
 
 	q->step = STEP_DELAY;
-	if (q->take.cancelled)
+	if (q->take.cancelled) {
+		held_untimed(q->held);
 		return -ECANCELED;
+	}
 	answer = turns_take(ref, view, q, out);
 	if (answer == MULTI_TAKE_PENDING)
 		return answer;
+	if (answer != SHMLIMIT_ALLOWED || q->waited)
+		held_untimed(q->held);
 	if (answer != SHMLIMIT_ALLOWED) {
 		give_back_enforced(view, q);
 		turns_leave(view, q);

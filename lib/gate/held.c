@@ -73,13 +73,14 @@ static int enter(const struct multi_request *q, const size_t *keys, struct shmli
 static void leave_all(const struct multi_request *q, const size_t *keys, struct shmlimit_gate_held *held)
 {
 	while (held->count > 0) {
-		const struct shmlimit_gate_place *place = &held->places[held->count - 1];
+		struct shmlimit_gate_place *place = &held->places[held->count - 1];
 		size_t i = 0;
 
 		while (i < q->n && keys[i] != place->key)
 			i++;
 		if (i == q->n)
 			return;
+		place->place.flags |= SHMLIMIT_PLACE_UNTIMED;
 		(void)shmlimit_leave(q->limiter, place->rule, q->requests[i].key, q->requests[i].key_len,
 		                     &place->place);
 		held->count--;
@@ -110,4 +111,10 @@ int held_take(struct multi_take *take, int resumed, const struct multi_request *
 	if (answer != SHMLIMIT_ALLOWED && answer != MULTI_TAKE_PENDING)
 		leave_all(q, keys, held);
 	return answer;
+}
+
+void held_untimed(struct shmlimit_gate_held *held)
+{
+	for (uint32_t i = 0; held != NULL && i < held->count; i++)
+		held->places[i].place.flags |= SHMLIMIT_PLACE_UNTIMED;
 }

@@ -19,4 +19,10 @@
 int held_take(struct multi_take *take, int resumed, const struct multi_request *q, const size_t *keys,
               struct shmlimit_gate_held *held);
 
+/*
+ * The places say nothing of how long work takes, to limits that find their number: the request
+ * waited for another limit while it held them, or did not go on. NULL: it holds none.
+ */
+void held_untimed(struct shmlimit_gate_held *held);
+
 #endif

@@ -499,23 +499,51 @@ static void histories(struct rng *rng)
 static void grows(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .slots_max = 4096 };
-	struct shmlimit_rule fixed = {
-		.struct_size = sizeof(fixed), .algorithm = SHMLIMIT_HOLD, .capacity = 2, .period_ns = PERIOD
-	};
+	struct shmlimit_place held;
 	uint64_t before;
-	int id, other;
+	int id;
 
 	shmlimit_close(l);
 	l = unit_create("auto", &options);
 	id = rule("grows", SHMLIMIT_LAW_VEGAS, 4, 200);
-	other = unit_id(shmlimit_rule_set(at_time(l, T0), "other", &fixed));
 	begin();
 	work(id, 60, 20 * MS, 10 * SECOND);
 	before = number(id, crew.now_ns);
-	for (uint32_t key = 0; key < 1000; key++)
-		(void)shmlimit_take(at_time(l, crew.now_ns), other, &key, sizeof(key), 1, NULL);
+	is(shmlimit_grow(at_time(l, crew.now_ns), 1024), 0, "the table grows");
+	enter(id, &held, crew.now_ns);
+	is(shmlimit_grow(at_time(l, crew.now_ns), 0), 0, "no key is in the old table any more");
 	is(number(id, crew.now_ns), before, "a key that moves to a larger table keeps its number (%" PRIu64 ")",
 	   before);
+	leave(id, &held, 0, crew.now_ns);
+}
+
+/* On a full table keys that only enter and leave push out no limit that is in force. */
+static void crowded(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 256, .slots_max = 256 };
+	struct shmlimit_rule login = {
+		.struct_size = sizeof(login), .capacity = 5, .refill = 5, .period_ns = 60 * SECOND
+	};
+	struct shmlimit_place place;
+	uint64_t denied = 0;
+	int id, logins;
+
+	shmlimit_close(l);
+	l = unit_create("auto", &options);
+	id = rule("crowded", SHMLIMIT_LAW_VEGAS, 4, 200);
+	logins = unit_id(shmlimit_rule_set(at_time(l, T0), "logins", &login));
+	begin();
+	for (uint32_t key = 0; key < 100; key++)
+		(void)shmlimit_take(at_time(l, crew.now_ns), logins, &key, sizeof(key), 5, NULL);
+	for (uint32_t key = 0; key < 2000; key++) {
+		place = (struct shmlimit_place){ .struct_size = sizeof(place) };
+		if (shmlimit_enter(at_time(l, crew.now_ns), id, &key, sizeof(key), &place, NULL) == SHMLIMIT_ALLOWED)
+			(void)shmlimit_leave(l, id, &key, sizeof(key), &place);
+		crew.now_ns += SECOND / 1000;
+	}
+	for (uint32_t key = 0; key < 100; key++)
+		denied += shmlimit_peek(at_time(l, crew.now_ns), logins, &key, sizeof(key), 1, NULL) == SHMLIMIT_DENIED;
+	is(denied, 100, "those who enter and leave push out no limit that is in force");
 }
 
 int main(void)
@@ -542,6 +570,7 @@ int main(void)
 	damage(&rng);
 	histories(&rng);
 	grows();
+	crowded();
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
 	return tap_done();
 }

@@ -89,7 +89,8 @@ void calendar_rule(const struct layout_params *params, struct shmlimit_rule *out
 {
 	if (params_calendar(params) == CALENDAR_NONE)
 		return;
-	memcpy(out->zone, params->zone, sizeof(out->zone));
+	/* INVARIANT I7: it is a string, whatever the bytes. */
+	memcpy(out->zone, params->zone, sizeof(out->zone) - 1);
 	out->zone_offsets[0] = params->num;
 	out->zone_offsets[1] = params->den;
 }

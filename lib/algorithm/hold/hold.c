@@ -705,16 +705,17 @@ static uint64_t hold_row_idle_ns(const struct look *k, uint64_t word)
 	return ticks > ((uint64_t)1 << HOLD_STAMP_BITS) - HOLD_STAMP_AHEAD ? 0 : ticks << HOLD_STAMP_TICK_BITS;
 }
 
-/* A number that was found is kept for a time. */
+/*
+ * A number that was found is kept for a time. WHY NOT as a wait of that time: on a full table those
+ * who enter and leave would push out limits that are in force. So it is the first to go.
+ */
 static uint64_t hold_row_wait(const struct look *k, const struct balance *b)
 {
-	uint64_t wait_ns = places_read(k, b->hold.word, 1).longest_ns, idle_ns;
+	uint64_t wait_ns = places_read(k, b->hold.word, 1).longest_ns;
 
-	if (params_law(k->params) == 0 || k->slot == NULL)
+	if (params_law(k->params) == 0 || k->slot == NULL || wait_ns != 0)
 		return wait_ns;
-	idle_ns = hold_row_idle_ns(k, b->hold.word);
-	return idle_ns < AUTO_STATE_KEEP_NS && AUTO_STATE_KEEP_NS - idle_ns > wait_ns ? AUTO_STATE_KEEP_NS - idle_ns
-	                                                                              : wait_ns;
+	return hold_row_idle_ns(k, b->hold.word) < AUTO_STATE_KEEP_NS;
 }
 
 /* Places end when they were to: they are as they were. */
