@@ -207,6 +207,39 @@ static void wrong(void)
 	shmlimit_gate_close(g);
 }
 
+/* The quickest time that the key of a number that is found knows of. */
+static uint64_t quickest_ns(void)
+{
+	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+	uint64_t quickest = 0;
+	struct shmlimit *l;
+
+	if (shmlimit_open(unit_name, 0, NULL, &l) != 0)
+		bail("shmlimit_open");
+	for (uint64_t i = 0; shmlimit_slot(l, i, &slot, shmlimit_now(l)) == 0; i++)
+		quickest = slot.number != 0 ? slot.base_ns : quickest;
+	shmlimit_close(l);
+	return quickest;
+}
+
+/* What another limit denies does no work: the time of its place is not that of work. */
+static void denied_by_another(void)
+{
+	struct shmlimit_gate *g = fresh("create=yes slots=64 rule=found rate=\"auto at once\" rule=day rate=\"block\"");
+	unsigned denied = 0;
+
+	/* Two windows, if they counted. */
+	for (int window = 0; window < 2; window++) {
+		for (int i = 0; i < 60; i++)
+			denied += request(g, 'a', 0, both, 2) == SHMLIMIT_DENIED;
+		usleep(300000);
+	}
+	is(request(g, 'a', 0, both, 2), SHMLIMIT_DENIED, "another limit denies all");
+	is(denied, 120, "it denied those before, too");
+	is(quickest_ns(), 0, "a number that is found learns nothing of requests that another limit denied");
+	shmlimit_gate_close(g);
+}
+
 int main(void)
 {
 	shmlimit_close(unit_create("gate.shares", NULL));
@@ -215,5 +248,6 @@ int main(void)
 	dry_runs();
 	without_room();
 	wrong();
+	denied_by_another();
 	return tap_done();
 }
