@@ -83,29 +83,32 @@ static inline int fast_hold_report(const struct first *f, const uint64_t *cells,
  * more than to ask. INVARIANT I7: the cells are as many as the shape said by which they were
  * found, whatever the rule says now; the rest of the rule is read here, and only bounds numbers.
  */
-static inline struct auto_bounds fast_hold_bounds(const struct first *f, const struct layout_params *in_force)
+static inline struct auto_bounds fast_hold_bounds(const struct layout_params *in_force, uint64_t capacity,
+                                                  uint64_t shape, struct layout_params *params)
 {
-	struct layout_params params = { .capacity = f->view.params.capacity, .shape = f->view.params.shape };
-
-	params.flags = load_word(&in_force->flags);
-	return auto_state_bounds(&params);
+	params->capacity = capacity;
+	params->shape = shape;
+	params->flags = load_word(&in_force->flags);
+	return auto_state_bounds(params);
 }
 
-__attribute__((noinline)) static uint64_t fast_hold_number(const struct first *f, uint64_t *cells)
+__attribute__((noinline)) static uint64_t fast_hold_number(const struct layout_params *in_force, uint64_t capacity,
+                                                           uint64_t shape, uint64_t *cells, uint64_t word)
 {
-	struct auto_bounds bounds = fast_hold_bounds(f, rule_params(f->record, rule_version(&f->view)));
+	struct layout_params params;
+	struct auto_bounds bounds = fast_hold_bounds(in_force, capacity, shape, &params);
 
-	return auto_state_now(auto_state_pairs(cells, &f->view.params), f->seen.word, &bounds);
+	return auto_state_now(auto_state_pairs(cells, &params), word, &bounds);
 }
 
 /* A place was left. Of the key are filled in: its slot, and whose clock there is. */
-__attribute__((noinline)) static void fast_hold_time(const struct first *f, struct auto_key *key, uint64_t *cells,
+__attribute__((noinline)) static void fast_hold_time(struct auto_key *key, const struct layout_params *in_force,
+                                                     uint64_t capacity, uint64_t shape,
                                                      const struct hold_request *asked, uint64_t now_ns)
 {
-	const struct layout_params *in_force = rule_params(f->record, rule_version(&f->view));
+	struct layout_params params;
 
-	key->bounds = fast_hold_bounds(f, in_force);
-	key->pairs = auto_state_pairs(cells, &f->view.params);
+	key->bounds = fast_hold_bounds(in_force, capacity, shape, &params);
 	key->period_ns = load_word(&in_force->back);
 	auto_state_left(key, asked->place.value, asked->flags, now_ns);
 }
@@ -131,7 +134,8 @@ FAST int fast_enter(const struct shmlimit *l, const struct request *q, const str
 	if (__builtin_expect(cells == NULL, 0))
 		return FIRST_NOT;
 	if (__builtin_expect(params_law(&f.view.params) != 0, 0)) {
-		uint64_t number = fast_hold_number(&f, cells);
+		uint64_t number = fast_hold_number(rule_params(f.record, rule_version(&f.view)), most,
+		                                   f.view.params.shape, cells, f.seen.word);
 
 		most = number < most ? number : most;
 	}
@@ -251,9 +255,13 @@ FAST int fast_leave(const struct shmlimit *l, const struct request *q)
 		return FIRST_NOT;
 	asked->done = 1;
 	if (__builtin_expect(params_law(&f.view.params) != 0, 0) && rule_record_holds(f.record, &f.view)) {
-		struct auto_key key = { .slot = f.slot, .seen = f.seen, .l = q->when.given ? NULL : l };
+		struct auto_key key = { .pairs = auto_state_pairs(cells, &f.view.params),
+			                .slot = f.slot,
+			                .seen = f.seen,
+			                .l = q->when.given ? NULL : l };
 
-		fast_hold_time(&f, &key, cells, asked, q->when.ns);
+		fast_hold_time(&key, rule_params(f.record, rule_version(&f.view)), f.view.params.capacity,
+		               f.view.params.shape, asked, q->when.ns);
 	}
 	/* Threads share the hint: it is written where it differs. */
 	if (load_relaxed(hint) != asked->place.cell)
