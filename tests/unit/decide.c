@@ -64,7 +64,7 @@ static void same(const int *by_call, const int *by_verb, int n)
 static void by_the_clock(void)
 {
 	int rule = unit_rule_of(
-		l, "hours",
+		at_clock(l), "hours",
 		(struct shmlimit_rule){
 			.capacity = 5, .refill = 1, .period_ns = 3600 * SECOND, .max_wait_ns = 5000 * SECOND });
 	struct shmlimit_request q = { .rule = rule, .key = "k", .key_len = 1, .cost = 2 };

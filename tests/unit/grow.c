@@ -708,11 +708,12 @@ static void own_clock(void)
 	ok(seen[SHMLIMIT_SLOT_TENTATIVE] == 1 && seen[SHMLIMIT_SLOT_LIVE] == 3,
 	   "slots of the old table are shown as claimed and as live");
 	is(shmlimit_slot(l, 64, &slot, now_ns), -EINVAL, "no slot beyond both tables is shown");
-	is(shmlimit_grow(l, 128), 0, "a segment grows by its own clock");
+	is(shmlimit_grow(at_clock(l), 128), 0, "a segment grows by its own clock");
 	is(shmlimit_peek(l, leased, "a", 1, 1, &r), SHMLIMIT_DENIED, "a peek at a lease in the old table is denied");
 	is(r.remaining, 0, "a peek at a lease in the old table finds no tokens");
 	is(shmlimit_take(l, leased, "a", 1, 1, &r), SHMLIMIT_DENIED, "a take of a lease in the old table is denied");
-	is(shmlimit_grow(l, 256), -EALREADY, "by its own clock a segment does not grow before its keys have refilled");
+	is(shmlimit_grow(at_clock(l), 256), -EALREADY,
+	   "by its own clock a segment does not grow before its keys have refilled");
 	memset(seen, 0, sizeof(seen));
 	for (uint64_t i = 0; shmlimit_slot(l, i, &slot, now_ns) == 0; i++)
 		seen[slot.state]++;

@@ -276,7 +276,7 @@ static void blocks(void)
 static void own_clock(void)
 {
 	int rule = unit_rule(l, "clock", 1, 1, 86400 * SECOND);
-	uint64_t before = shmlimit_now(l), after;
+	uint64_t before = shmlimit_now(at_clock(l)), after;
 
 	is(shmlimit_take(l, rule, "k", 1, 1, &r), SHMLIMIT_ALLOWED, "the limiter has a clock of its own");
 	is(shmlimit_take(l, rule, "k", 1, 1, &r), SHMLIMIT_DENIED, "by the limiter's clock a day is a day");

@@ -108,7 +108,7 @@ static void arguments(void)
 	shmlimit_peek(l, rule, "k", 1, 1, one);
 	is(one[0].remaining, 10, "a call that is refused takes nothing");
 	two[1].share = 0;
-	is(shmlimit_take_many(l, two, 2, answers, many), 0, "it has a clock of its own");
+	is(shmlimit_take_many(at_clock(l), two, 2, answers, many), 0, "it has a clock of its own");
 	is(many[0].remaining, 7, "the first takes");
 	is(many[1].remaining, 4, "the second finds what the first left");
 	is(shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, NULL, &reader), 0, "read-only");
