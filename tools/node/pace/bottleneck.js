@@ -23,8 +23,8 @@ const { BottleneckError } = Original
 
 // How often to try again while all places are held: a process that leaves one tells no other.
 const PLACE_MS = 20
-// How often to try again while the reservoir is empty: another process may have filled it.
-const RESERVOIR_MS = 1000
+// How often to try again at least: another process may have filled the reservoir, or ended a pause.
+const AGAIN_MS = 1000
 // How far ahead a job may take its turn. Until then it is queued by priority, and lost with its process alone.
 const SCHEDULED_MS = 1000
 
@@ -106,7 +106,7 @@ class SharedDatastore extends LocalDatastore {
     if (!this.#draw(weight)) {
       const { retryAfterMs } = this.#rules.limiter().result
       this.#leave(index)
-      return this.#later(Math.min(retryAfterMs, RESERVOIR_MS))
+      return this.#later(retryAfterMs)
     }
     if (this.#made.time) {
       const allowed = this.#use('reserve', 'time', 1, Math.max(SCHEDULED_MS, this.storeOptions.minTime))
@@ -124,7 +124,7 @@ class SharedDatastore extends LocalDatastore {
 
   #later (ms) {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.instance._drainAll(), Math.max(ms, 1))
+    this.#timer = setTimeout(() => this.instance._drainAll(), Math.min(Math.max(ms, 1), AGAIN_MS))
     return { success: false }
   }
 

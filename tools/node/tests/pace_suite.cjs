@@ -89,6 +89,21 @@ async function main () {
   child.kill('SIGKILL')
   is(await other.schedule(async () => 'ran'), 'ran', 'maxConcurrent: the place of a process that was killed is free')
 
+  // Longer than a timer can be: one that overflows is due at once, and said.
+  let warned = 0
+  process.on('warning', () => { warned++ })
+  const calm = make('calm', { minTime: 1 })
+  const there = new Limiter(segment)
+  await calm.schedule(async () => {})
+  there.pause('calm.time', 'calm', 60 * 24 * HOUR)
+  let ran = false
+  const paused = calm.schedule(async () => { ran = true })
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  is([ran, warned], [false, 0], 'a job waits while its key is paused')
+  there.pause('calm.time', 'calm', 0)
+  await paused
+  ok(ran, 'a job goes on when a pause ends early')
+
   const heavy = make('heavy', { maxConcurrent: 3, minTime: 1 })
   const weights = []
   await Promise.all([2, 2, 1].map((weight) => heavy.schedule({ weight }, async () => weights.push([weight, await heavy.running()]))))
