@@ -173,7 +173,8 @@ static void draw_key(int y, const struct screen *s, const struct top_key *slot)
 {
 	const struct top *top = s->top;
 	char name[LINE], rule[SHMLIMIT_RULE_NAME_MAX + 1], debt[TEXT_LEN] = "-", full[TEXT_LEN], key[KEY_TEXT_LEN],
-							   queue[TEXT_LEN], found[2 * TEXT_LEN] = "", line[LINE];
+							   queue[TEXT_LEN], found[2 * TEXT_LEN] = "",
+							   line[LINE + KEY_TEXT_LEN];
 
 	slot_rule(s, slot, rule);
 	if (slot->debt_ns > 0)
