@@ -548,7 +548,7 @@ static void crowded(void)
 
 int main(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 1024 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .slots_max = 64 };
 	struct rng rng = { rng_seed() };
 
 	l = unit_create("auto", &options);
