@@ -103,7 +103,6 @@ measure() {
 		printf '%-8s %-5s %6d asked %6d in time %6d served %6d denied %4d failed   p50 %6d ms   p99 %6d ms\n' \
 			"$name" $limit "$asked" "$good" "$served" "$denied" "$failed" "$p50" "$p99"
 		echo "shed,$name,$limit,$asked,$good,$served,$denied,$failed,$p50,$p99" >>"$rows"
-		[ $limit = none ] || shmlimit inspect "$segment" | sed 's/^/         /'
 		end $front
 		end $application
 		rm -f "$dir"/*.sock
