@@ -10,7 +10,7 @@ facts() { shmlimit rule show "$SEGMENT" "$1" --json | jq -c '[.algorithm, .least
 shmlimit create "$SEGMENT" --slots 64
 run shmlimit rule set "$SEGMENT" all 'auto at once'
 is "$rc $err" "0 " "a limit that finds its number is set"
-is "$(facts all)" '["hold",4,200,"vegas",60000000000]' "it is found between 4 and 200 by Vegas, if nothing else is said"
+is "$(facts all)" '["hold",4,200,"vegas",60000000000]' "the default is Vegas, with 4 to 200 places"
 run shmlimit rule set "$SEGMENT" all --limit 'auto 8 to 64 at once by aimd for 5m'
 is "$rc $(facts all)" '0 ["hold",8,64,"aimd",300000000000]' "bounds, law and period are those that are written"
 run shmlimit rule set "$SEGMENT" all --law gradient2

@@ -85,7 +85,7 @@ share alice
 until_free all all 2
 run shmlimit hold "$segment" each alice --share 1 --of all -- touch ran
 is "$rc $err" "1 shmlimit: rule each: denied, and not run: the key's share of rule all is 2 now, and held" \
-	"a key that holds its share is denied, which is said"
+	"a key that holds its share is denied, and the message names the share"
 is "$(ls | grep ran) $(free all all) $(free each alice)" " 2 2" "a denial by a share leaves the place of the other limit"
 run shmlimit hold "$segment" each bob --share 0.5 --of all=all -- sh -c 'shmlimit peek "$0" all all --json | jq .remaining' "$segment"
 is "$rc $out$err" "0 1" "another key enters, and holds a place of both limits"

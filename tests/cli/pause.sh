@@ -88,8 +88,8 @@ shmlimit enable "$segment"
 for mode in dry-run block off; do
 	shmlimit rule set "$segment" api --mode $mode
 	run shmlimit pause "$segment" api erin --for 1s
-	is "$rc $out$err" "2 shmlimit: rule api: the key is not paused: the rule's mode is $mode, and only one that enforces minds \
-pauses (shmlimit rule set $segment api --mode enforce)" "a rule whose mode is $mode minds no pause, which is said"
+	is "$rc $out$err" "2 shmlimit: rule api: the key is not paused: the rule's mode is $mode, and only an enforced rule \
+obeys pauses (shmlimit rule set $segment api --mode enforce)" "pause refuses a rule whose mode is $mode"
 done
 shmlimit rule set "$segment" api --mode enforce
 is_paused erin

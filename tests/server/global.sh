@@ -190,7 +190,7 @@ kill_backend
 start nginx -e "$(with fail=closed) ; s|deadline=|local_share=20 deadline=|"
 client=$(from 10.0.3.1)
 crowd "$url/index.html?[1-100]" -H "$client" >"$TMP/codes"
-is "$(count 200) $(count 429)" "20 80" "local_share=20 lets pass two hundredths of the limit meanwhile"
+is "$(count 200) $(count 429)" "20 80" "without its backend a host allows 2 % of the limit by local_share=20"
 stop
 
 wrong() {

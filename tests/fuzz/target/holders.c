@@ -181,7 +181,7 @@ static void registered(int error, uint64_t number)
 	}
 	for (uint64_t i = 0; i < LAYOUT_HOLDERS && error == -EXFULL; i++)
 		law(registry_is_number(entry(i)->number) && registry_entry(entry(i)->number) == i,
-		    "the table is said to be full: entry %" PRIu64 " is %" PRIx64, i, entry(i)->number);
+		    "the registry reports a full table, but entry %" PRIu64 " holds %" PRIx64, i, entry(i)->number);
 }
 
 static void register_own(void)

@@ -183,7 +183,7 @@ is((select(2, limiter:enter("places", "bound", "2 at once for 5m"))), "limit 2 a
 is((limiter:enter("places", "bound", "5/minute")), nil, "a rate is no number of places")
 is(raised(limiter.leave, limiter, "places", "k", a, "late"), 'work that ends is "dropped" or "untimed"', "how work does not end is raised")
 limiter:rule_set("auto", "auto 1 to 20 at once by aimd")
--- How many places there are, after work for so much time of a processor, or until they are fewer than 20.
+-- Works for `seconds` of CPU time, or until there are fewer than 20 places. Returns how many there are.
 local function work(seconds, how)
 	local stop, number = os.clock() + seconds, 20
 	while number == 20 and os.clock() < stop do

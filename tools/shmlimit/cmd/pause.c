@@ -82,7 +82,7 @@ static int pause_key(const struct call *call, struct shmlimit *limiter, const st
 		return status;
 	if (shmlimit_rule_get(limiter, rule, &now) == 0 && now.mode != SHMLIMIT_ENFORCE && for_ns != 0)
 		return fail(
-			"rule %s: the key is not paused: the rule's mode is %s, and only one that enforces minds pauses (shmlimit "
+			"rule %s: the key is not paused: the rule's mode is %s, and only an enforced rule obeys pauses (shmlimit "
 			"rule set %s %s --mode enforce)",
 			call->operand[RULE], choice_word(choices_mode, now.mode), call->operand[NAME],
 			call->operand[RULE]);
