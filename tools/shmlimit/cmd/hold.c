@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
@@ -230,15 +231,38 @@ static int watch(struct holder *h)
 	}
 }
 
+/*
+ * The command runs when its places are its own, and not at all if this process is killed before.
+ * Returns -1 with errno, or 0.
+ */
+static int begin(struct holder *h)
+{
+	char byte = 0;
+	int bound[2];
+
+	if (pipe2(bound, O_CLOEXEC) != 0)
+		return -1;
+	h->child = fork();
+	if (h->child == 0) {
+		close(bound[1]);
+		if (read(bound[0], &byte, 1) == 1)
+			become(h);
+		_exit(STATUS_CANNOT_RUN);
+	}
+	if (h->child > 0) {
+		bind_to_child(h);
+		(void)!write(bound[1], &byte, 1);
+	}
+	close(bound[0]);
+	close(bound[1]);
+	return h->child > 0 ? 0 : -1;
+}
+
 static int run_held(struct holder *h)
 {
 	int status;
 
-	h->child = fork();
-	if (h->child == 0)
-		become(h);
-	if (h->child > 0) {
-		bind_to_child(h);
+	if (begin(h) == 0) {
 		status = watch(h);
 	} else {
 		fail("%s: %s", h->call->operand[COMMAND], strerror(errno));
